@@ -1,0 +1,40 @@
+"""kshot: what is your few-shot knob worth, and is a better head waiting for free?"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "ZeroShot": "kshot.methods.zero_shot",
+    "NCM": "kshot.methods.ncm",
+    "JSBlend": "kshot.methods.js_blend",
+    "CentredJSBlend": "kshot.methods.js_blend",
+    "LOOBlend": "kshot.methods.loo_blend",
+    "OracleBlend": "kshot.methods.oracles.oracle_blend",
+    "MSEOracleBlend": "kshot.methods.oracles.mse_oracle_blend",
+    "load_head": "kshot.methods.headfile",
+    "save_head": "kshot.methods.headfile",
+}
+__all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
+
+if TYPE_CHECKING:
+    from kshot.methods.headfile import load_head as load_head
+    from kshot.methods.headfile import save_head as save_head
+    from kshot.methods.js_blend import CentredJSBlend as CentredJSBlend
+    from kshot.methods.js_blend import JSBlend as JSBlend
+    from kshot.methods.loo_blend import LOOBlend as LOOBlend
+    from kshot.methods.ncm import NCM as NCM
+    from kshot.methods.oracles.mse_oracle_blend import MSEOracleBlend as MSEOracleBlend
+    from kshot.methods.oracles.oracle_blend import OracleBlend as OracleBlend
+    from kshot.methods.zero_shot import ZeroShot as ZeroShot
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'kshot' has no attribute '{name}'")
+    return getattr(import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Ways to run the missing cells of a study."""

@@ -1,0 +1,1 @@
+"""Splits, support draws and the evidence guard."""

@@ -1,0 +1,36 @@
+"""The errors a user can cause, each saying what was given, what is allowed and what to type next."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class KshotError(Exception):
+    """A mistake in the input or the surroundings; the command line prints it and exits with code 2."""
+
+
+class InputError(KshotError, ValueError):
+    """Arrays or labels that no method can use."""
+
+
+class EvidenceError(KshotError):
+    """A method reached for data that it did not declare."""
+
+
+class UndefinedError(KshotError):
+    """The method does not exist at this number of shots; recorded as undefined, never as failed."""
+
+
+class StudyError(KshotError):
+    """A study file, or a records folder that does not belong to it."""
+
+
+class FeatureError(KshotError):
+    """A feature file that is missing, damaged or not what its manifest says."""
+
+
+def unknown(kind: str, given: str, allowed: Iterable[str], next_step: str) -> str:
+    """The sentence for a name that does not exist, with the nearest names that do."""
+    names = sorted(allowed)
+    near = get_close_matches(given, names, n=3, cutoff=0.5)
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"unknown {kind} '{given}'.{meant} Known: {', '.join(names) or 'none'}. {next_step}"

@@ -1,0 +1,1 @@
+"""The feature store and the catalog of datasets, backbones and prompt tiers."""

@@ -1,0 +1,60 @@
+"""Writing files that are either whole or absent."""
+
+import errno
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from kshot.errors import KshotError
+
+TEMPORARY_PREFIX = ".tmp-"
+
+
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Call `write` with a temporary name beside `path`, then rename it into place.
+
+    The temporary is flushed to disk before the rename, so a crash leaves the old file or the new one.
+    """
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        write(temporary)
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except OSError as error:
+        raise KshotError(_cannot_write(path, error)) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def remove_torn(folder: Path) -> int:
+    """Delete temporaries that a killed process left behind; return how many there were."""
+    torn = list(folder.rglob(f"{TEMPORARY_PREFIX}*"))
+    for path in torn:
+        path.unlink(missing_ok=True)
+    return len(torn)
+
+
+def _cannot_write(path: Path, error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return f"the disk is full: cannot write {path}. Free some space and run the same command again."
+    if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+        return f"no permission to write {path}. Make {path.parent} writable or choose another folder."
+    return f"cannot write {path}: {error.strerror or error}."

@@ -1,0 +1,1 @@
+"""One classifier per file; `registry` finds them by name."""

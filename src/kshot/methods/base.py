@@ -1,0 +1,129 @@
+"""The scikit-learn-style shell around every method."""
+
+import inspect
+from typing import Any, TypeVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.errors import InputError
+from kshot.methods.task import Task, labelled, prepare
+from kshot.solvers.rows import unit_rows
+from kshot.types import Array, Choice, MethodInfo
+
+M = TypeVar("M", bound="Classifier")
+
+
+class Classifier:
+    """Parameters in, fitted head out; subclasses write `info` and `_fit`.
+
+    It follows scikit-learn's conventions by hand instead of inheriting `BaseEstimator`, because importing
+    scikit-learn takes longer than most of these heads take to fit and every command would pay for it.
+    """
+
+    classes_: Int[Array, " C"]
+    coef_: Float[Array, "C d"]
+    intercept_: Float[Array, " C"]
+    selected_: dict[str, Choice]
+
+    @property
+    def info(self) -> MethodInfo:
+        raise NotImplementedError(f"{type(self).__name__} must say what it sees; see docs/add-a-method.md.")
+
+    def _fit(self, task: Task) -> None:
+        raise NotImplementedError(f"{type(self).__name__} must fit; see docs/add-a-method.md.")
+
+    def _min_shots(self) -> int:
+        return self.info.min_shots
+
+    def fit(
+        self: M,
+        X: Any = None,
+        y: Any = None,
+        *,
+        text: Any = None,
+        views: Any = None,
+        pool: Any = None,
+        validation: Any = None,
+        test: Any = None,
+    ) -> M:
+        """Fit on X (N, d) with labels y in 0..C−1, text prototypes (C, d), and optional views (E, N, d).
+
+        `pool`, `validation` and `test` are (X, y) pairs, used only by the reference points that declare them.
+        """
+        task = prepare(
+            self.info,
+            self._min_shots(),
+            X,
+            y,
+            text=text,
+            views=views,
+            pool=pool,
+            validation=validation,
+            test=test,
+        )
+        self.classes_ = np.arange(task.n_classes)
+        self.selected_ = {}
+        self._fit(task)
+        return self
+
+    def decision_function(self, X: Any) -> Float[Array, "n C"]:
+        """One score per class; the largest wins, the first of equals."""
+        dtype, dimension = self._expects()
+        rows = unit_rows(X, "the query", dtype)
+        if rows.shape[1] != dimension:
+            raise InputError(
+                f"the query has dimension {rows.shape[1]} but the head was fitted on {dimension}."
+            )
+        return self._scores(rows)
+
+    def predict(self, X: Any) -> Int[Array, " n"]:
+        return self.decision_function(X).argmax(axis=1)
+
+    def score(self, X: Any, y: Any) -> float:
+        labels = labelled("the query", X, y, self._expects()[0], len(self.classes_)).y
+        return float(np.mean(self.predict(X) == labels))
+
+    def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
+        return X @ self.coef_.T + self.intercept_
+
+    def _expects(self) -> tuple[np.dtype, int]:
+        if not hasattr(self, "classes_"):
+            raise InputError(f"this {type(self).__name__} is not fitted yet; call fit first.")
+        return self.coef_.dtype, self.coef_.shape[1]
+
+    def _set_linear(self, coef: Float[Array, "C d"], intercept: Array | None = None) -> None:
+        self.coef_ = coef
+        self.intercept_ = np.zeros(len(coef), coef.dtype) if intercept is None else intercept
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in parameter_names(type(self))}
+
+    def set_params(self: M, **params: Any) -> M:
+        allowed = parameter_names(type(self))
+        for name, value in params.items():
+            if name not in allowed:
+                raise InputError(
+                    f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(allowed) or 'none'}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({shown})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(),
+        )
+
+
+def parameter_names(cls: type) -> list[str]:
+    signature = inspect.signature(cls)
+    return [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]

@@ -1,0 +1,71 @@
+"""A fitted head in one safetensors file: arrays as tensors, the rest as JSON in the header. No pickle."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kshot.errors import InputError
+from kshot.files import write_atomically
+from kshot.methods import registry
+from kshot.methods.base import Classifier
+from kshot.types import Choice
+
+FORMAT = 1
+
+
+def save_head(head: Classifier, path: Path | str, *, method: str | None = None, **provenance: Any) -> None:
+    """Write a fitted head; `provenance` is kept as JSON beside it (class names, encoder, …)."""
+    from safetensors.numpy import save_file
+
+    head._expects()
+    state = {name: value for name, value in vars(head).items() if name.endswith("_")}
+    tensors = {name: np.ascontiguousarray(v) for name, v in state.items() if isinstance(v, np.ndarray)}
+    plain = {name: v for name, v in state.items() if name not in tensors and name != "selected_"}
+    header = {
+        "format": FORMAT,
+        "method": method or head.info.key,
+        "params": head.get_params(),
+        "selected": {name: asdict(choice) for name, choice in head.selected_.items()},
+        "state": plain,
+        "provenance": provenance,
+    }
+    metadata = {"kshot": json.dumps(header, ensure_ascii=False, sort_keys=True)}
+    write_atomically(Path(path), lambda temporary: save_file(tensors, temporary, metadata))
+
+
+def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
+    """Read a head back. Only registered methods are built by name; pass `method` for one of your own."""
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no head file at {path}.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = json.loads((file.metadata() or {})["kshot"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise InputError(f"{path} is not a kshot head file ({error}).") from error
+    if header["format"] != FORMAT:
+        raise InputError(f"{path} has head format {header['format']}; this kshot reads format {FORMAT}.")
+    name = method or header["method"]
+    if method is None and name not in registry.names():
+        raise InputError(
+            f"{path} holds a head of '{name}', which is not registered; pass method=... to load it."
+        )
+    head = registry.create(name, **header["params"])
+    for attribute, value in {**header["state"], **tensors}.items():
+        setattr(head, attribute, value)
+    head.selected_ = {key: Choice(**choice) for key, choice in header["selected"].items()}
+    return head
+
+
+def provenance(path: Path | str) -> dict[str, Any]:
+    """What was stored beside the head."""
+    from safetensors import safe_open
+
+    with safe_open(Path(path), framework="numpy") as file:
+        return json.loads((file.metadata() or {})["kshot"])["provenance"]

@@ -1,0 +1,64 @@
+"""Leave-one-out blend: one ratio for all classes, chosen on the shots alone (study, Algorithm 1)."""
+
+import numpy as np
+
+from kshot.methods.base import Classifier
+from kshot.methods.blending import blend
+from kshot.methods.task import Task
+from kshot.solvers.ratio_sweep import GRID, accuracy_curve, leave_one_out_predictions
+from kshot.solvers.shrinkage import correct_for_shots
+from kshot.types import Choice, MethodInfo
+
+INFO = MethodInfo(
+    key="loo_blend",
+    title="LOO blend",
+    sees=frozenset({"text", "support"}),
+    min_shots=2,
+    paper="study, Algorithm 1",
+)
+K_CORRECTED_INFO = MethodInfo(
+    key="loo_blend_kcorr",
+    title="LOO blend + K-correction",
+    sees=frozenset({"text", "support"}),
+    min_shots=2,
+    paper="study, Eq. 18: odds × K/(K−1)",
+)
+
+
+class LOOBlend(Classifier):
+    """The ratio on a grid of 101 with the best leave-one-out accuracy; ties take the smallest.
+
+    `k_correction` carries the ratio from K−1 to K shots (harmonic mean of K where classes are uneven).
+    `allow_single` lets a class of one shot keep its undeflated mean instead of refusing it.
+    """
+
+    def __init__(self, k_correction: bool = False, allow_single: bool = False):
+        self.k_correction = k_correction
+        self.allow_single = allow_single
+
+    @property
+    def info(self) -> MethodInfo:
+        return K_CORRECTED_INFO if self.k_correction else INFO
+
+    def _min_shots(self) -> int:
+        return 1 if self.allow_single else self.info.min_shots
+
+    def _fit(self, task: Task) -> None:
+        predicted = leave_one_out_predictions(task.X, task.y, task.means, task.text, task.counts)
+        curve = accuracy_curve(predicted, task.y)
+        ratio = float(GRID[curve.argmax()])
+        self.selected_ = {
+            "lambda": Choice(ratio, "support"),
+            "loo_accuracy": Choice(curve.tolist(), "support"),
+        }
+        if self.k_correction:
+            before, ratio = ratio, _corrected(ratio, task.counts)
+            self.selected_ |= {"lambda": Choice(ratio, "support"), "lambda_before": Choice(before, "support")}
+        self._set_linear(blend(task.means, task.text, ratio))
+
+
+def _corrected(ratio: float, counts: np.ndarray) -> float:
+    deflatable = counts[counts > 1]
+    if not len(deflatable):
+        return ratio
+    return correct_for_shots(ratio, float(1 / np.mean(1 / deflatable)))

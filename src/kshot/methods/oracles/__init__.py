@@ -1,0 +1,1 @@
+"""Reference points: methods that look at data a deployed system would not have."""

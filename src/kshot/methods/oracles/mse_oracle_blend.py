@@ -1,0 +1,39 @@
+"""MSE-oracle blend: the error-minimising ratio with population moments from outside the support."""
+
+import numpy as np
+
+from kshot.errors import InputError
+from kshot.methods.base import Classifier
+from kshot.methods.blending import blend, summary
+from kshot.methods.task import Task
+from kshot.solvers.rows import class_counts, squared_norms
+from kshot.solvers.shrinkage import population_moments
+from kshot.types import Choice, MethodInfo
+
+INFO = MethodInfo(
+    key="mse_oracle",
+    title="MSE-oracle blend",
+    sees=frozenset({"text", "support", "pool"}),
+    min_shots=1,
+    paper="study, Prop. 1 with pool moments",
+)
+
+
+class MSEOracleBlend(Classifier):
+    """lambda_c = g²/(g² + v), g² = |t_c − mu*_c|², v = tr Sigma*_c / K."""
+
+    @property
+    def info(self) -> MethodInfo:
+        return INFO
+
+    def _fit(self, task: Task) -> None:
+        assert task.pool is not None
+        thin = np.flatnonzero(class_counts(task.pool.y, task.n_classes) < 2)
+        if len(thin):
+            raise InputError(f"mse_oracle needs two pool images per class; class {thin[0]} has fewer.")
+        mu_star, trace = population_moments(task.pool.X, task.pool.y, task.n_classes)
+        g2 = squared_norms(task.text - mu_star)
+        total = g2 + trace / task.counts.astype(g2.dtype)
+        ratios = np.where(total > 0, g2 / np.where(total > 0, total, 1), 0).astype(g2.dtype)
+        self.selected_ = {"lambda": Choice(summary(ratios), "pool")}
+        self._set_linear(blend(task.means, task.text, ratios))

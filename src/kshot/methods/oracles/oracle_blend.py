@@ -1,0 +1,30 @@
+"""Oracle ratio: the best single ratio on the test labels; the ceiling of blending, never a method."""
+
+from kshot.methods.base import Classifier
+from kshot.methods.blending import blend
+from kshot.methods.task import Task
+from kshot.solvers.ratio_sweep import GRID, accuracy_curve, sweep_predictions
+from kshot.types import Choice, MethodInfo
+
+INFO = MethodInfo(
+    key="oracle_lambda",
+    title="Oracle ratio",
+    sees=frozenset({"text", "support", "test"}),
+    min_shots=1,
+    paper="study, Sec. 4.3",
+)
+
+
+class OracleBlend(Classifier):
+    """Grid of 101 ratios scored on the test set; ties take the smallest."""
+
+    @property
+    def info(self) -> MethodInfo:
+        return INFO
+
+    def _fit(self, task: Task) -> None:
+        assert task.test is not None
+        curve = accuracy_curve(sweep_predictions(task.test.X, task.means, task.text), task.test.y)
+        ratio = float(GRID[curve.argmax()])
+        self.selected_ = {"lambda": Choice(ratio, "test"), "accuracy": Choice(curve.tolist(), "test")}
+        self._set_linear(blend(task.means, task.text, ratio))

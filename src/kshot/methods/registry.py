@@ -1,0 +1,69 @@
+"""Methods by name: built in, from installed packages (entry points), or `package.module:Class`."""
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from kshot.errors import KshotError, unknown
+from kshot.methods.base import Classifier
+
+ENTRY_POINT_GROUP = "kshot.methods"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a method lives and the parameters that make it this one."""
+
+    path: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+BUILTIN: dict[str, Entry] = {
+    "zero_shot": Entry("kshot.methods.zero_shot:ZeroShot"),
+    "ncm": Entry("kshot.methods.ncm:NCM"),
+    "js_blend": Entry("kshot.methods.js_blend:JSBlend"),
+    "centred_js_blend": Entry("kshot.methods.js_blend:CentredJSBlend"),
+    "loo_blend": Entry("kshot.methods.loo_blend:LOOBlend"),
+    "loo_blend_kcorr": Entry("kshot.methods.loo_blend:LOOBlend", {"k_correction": True}),
+    "oracle_lambda": Entry("kshot.methods.oracles.oracle_blend:OracleBlend"),
+    "mse_oracle": Entry("kshot.methods.oracles.mse_oracle_blend:MSEOracleBlend"),
+}
+
+
+def names() -> list[str]:
+    """Every method that can be asked for by a plain name."""
+    return [*BUILTIN, *(name for name in _installed() if name not in BUILTIN)]
+
+
+def create(name: str, **params: Any) -> Classifier:
+    """An unfitted method; `params` override the defaults of that name."""
+    entry = BUILTIN.get(name)
+    if entry is None:
+        installed = _installed()
+        if name not in installed and ":" not in name:
+            hint = "List them with `kshot ls methods`, or give your own as package.module:Class."
+            raise KshotError(unknown("method", name, names(), hint))
+        entry = Entry(installed.get(name, name))
+    method = load_class(entry.path)()
+    return method.set_params(**{**entry.params, **params})
+
+
+def load_class(path: str) -> type[Classifier]:
+    module_name, _, class_name = path.partition(":")
+    try:
+        found = getattr(import_module(module_name), class_name)
+    except ModuleNotFoundError as error:
+        raise KshotError(
+            f"cannot import '{module_name}' of method '{path}': {error}. "
+            "Install the package or run from the folder that holds the module."
+        ) from error
+    except AttributeError as error:
+        raise KshotError(f"module '{module_name}' has no class '{class_name}'.") from error
+    if not (isinstance(found, type) and issubclass(found, Classifier)):
+        raise KshotError(f"'{path}' is not a kshot.methods.base.Classifier; see docs/add-a-method.md.")
+    return found
+
+
+def _installed() -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}

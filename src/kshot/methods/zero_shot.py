@@ -1,0 +1,24 @@
+"""Zero-shot: the text prototypes themselves (Radford et al., 2021, Sec. 3.1.2)."""
+
+from kshot.methods.base import Classifier
+from kshot.methods.task import Task
+from kshot.types import MethodInfo
+
+INFO = MethodInfo(
+    key="zero_shot",
+    title="Zero-shot",
+    sees=frozenset({"text"}),
+    min_shots=0,
+    paper="Radford et al., Learning transferable visual models from natural language supervision, 2021",
+)
+
+
+class ZeroShot(Classifier):
+    """Score by cosine to t_c; looks at no picture."""
+
+    @property
+    def info(self) -> MethodInfo:
+        return INFO
+
+    def _fit(self, task: Task) -> None:
+        self._set_linear(task.text)

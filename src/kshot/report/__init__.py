@@ -1,0 +1,1 @@
+"""Tables, figures and one page; the input is a table."""

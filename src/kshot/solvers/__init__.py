@@ -1,0 +1,1 @@
+"""Numerical kernels: pure functions on arrays that know nothing of datasets."""

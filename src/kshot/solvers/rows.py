@@ -1,0 +1,55 @@
+"""Rows of features: unit length, class means, and the checks that every number must pass."""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.errors import InputError
+from kshot.types import Array
+
+
+def working_dtype(X: Array) -> np.dtype:
+    """float64 stays, everything else becomes float32."""
+    return np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
+
+
+def unit_rows(X: Array, what: str, dtype: np.dtype | None = None) -> Float[Array, "N d"]:
+    """Rows scaled to length one in the working dtype; `what` names them in the error."""
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise InputError(f"{what} must have two dimensions (rows, features), not shape {X.shape}.")
+    X = X.astype(dtype or working_dtype(X), copy=False)
+    norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+    finite = np.isfinite(norms)
+    if not finite.all():
+        raise InputError(f"{what} has NaN or infinite values in {_rows(~finite)}. Remove or re-encode them.")
+    if not norms.all():
+        raise InputError(f"{what} has zero vectors in {_rows(norms == 0)}. Remove or re-encode them.")
+    return X / norms[:, None]
+
+
+def class_counts(y: Int[Array, " N"], n_classes: int) -> Int[Array, " C"]:
+    return np.bincount(y, minlength=n_classes)
+
+
+def class_sums(X: Float[Array, "N d"], y: Int[Array, " N"], n_classes: int) -> Float[Array, "C d"]:
+    order = np.argsort(y, kind="stable")
+    present, first = np.unique(y[order], return_index=True)
+    sums = np.zeros((n_classes, X.shape[1]), X.dtype)
+    sums[present] = np.add.reduceat(X[order], first, axis=0)
+    return sums
+
+
+def class_means(X: Float[Array, "N d"], y: Int[Array, " N"], n_classes: int) -> Float[Array, "C d"]:
+    """Plain means of each class's rows, not re-normalised; every class needs a row."""
+    counts = class_counts(y, n_classes).astype(X.dtype)
+    return class_sums(X, y, n_classes) / counts[:, None]
+
+
+def squared_norms(X: Float[Array, "*rows d"]) -> Float[Array, "*rows"]:
+    return np.einsum("...i,...i->...", X, X)
+
+
+def _rows(bad: Array) -> str:
+    rows = np.flatnonzero(bad)
+    shown = ", ".join(map(str, rows[:5]))
+    return f"{len(rows)} row(s): {shown}{' …' if len(rows) > 5 else ''}"

@@ -1,0 +1,1 @@
+"""Paired differences and intervals; the input is a table."""
