@@ -7,10 +7,9 @@ from pathlib import Path
 from kshot.bench.cell import run_cell
 from kshot.bench.prepare import Batch
 from kshot.bench.records import Records
-from kshot.bench.study import Study
+from kshot.bench.study import Cell, Study
 from kshot.episodes.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.features.store import Store
-from kshot.types import Cell
 
 
 def run_batch(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kshot.bench.records import CellFacts
-from kshot.bench.study import MethodSpec
+from kshot.bench.records import CellFacts, Record
+from kshot.bench.study import Cell, MethodSpec
 from kshot.episodes.guard import Episode
 from kshot.episodes.stratum import Prior, Stratum
 from kshot.errors import UndefinedError
@@ -15,7 +15,6 @@ from kshot.methods import registry
 from kshot.methods.base import Classifier, parameter_names
 from kshot.solvers.rows import class_counts, class_means, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
-from kshot.types import Cell, Record
 
 
 def run_cell(

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 from kshot.bench.cell import run_method
 from kshot.bench.prepare import Work
+from kshot.bench.records import Record
+from kshot.bench.study import Cell
 from kshot.episodes.stratum import Prior, Stratum
 from kshot.features import simulate
 from kshot.features.store import Store
 from kshot.solvers.rows import unit_rows
-from kshot.types import Cell, Labelled, Record
+from kshot.types import Labelled
 
 PROBE = simulate.World("probe", 20, between=0.3, within=0.5, text_signal=0.6, text_error=0.3)
 PROBE_SHOTS = 4

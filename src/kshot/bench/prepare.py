@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 
 from kshot.bench.records import Records
-from kshot.bench.study import MethodSpec, Study
+from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.episodes.draw import too_thin
 from kshot.episodes.stratum import pool_labels
 from kshot.errors import StudyError, unknown
 from kshot.features import simulate
 from kshot.features.store import IMAGE_PARTS, Store
 from kshot.methods import registry
-from kshot.types import Cell
 
 
 @dataclass(frozen=True)

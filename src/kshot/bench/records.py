@@ -6,20 +6,40 @@ RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; 
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from kshot.bench.study import Study, study_from_json
+from kshot.bench.study import Cell, Study, study_from_json
 from kshot.errors import StudyError
 from kshot.files import write_atomically, write_text
-from kshot.types import Cell, Record
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 SECONDS = ("fit_seconds", "score_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One method on one cell, as it is stored."""
+
+    cell: Cell
+    method: str
+    title: str
+    sees: tuple[str, ...]
+    status: Literal["ok", "undefined", "failed"]
+    reason: str = ""
+    accuracy: float | None = None
+    n_test: int = 0
+    n_correct: int | None = None
+    hits: bytes = b""
+    selected: dict[str, Any] = field(default_factory=dict)
+    selected_from: dict[str, str] = field(default_factory=dict)
+    fit_seconds: float = 0.0
+    score_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +126,8 @@ class Records:
             ) from error
 
 
-def query(folder: Path | str, sql: str) -> "pa.Table":
-    """Run SQL over the records, which it calls `records`."""
+def query(folder: Path | str, sql: str) -> "duckdb.DuckDBPyRelation":
+    """SQL over the records, which it calls `records`."""
     import duckdb
 
     files = Path(folder) / "cells"
@@ -118,12 +138,13 @@ def query(folder: Path | str, sql: str) -> "pa.Table":
     connection = duckdb.connect()
     pattern = str(files / "*/*/*/*.parquet").replace("'", "''")
     connection.execute(f"create view records as select * from read_parquet('{pattern}')")
-    return connection.sql(sql).to_arrow_table()
+    return connection.sql(sql)
 
 
 def load(folder: Path | str) -> "pa.Table":
     """All records, in an order that does not depend on how they were computed."""
-    return query(folder, "select * from records order by dataset, backbone, tier, shots, seed, method")
+    ordered = "select * from records order by dataset, backbone, tier, shots, seed, method"
+    return query(folder, ordered).to_arrow_table()
 
 
 def schema() -> "pa.Schema":

@@ -38,8 +38,8 @@ def standing(folder: Path) -> Standing:
             "select method, status, case when status = 'ok' then '' else split_part(reason, chr(10), 1) end "
             "as reason, count(*) as n from records group by all order by all",
         )
-        for row in rows.to_pylist():
-            methods.setdefault(row["method"], Counter())[row["status"]] += row["n"]
-            if row["reason"]:
-                reasons.setdefault(f"{row['method']} {row['status']}", Counter())[row["reason"]] += row["n"]
+        for method, status, reason, count in rows.fetchall():
+            methods.setdefault(method, Counter())[status] += count
+            if reason:
+                reasons.setdefault(f"{method} {status}", Counter())[reason] += count
     return Standing(study.name, study.hash, len(cells), len(records.dropped()), done, methods, reasons)

@@ -11,10 +11,20 @@ from typing import Any
 
 from kshot.errors import StudyError, unknown
 from kshot.features.manifest import safe_name
-from kshot.types import Cell
 
 AXES = ("datasets", "backbones", "tiers", "shots", "seeds", "methods")
 DTYPES = ("float32", "float64")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One point of a study's grid."""
+
+    dataset: str
+    backbone: str
+    tier: str
+    shots: int
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)

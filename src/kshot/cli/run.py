@@ -100,12 +100,12 @@ class CellProgress:
 def _forget_failed(records: "Records") -> int:
     """Remove the files of cells with a failed method, so that they count as missing."""
     from kshot.bench.records import query
-    from kshot.types import Cell
+    from kshot.bench.study import Cell
 
     columns = "dataset, backbone, tier, shots, seed"
     failed = query(
         records.folder, f"select distinct {columns} from records where status = 'failed'"
-    ).to_pylist()
+    ).fetchall()
     for row in failed:
-        records.path(Cell(**row)).unlink()
+        records.path(Cell(*row)).unlink()
     return len(failed)

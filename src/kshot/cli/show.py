@@ -1,5 +1,6 @@
 """`kshot show`: everything known about one name."""
 
+import inspect
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -29,7 +30,7 @@ def show(
             "sees": ", ".join(sorted(method.info.sees)),
             "parameters": repr(method),
         }
-        typer.echo((type(method).__doc__ or "").strip() + "\n")
+        typer.echo((inspect.getdoc(type(method)) or "") + "\n")
     elif not stored:
         names = [*known, *registry.names(), *{m.dataset for m in Store(features).manifests()}]
         raise KshotError(unknown("name", name, names, "List them with `kshot ls`."))
