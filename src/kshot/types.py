@@ -44,3 +44,23 @@ class MethodInfo:
     @property
     def reference_point(self) -> bool:
         return not self.sees <= FREE_EVIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A stratum's prototypes in the plane of their first two principal directions.
+
+    `image` are the pool's class means, `support` the means of the first seed's shots by K; `kept` counts the
+    classes drawn of all `classes`, `explained` is the share of variance that the plane shows.
+    """
+
+    dataset: str
+    backbone: str
+    tier: str
+    names: tuple[str, ...]
+    text: Array
+    image: Array
+    support: dict[int, Array]
+    seed: int
+    classes: int
+    explained: float

@@ -1,6 +1,7 @@
 """Cluster bootstrap: datasets are resampled, because cells of one dataset share pictures, classes and text."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -13,46 +14,100 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over n cells in G clusters; no interval where G is 1."""
+    """A mean over n cells in G clusters with its Student-t and percentile intervals; none where G is 1.
+
+    `error` is the bootstrap standard error.
+    """
 
     mean: float
     low: float | None
     high: float | None
     n: int
     clusters: int
+    error: float | None = None
+    percentile: tuple[float, float] | None = None
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+def draw_counts(clusters: int, resamples: int, seed: int) -> Float[Array, "R G"]:
+    """How often each cluster is drawn in each resample."""
+    probabilities = np.full(clusters, 1 / clusters)
+    found = np.random.default_rng(seed).multinomial(clusters, probabilities, resamples).astype(float)
+    found.flags.writeable = False
+    return found
+
+
+@lru_cache(maxsize=8)
+def shared_draws(clusters: int) -> Float[Array, "R G"]:
+    """One draw serves every column of a report."""
+    return draw_counts(clusters, RESAMPLES, seed=0)
 
 
 def cluster_sums(
-    values: Float[Array, " n"], clusters: Shaped[Array, " n"]
-) -> tuple[Float[Array, " G"], Float[Array, " G"]]:
-    """Per cluster: the sum of its values and their number."""
-    _, group = np.unique(clusters, return_inverse=True)
-    return np.bincount(group, values), np.bincount(group).astype(float)
+    values: Float[Array, "n m"], clusters: Shaped[Array, " n"]
+) -> tuple[Float[Array, "G m"], Float[Array, "G m"]]:
+    """Per cluster and column: the sum of the finite values and their number."""
+    names, group = np.unique(clusters, return_inverse=True)
+    member = np.zeros((len(names), len(values)))
+    member[group.reshape(-1), np.arange(len(values))] = 1
+    known = np.isfinite(values)
+    return member @ np.where(known, values, 0), member @ known.astype(float)
 
 
-def resampled_means(
-    sums: Float[Array, " G"], sizes: Float[Array, " G"], resamples: int = RESAMPLES, seed: int = 0
-) -> Float[Array, " R"]:
-    """Means over cells after drawing G clusters with replacement, `resamples` times."""
-    draws = np.random.default_rng(seed).multinomial(len(sums), np.full(len(sums), 1 / len(sums)), resamples)
-    return (draws @ sums) / (draws @ sizes)
+def resampled_means(sums: Float[Array, "G m"], sizes: Float[Array, "G m"]) -> Float[Array, "R m"]:
+    """Means over cells after drawing G clusters with replacement."""
+    both = shared_draws(len(sums)) @ np.concatenate([sums, sizes], axis=1)
+    return both[:, : sums.shape[1]] / both[:, sums.shape[1] :]
 
 
-def cluster_mean(values: Float[Array, " n"], clusters: Shaped[Array, " n"], seed: int = 0) -> Estimate:
-    """The mean with a Student-t interval on the bootstrap standard error, G−1 degrees of freedom.
+def cluster_means(values: Float[Array, "n m"], clusters: Shaped[Array, " n"]) -> list[Estimate]:
+    """One estimate per column; columns known in the same clusters share one matrix product.
 
-    With ten clusters the percentile interval covers 89 % instead of 95 %; this one 93.7–94.8 % (study, Sec. 5.4).
+    Student-t on the bootstrap standard error with G−1 degrees of freedom: with ten clusters the percentile
+    interval covers 89 % instead of 95 %, this one 93.7–94.8 % (study, Sec. 5.4; `kshot coverage`).
     """
+    sums, sizes = cluster_sums(values, clusters)
+    estimates: list[Estimate] = [_without_interval(sums[:, j], sizes[:, j]) for j in range(values.shape[1])]
+    present, pattern = np.unique(sizes > 0, axis=1, return_inverse=True)
+    for number in range(present.shape[1]):
+        rows, columns = np.flatnonzero(present[:, number]), np.flatnonzero(pattern.reshape(-1) == number)
+        if len(rows) > 1:
+            means = resampled_means(sums[np.ix_(rows, columns)], sizes[np.ix_(rows, columns)])
+            for position, j in enumerate(columns):
+                estimates[j] = _with_interval(estimates[j], means[:, position])
+    return estimates
+
+
+def cluster_mean(values: Float[Array, " n"], clusters: Shaped[Array, " n"]) -> Estimate:
+    return cluster_means(values[:, None], clusters)[0]
+
+
+def reach(error: float, clusters: int, level: float = LEVEL) -> float:
+    """Half the width of the Student-t interval."""
     from scipy.stats import t
 
-    known = np.isfinite(values)
-    values, clusters = values[known], clusters[known]
-    if not len(values):
-        return Estimate(float("nan"), None, None, 0, 0)
-    sums, sizes = cluster_sums(values, clusters)
-    mean = float(values.mean())
-    if len(sums) < 2:
-        return Estimate(mean, None, None, len(values), len(sums))
-    error = resampled_means(sums, sizes, seed=seed).std(ddof=1)
-    reach = float(t.ppf((1 + LEVEL) / 2, len(sums) - 1) * error)
-    return Estimate(mean, mean - reach, mean + reach, len(values), len(sums))
+    return float(t.ppf((1 + level) / 2, clusters - 1) * error)
+
+
+def _without_interval(sums: Float[Array, " G"], sizes: Float[Array, " G"]) -> Estimate:
+    n = int(sizes.sum())
+    return Estimate(float(sums.sum() / n) if n else float("nan"), None, None, n, int(np.count_nonzero(sizes)))
+
+
+def _with_interval(estimate: Estimate, means: Float[Array, " R"]) -> Estimate:
+    error = float(means.std(ddof=1))
+    half = reach(error, estimate.clusters)
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return Estimate(
+        estimate.mean,
+        estimate.mean - half,
+        estimate.mean + half,
+        estimate.n,
+        estimate.clusters,
+        error,
+        (float(low), float(high)),
+    )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kshot.stats.bootstrap import Estimate, cluster_mean
+from kshot.stats.bootstrap import Estimate, cluster_mean, cluster_means
 from kshot.stats.panel import Panel
 
 
@@ -16,6 +16,12 @@ class Standing:
     by_shots: dict[int, float]
     mean: float
     behind_leader: Estimate | None
+
+    @property
+    def tied(self) -> bool:
+        """The interval of the distance to the leader reaches zero, so the data do not tell them apart."""
+        behind = self.behind_leader
+        return behind is not None and behind.low is not None and not behind.excludes_zero
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,14 @@ def paired(panel: Panel, method: str, baseline: str) -> Estimate:
     return cluster_mean(panel.column(method) - panel.column(baseline), panel.dataset)
 
 
+def paired_with(panel: Panel, methods: list[str], baseline: str) -> dict[str, Estimate]:
+    """The same for several methods in one pass of the bootstrap."""
+    if not methods:
+        return {}
+    differences = np.stack([panel.column(m) - panel.column(baseline) for m in methods], axis=1)
+    return dict(zip(methods, cluster_means(differences, panel.dataset), strict=True))
+
+
 def leaderboard(panel: Panel) -> Leaderboard:
     """Means by K over the combinations present at every K."""
     guarded = panel.where(panel.present_at_every_shot_count())
@@ -44,11 +58,11 @@ def leaderboard(panel: Panel) -> Leaderboard:
     order = sorted(guarded.methods, key=lambda m: (-np.nan_to_num(overall[m], nan=-1), m))
     ranked = [method for method in order if method not in guarded.reference_points]
     leader = ranked[0] if ranked else None
+    later = guarded.where(guarded.shots >= 2)
+    behind = paired_with(later, [m for m in order if m != leader], leader) if leader is not None else {}
 
     def standing(method: str) -> Standing:
-        later = guarded.where(guarded.shots >= 2)
-        behind = paired(later, method, leader) if leader is not None and method != leader else None
-        return Standing(method, means[method], overall[method], behind)
+        return Standing(method, means[method], overall[method], behind.get(method))
 
     return Leaderboard(
         shots=shots,

@@ -1,7 +1,9 @@
 """Records as a panel: one row per cell, one column per method, so that every comparison is paired."""
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -12,30 +14,63 @@ from kshot.types import FREE_EVIDENCE, Array
 if TYPE_CHECKING:
     import pyarrow as pa
 
+CELL = ("dataset", "backbone", "tier", "shots", "seed")
+FACTS = ("lambda_js", "d2", "v", "share", "n_classes")
+MEASURES = ("accuracy", "ratio", "fit_seconds", "score_seconds")
+# What must be the same in all records that are compared, and how it is called.
+ONE_OF = {"study_hash": "studies", "version": "versions of kshot", "dtype": "precisions"}
+
 
 @dataclass(frozen=True)
 class Panel:
-    """Accuracies in per cent, NaN where a method is undefined, failed or absent."""
+    """Accuracies in per cent, NaN where a method is undefined, failed or absent; `row` is −1 where absent.
+
+    `ratio` is the fitted blending ratio (the mean over classes where each has its own).
+    """
 
     dataset: Shaped[Array, " n"]
     backbone: Shaped[Array, " n"]
     tier: Shaped[Array, " n"]
     shots: Int[Array, " n"]
     seed: Int[Array, " n"]
+    lambda_js: Float[Array, " n"]
+    d2: Float[Array, " n"]
+    v: Float[Array, " n"]
+    share: Float[Array, " n"]
+    n_classes: Float[Array, " n"]
+    n_test: Int[Array, " n"]
     accuracy: Float[Array, "n m"]
+    ratio: Float[Array, "n m"]
+    fit_seconds: Float[Array, "n m"]
+    score_seconds: Float[Array, "n m"]
+    row: Int[Array, "n m"]
     methods: tuple[str, ...]
     titles: dict[str, str]
     reference_points: frozenset[str]
     study: str
     study_hash: str
+    version: str
+    dtype: str
     simulated: bool
+    records: "pa.Table"
 
-    def column(self, method: str) -> Float[Array, " n"]:
-        return self.accuracy[:, self.methods.index(method)]
+    def column(self, method: str, measure: str = "accuracy") -> Float[Array, " n"]:
+        """One method's column; all NaN where the records do not hold the method."""
+        if method not in self.methods:
+            return np.full(len(self.shots), np.nan)
+        return getattr(self, measure)[:, self.methods.index(method)]
 
     def where(self, keep: Bool[Array, " n"]) -> "Panel":
-        axes = ("dataset", "backbone", "tier", "shots", "seed", "accuracy")
+        axes = (*CELL, *FACTS, *MEASURES, "n_test", "row")
         return replace(self, **{name: getattr(self, name)[keep] for name in axes})
+
+    def free_methods(self) -> list[str]:
+        """Methods that a deployed system could run."""
+        return [method for method in self.methods if method not in self.reference_points]
+
+    def with_text(self) -> "Panel":
+        """Cells whose backbone has a text side; elsewhere no blend exists."""
+        return self.where(np.isfinite(self.d2))
 
     def combinations(self) -> Int[Array, " n"]:
         """A number per (dataset, backbone, tier)."""
@@ -51,33 +86,75 @@ class Panel:
 
 
 def panel(table: "pa.Table") -> Panel:
-    """Pivot a records table; records of different studies are refused, because they do not compare."""
+    """Pivot a records table; records that do not compare are refused with the list of what differs."""
     if not table.num_rows:
         raise StudyError("there are no records to compare. Run `kshot run` first.")
-    hashes = sorted(
-        {(row["study"], row["study_hash"]) for row in table.select(["study", "study_hash"]).to_pylist()}
+    _refuse_mixtures(table)
+    columns = {name: _strings_or_numbers(table, name) for name in CELL}
+    numbered = np.stack(
+        [np.unique(values, return_inverse=True)[1].reshape(-1) for values in columns.values()], axis=1
     )
-    if len(hashes) > 1:
-        listed = ", ".join(f"{name} {digest}" for name, digest in hashes)
-        raise StudyError(f"these records come from different studies: {listed}. Report one at a time.")
-    names = ("dataset", "backbone", "tier", "shots", "seed")
-    columns = [np.asarray(table[name].to_pylist()) for name in names]
-    numbered = np.stack([np.unique(values, return_inverse=True)[1].reshape(-1) for values in columns], axis=1)
     _, first, cell = np.unique(numbered, axis=0, return_index=True, return_inverse=True)
-    method = np.asarray(table["method"].to_pylist())
+    cell = cell.reshape(-1)
+    method = _strings_or_numbers(table, "method")
     methods = tuple(dict.fromkeys(method.tolist()))
-    accuracy = np.full((len(first), len(methods)), np.nan)
-    values = np.asarray([np.nan if v is None else 100 * v for v in table["accuracy"].to_pylist()])
-    accuracy[cell.reshape(-1), [methods.index(name) for name in method]] = values
+    place = {name: index for index, name in enumerate(methods)}
+    column = np.array([place[name] for name in method.tolist()])
+    row = np.full((len(first), len(methods)), -1)
+    row[cell, column] = np.arange(table.num_rows)
+    if np.count_nonzero(row >= 0) != table.num_rows:
+        raise StudyError("some methods have two records for one cell. Report one records folder at a time.")
+    accuracy = 100 * _numbers(table, "accuracy")
+    defined = np.isfinite(accuracy)
+    measures = {
+        "accuracy": accuracy,
+        "ratio": _ratios(table["selected"].to_pylist()),
+        "fit_seconds": np.where(defined, _numbers(table, "fit_seconds"), np.nan),
+        "score_seconds": np.where(defined, _numbers(table, "score_seconds"), np.nan),
+    }
     titles = dict(zip(method.tolist(), table["title"].to_pylist(), strict=True))
     sees = dict(zip(method.tolist(), table["sees"].to_pylist(), strict=True))
     return Panel(
-        **{name: values[first] for name, values in zip(names, columns, strict=True)},
-        accuracy=accuracy,
+        **{name: values[first] for name, values in columns.items()},
+        **{name: _numbers(table, name)[first] for name in FACTS},
+        **{name: np.append(values, np.nan)[row] for name, values in measures.items()},
+        n_test=_strings_or_numbers(table, "n_test")[first],
+        row=row,
         methods=methods,
         titles=titles,
         reference_points=frozenset(name for name, seen in sees.items() if not set(seen) <= FREE_EVIDENCE),
-        study=hashes[0][0],
-        study_hash=hashes[0][1],
+        study=table["study"][0].as_py(),
+        study_hash=table["study_hash"][0].as_py(),
+        version=table["version"][0].as_py(),
+        dtype=table["dtype"][0].as_py(),
         simulated=any(table["simulated"].to_pylist()),
+        records=table,
     )
+
+
+def _refuse_mixtures(table: "pa.Table") -> None:
+    for name, called in ONE_OF.items():
+        values = table[name].to_pylist()
+        found = (
+            set(zip(table["study"].to_pylist(), values, strict=True)) if name == "study_hash" else set(values)
+        )
+        if len(found) > 1:
+            listed = ", ".join(sorted(" ".join(v) if isinstance(v, tuple) else str(v) for v in found))
+            raise StudyError(f"these records come from different {called}: {listed}. Report one at a time.")
+
+
+def _strings_or_numbers(table: "pa.Table", name: str) -> Shaped[Array, " N"]:
+    return np.asarray(table[name].to_pylist())
+
+
+def _numbers(table: "pa.Table", name: str) -> Float[Array, " N"]:
+    return np.asarray([np.nan if v is None else v for v in table[name].to_pylist()], dtype=float)
+
+
+def _ratios(selected: Iterable[str | None]) -> Float[Array, " N"]:
+    def ratio(text: str | None) -> float:
+        found: Any = json.loads(text).get("lambda") if text and '"lambda"' in text else None
+        found = found.get("mean") if isinstance(found, dict) else found
+        return float(found) if isinstance(found, int | float) else float("nan")
+
+    return np.array([ratio(text) for text in selected])

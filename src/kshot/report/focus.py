@@ -1,0 +1,64 @@
+"""Which slice a table shows when it cannot show everything, and the words that say so."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kshot.stats.panel import Panel
+
+ORACLE, ZERO_SHOT, CLAP, LPP, LOO, JS = "oracle_lambda", "zero_shot", "clap", "lpp", "loo_blend", "js_blend"
+FOLD_GDA = "fold_gda"
+INTERVALS = (
+    "Differences are paired within cells; 95 % Student-t intervals on the cluster-bootstrap standard error over "
+    "datasets (10,000 resamples)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """The prompt tier and backbone that single-slice tables and figures show; those of the study where present."""
+
+    tier: str
+    backbone: str
+
+
+def focus(panel: Panel) -> Focus:
+    known = panel.with_text()
+    known = known if len(known.shots) else panel
+    return Focus(_preferred(known.tier, "dataset"), _preferred(known.backbone, "ViT-B-16"))
+
+
+def primary(panel: Panel) -> Panel:
+    """Cells of the primary tier whose backbone has text: what the study's main tables are made of."""
+    return panel.where((panel.tier == focus(panel).tier) & np.isfinite(panel.d2))
+
+
+def single(panel: Panel) -> Panel:
+    """The primary tier on one backbone."""
+    found = focus(panel)
+    return panel.where((panel.tier == found.tier) & (panel.backbone == found.backbone))
+
+
+def counted(panel: Panel) -> str:
+    return f"n = {len(panel.shots)} cells, G = {len(np.unique(panel.dataset))} datasets"
+
+
+def provenance(panel: Panel) -> str:
+    simulated = " SIMULATED features, no pictures." if panel.simulated else ""
+    return f"Study {panel.study}, hash {panel.study_hash}, kshot {panel.version}, {panel.dtype}.{simulated}"
+
+
+def missing(panel: Panel, wanted: Iterable[str]) -> str:
+    """The sentence about methods that the records do not hold; empty where all are there."""
+    absent = [method for method in wanted if method not in panel.methods]
+    return f"Missing, because the study does not run it: {', '.join(absent)}." if absent else ""
+
+
+def sentences(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def _preferred(values: np.ndarray, favourite: str) -> str:
+    names = sorted(set(values.tolist()))
+    return favourite if favourite in names else (names[0] if names else "")

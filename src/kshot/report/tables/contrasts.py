@@ -1,0 +1,139 @@
+"""The central contrasts again: per backbone, per shot count, without text."""
+
+import numpy as np
+
+from kshot.report.focus import (
+    CLAP,
+    FOLD_GDA,
+    INTERVALS,
+    JS,
+    LOO,
+    LPP,
+    ORACLE,
+    ZERO_SHOT,
+    counted,
+    focus,
+    missing,
+    primary,
+    provenance,
+    sentences,
+    single,
+)
+from kshot.report.numbers import interval, number
+from kshot.report.table import Table
+from kshot.stats.bootstrap import Estimate, cluster_mean
+from kshot.stats.leaderboard import paired_with
+from kshot.stats.panel import Panel
+
+CENTRAL = (JS, LOO, CLAP, LPP)
+PROBES = ("logistic_probe_test", "logistic_probe")
+
+
+def _contrasted(panel: Panel) -> list[str]:
+    return [*CENTRAL, FOLD_GDA] if FOLD_GDA in panel.methods else list(CENTRAL)
+
+
+def per_backbone_table(panel: Panel) -> Table:
+    """Zero-shot accuracy, class-independent share, and the central contrasts within each backbone."""
+    shown, methods = primary(panel), _contrasted(panel)
+    rows = []
+    for backbone in sorted(set(shown.backbone.tolist())):
+        own, everywhere = shown.where(shown.backbone == backbone), panel.where(panel.backbone == backbone)
+        share = cluster_mean(100 * everywhere.share, everywhere.dataset)
+        contrasts = paired_with(own, methods, ORACLE)
+        rows.append(
+            (
+                backbone,
+                number(cluster_mean(own.column(ZERO_SHOT), own.dataset).mean),
+                interval(share, 1, sign=False),
+                *(interval(contrasts[m]) for m in methods),
+                str(len(own.shots)),
+            )
+        )
+    return Table(
+        key="per_backbone",
+        title="Backbone consistency: against the oracle ratio (percentage points)",
+        columns=("backbone", "zero-shot %", "share %", *(panel.titles.get(m, m) for m in methods), "n"),
+        rows=tuple(rows),
+        caption=sentences(
+            f"Tier {focus(panel).tier}; share: class-independent part of the squared text–image distance, over all "
+            f"tiers. {counted(shown)}.",
+            INTERVALS,
+            missing(panel, (ORACLE, ZERO_SHOT, *methods)),
+            provenance(panel),
+        ),
+    )
+
+
+def by_shots_table(panel: Panel) -> Table:
+    """The central contrasts at each K for one backbone."""
+    shown, methods = single(panel), _contrasted(panel)
+    slices = {f"K={k}": shown.shots == k for k in np.unique(shown.shots)}
+    pooled = {"K≥4 pooled": shown.shots >= 4, "all K": shown.shots >= 1}
+    rows = []
+    for name, keep in (slices | pooled).items():
+        contrasts = paired_with(shown.where(keep), methods, ORACLE)
+        rows.append((name, *(interval(contrasts[m]) for m in methods), str(np.count_nonzero(keep))))
+    return Table(
+        key="by_shots",
+        title=f"By shots, {focus(panel).backbone}: against the oracle ratio (percentage points)",
+        columns=("shots", *(panel.titles.get(m, m) for m in methods), "n"),
+        rows=tuple(rows) if len(shown.shots) else (),
+        caption=sentences(
+            f"Tier {focus(panel).tier}; {counted(shown)}.",
+            INTERVALS,
+            missing(panel, (ORACLE, *methods)),
+            provenance(panel),
+        ),
+        rule=len(slices),
+        below_rule="pooled",
+    )
+
+
+def text_free_table(panel: Panel) -> Table:
+    """A plain probe on each backbone against the text backbone's oracle ratio on the same shots."""
+    key, title = "text_free", "Text-free reference points: logistic probe against the oracle ratio (points)"
+    probes = [m for m in PROBES if m in panel.methods]
+    reference = single(panel)
+    bound = {_draw(reference, i): value for i, value in enumerate(reference.column(ORACLE))}
+    text_free = sorted(set(panel.backbone[~np.isfinite(panel.d2)].tolist()))
+    backbones = [*text_free, focus(panel).backbone]
+    sides = [(b, m) for b in backbones for m in probes]
+    shots = sorted(set(reference.shots.tolist()))
+    rows = []
+    for name, keep in {**{f"K={k}": (k, k) for k in shots}, "K≥4 pooled": (4, 10**9)}.items():
+        cells = [_against(panel, b, m, bound, *keep) for b, m in sides]
+        rows.append((name, *map(interval, cells)))
+    return Table(
+        key=key,
+        title=title,
+        columns=("shots", *(f"{b}, {panel.titles[m]}" for b, m in sides)),
+        rows=tuple(rows) if sides else (),
+        caption=sentences(
+            f"Paired within dataset, K and seed with the oracle ratio of {focus(panel).backbone}, tier "
+            f"{focus(panel).tier}; {counted(reference)}. The last backbone is the control: the same probe on its own "
+            "features.",
+            INTERVALS,
+            missing(panel, (ORACLE, *PROBES)),
+            "" if text_free else "No text-free backbone in these records.",
+            provenance(panel),
+        ),
+        rule=len(shots) if sides else None,
+        below_rule="pooled",
+    )
+
+
+def _draw(panel: Panel, index: int) -> tuple[str, int, int]:
+    return str(panel.dataset[index]), int(panel.shots[index]), int(panel.seed[index])
+
+
+def _against(
+    panel: Panel, backbone: str, method: str, bound: dict[tuple[str, int, int], float], least: int, most: int
+) -> Estimate:
+    """Each draw counts once: a probe does not read the prompt, so the first tier's record serves."""
+    own = panel.where((panel.backbone == backbone) & (panel.shots >= least) & (panel.shots <= most))
+    first = {_draw(own, i): i for i in reversed(range(len(own.shots)))}
+    chosen = np.array(sorted(first.values()), int)
+    own = own.where(np.isin(np.arange(len(own.shots)), chosen))
+    reference = np.array([bound.get(_draw(own, i), np.nan) for i in range(len(own.shots))])
+    return cluster_mean(own.column(method) - reference, own.dataset)

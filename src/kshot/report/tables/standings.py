@@ -1,0 +1,146 @@
+"""Who stands where: by shots, by dataset, and against the oracle ratio."""
+
+import numpy as np
+
+from kshot.report.context import Context
+from kshot.report.focus import (
+    INTERVALS,
+    ORACLE,
+    counted,
+    focus,
+    missing,
+    primary,
+    provenance,
+    sentences,
+    single,
+)
+from kshot.report.numbers import interval, number
+from kshot.report.table import Table
+from kshot.stats.leaderboard import Leaderboard, Standing, leaderboard, paired_with
+from kshot.stats.multiplicity import simultaneous
+from kshot.stats.panel import Panel
+
+TIED = " ≈"
+
+
+def leaderboard_table(panel: Panel) -> Table:
+    """Mean accuracy by shots with the combination guard; reference points below the rule."""
+    shown = primary(panel)
+    board = leaderboard(shown)
+    rows = [_leaderboard_row(panel, board, standing) for standing in board.ranked + board.reference_points]
+    dropped = len(np.unique(shown.combinations())) - board.combinations if len(shown.shots) else 0
+    return Table(
+        key="leaderboard",
+        title="Leaderboard: mean accuracy (%) by shots",
+        columns=("method", *(f"K={k}" for k in board.shots), "mean K≥2", "behind the leader, K≥2"),
+        rows=tuple(rows),
+        caption=sentences(
+            f"n = {board.cells} cells of tier {focus(panel).tier}, {board.combinations} dataset × backbone "
+            f"combinations present at every K ({dropped} others left out), G = {board.datasets} datasets.",
+            INTERVALS,
+            "≈: tied with the leader, the interval reaches zero. –: the method does not exist in every cell of the "
+            "column. Below the rule: reference points that look at labels or pictures a user does not have.",
+            provenance(panel),
+        ),
+        rule=len(board.ranked),
+        best=_best_by_column(board),
+    )
+
+
+def headline_table(panel: Panel, context: Context | None = None) -> Table:
+    """Every validation-free method against the ratio tuned on the test set; bold where the interval is above 0."""
+    key, title = "headline", "Against the oracle ratio (percentage points)"
+    shown = primary(panel)
+    if ORACLE not in panel.methods or not len(shown.shots):
+        return Table(title, ("method",), (), sentences(missing(panel, [ORACLE]), provenance(panel)), key=key)
+    free = shown.free_methods()
+    overall = paired_with(shown, free, ORACLE)
+    late = paired_with(shown.where(shown.shots >= 4), free, ORACLE)
+    order = sorted(free, key=lambda m: (-np.nan_to_num(overall[m].mean, nan=-1e9), m))
+    rows = [
+        [panel.titles[m], interval(overall[m]), str(overall[m].n), interval(late[m]), str(late[m].n)]
+        for m in order
+    ]
+    columns = ["method", "all K", "n", "K≥4", "n K≥4"]
+    note = "No correction for the number of intervals."
+    if context is not None and context.corrected:
+        wider = [simultaneous(estimates) for estimates in (overall, late)]
+        rows = [[*row, *(interval(w[m]) for w in wider)] for row, m in zip(rows, order, strict=True)]
+        columns += ["all K, simultaneous", "K≥4, simultaneous"]
+        note = f"Simultaneous: Bonferroni over the {len(order)} rows, beside the plain interval."
+    above = {
+        (i, j)
+        for i, m in enumerate(order)
+        for j, e in ((1, overall[m]), (3, late[m]))
+        if e.low is not None and e.low > 0
+    }
+    return Table(
+        key=key,
+        title=title,
+        columns=tuple(columns),
+        rows=tuple(map(tuple, rows)),
+        caption=sentences(
+            f"Method minus oracle ratio, tier {focus(panel).tier}; n counts cells where both exist, {counted(shown)}. "
+            "Bold: the interval lies above zero.",
+            INTERVALS,
+            note,
+            provenance(panel),
+        ),
+        best=frozenset(above),
+    )
+
+
+def per_dataset_table(panel: Panel) -> Table:
+    """Accuracy per dataset at the most shots (16 where there are), seed means, best free method in bold."""
+    shown = single(panel)
+    found = focus(panel)
+    shots = 16 if 16 in shown.shots else int(max(shown.shots, default=0))
+    at = shown.where(shown.shots == shots)
+    order = [*shown.free_methods(), *(m for m in shown.methods if m in shown.reference_points)]
+    free = len(shown.free_methods())
+    names = sorted(set(at.dataset.tolist()))
+    values = np.array([[_mean(at, name, m) for m in order] for name in names]).reshape(len(names), len(order))
+    rows = [(name, *map(number, row)) for name, row in zip(names, values, strict=True)]
+    best = {
+        (i, 1 + int(j))
+        for i, row in enumerate(values[:, :free])
+        if np.isfinite(row).any()
+        for j in np.flatnonzero(row == np.nanmax(row))
+    }
+    if len(rows) > 1:
+        rows.append(("mean", *(number(value) for value in values.mean(axis=0))))
+    left_out = sorted(set(shown.dataset.tolist()) - set(names))
+    return Table(
+        key="per_dataset",
+        title=f"Accuracy (%) per dataset at K={shots}, {found.backbone}",
+        columns=("dataset", *(panel.titles[m] + ("" if i < free else " *") for i, m in enumerate(order))),
+        rows=tuple(rows),
+        caption=sentences(
+            f"Tier {found.tier}, means over {len(np.unique(at.seed))} seeds; {counted(at)}; no interval: the rows are "
+            "the clusters. Bold: best validation-free method. *: reference point.",
+            f"Without cells at K={shots}: {', '.join(left_out)}." if left_out else "",
+            provenance(panel),
+        ),
+        rule=len(names) if len(rows) > 1 else None,
+        best=frozenset(best),
+        below_rule="mean",
+    )
+
+
+def _mean(panel: Panel, dataset: str, method: str) -> float:
+    return float(panel.column(method)[panel.dataset == dataset].mean())
+
+
+def _leaderboard_row(panel: Panel, board: Leaderboard, standing: Standing) -> tuple[str, ...]:
+    cells = (number(standing.by_shots[k]) for k in board.shots)
+    leads = bool(board.ranked) and standing is board.ranked[0]
+    behind = "leader" if leads else interval(standing.behind_leader) + (TIED if standing.tied else "")
+    return (panel.titles[standing.method], *cells, number(standing.mean), behind)
+
+
+def _best_by_column(board: Leaderboard) -> frozenset[tuple[int, int]]:
+    """The highest validation-free mean of every column."""
+    columns = [[s.by_shots[k] for s in board.ranked] for k in board.shots] + [[s.mean for s in board.ranked]]
+    return frozenset(
+        (int(np.nanargmax(values)), 1 + j) for j, values in enumerate(columns) if np.isfinite(values).any()
+    )

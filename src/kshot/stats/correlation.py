@@ -1,0 +1,81 @@
+"""Rank correlations with cluster-bootstrap intervals; ranks are taken anew in every resample."""
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from kshot.stats.bootstrap import Estimate, reach, shared_draws
+from kshot.types import Array
+
+BLOCK = 500
+
+
+def spearman(
+    a: Float[Array, " n"],
+    b: Float[Array, " n"],
+    clusters: Shaped[Array, " n"],
+    given: Float[Array, " n"] | None = None,
+) -> Estimate:
+    """Spearman's rho; with `given`, the rank correlation of what a line through its ranks leaves of both.
+
+    The interval is Student-t on the bootstrap standard error, cut to [−1, 1]; NaN where a side is constant.
+    """
+    given_values = np.zeros(len(a)) if given is None else given
+    known = np.isfinite(a) & np.isfinite(b) & np.isfinite(given_values)
+    columns = [a[known], b[known]] + ([] if given is None else [given_values[known]])
+    names, group = np.unique(clusters[known], return_inverse=True)
+    n = int(np.count_nonzero(known))
+    if n < 3:
+        return Estimate(float("nan"), None, None, n, len(names))
+    rho = float(_correlation(columns, np.ones((1, n)))[0])
+    if len(names) < 2 or not np.isfinite(rho):
+        return Estimate(rho, None, None, n, len(names))
+    weights = shared_draws(len(names))
+    resampled = np.concatenate(
+        [
+            _correlation(columns, weights[start : start + BLOCK][:, group.reshape(-1)])
+            for start in range(0, len(weights), BLOCK)
+        ]
+    )
+    resampled = resampled[np.isfinite(resampled)]
+    error = float(resampled.std(ddof=1))
+    half = reach(error, len(names))
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    return Estimate(
+        rho, max(-1.0, rho - half), min(1.0, rho + half), n, len(names), error, (float(low), float(high))
+    )
+
+
+def weighted_ranks(values: Float[Array, " n"], weights: Float[Array, "R n"]) -> Float[Array, "R n"]:
+    """Mid-ranks of `values` when each is repeated `weight` times, per row of weights."""
+    _, tie = np.unique(values, return_inverse=True)
+    tie = tie.reshape(-1)
+    order = np.argsort(tie, kind="stable")
+    starts = np.searchsorted(tie[order], np.arange(tie.max() + 1))
+    per_value = np.add.reduceat(weights[:, order], starts, axis=1)
+    below = np.cumsum(per_value, axis=1) - per_value
+    return (below + (per_value + 1) / 2)[:, tie]
+
+
+def _correlation(columns: list[Float[Array, " n"]], weights: Float[Array, "R n"]) -> Float[Array, " R"]:
+    centred = []
+    total = weights.sum(axis=1, keepdims=True)
+    for values in columns:
+        ranks = weighted_ranks(values, weights)
+        centred.append(ranks - (weights * ranks).sum(axis=1, keepdims=True) / total)
+
+    def product(x: Array, y: Array) -> Array:
+        return np.einsum("rn,rn,rn->r", weights, x, y)
+
+    a, b = centred[:2]
+    if len(columns) == 3:
+        c = centred[2]
+        scale = product(c, c)
+        a, b = (x - _quotient(product(x, c), scale)[:, None] * c for x in (a, b))
+    spread_a, spread_b = product(a, a), product(b, b)
+    floor = 1e-9 * total[:, 0] ** 3
+    spread = np.where((spread_a > floor) & (spread_b > floor), np.sqrt(spread_a * spread_b), 0)
+    return np.where(spread > 0, _quotient(product(a, b), spread), np.nan)
+
+
+def _quotient(above: Float[Array, " R"], below: Float[Array, " R"]) -> Float[Array, " R"]:
+    return above / np.where(below > 0, below, 1)

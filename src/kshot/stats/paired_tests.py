@@ -1,0 +1,64 @@
+"""Sample-level tests: two heads on the same pictures differ only where exactly one of them is right."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from kshot.stats.multiplicity import holm
+from kshot.stats.panel import Panel
+from kshot.types import Array
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class SampleContrast:
+    """Per cell: pictures that only the first or only the second method gets right, and the Holm-adjusted p."""
+
+    first: str
+    second: str
+    only_first: Int[Array, " c"]
+    only_second: Int[Array, " c"]
+    pictures: Int[Array, " c"]
+    p: Float[Array, " c"]
+
+    def decided_for(self) -> tuple[int, int, int]:
+        """Cells in favour of the first, of the second, and undecided at 5 % after Holm."""
+        decided = self.p < ALPHA
+        first = int(np.count_nonzero(decided & (self.only_first > self.only_second)))
+        second = int(np.count_nonzero(decided)) - first
+        return first, second, int(np.count_nonzero(~decided))
+
+
+def sample_contrast(panel: Panel, first: str, second: str) -> SampleContrast:
+    """McNemar's exact test in every cell where both methods left their hits."""
+    found = []
+    for index in range(len(panel.shots)):
+        one, two = (unpacked_hits(panel, index, method) for method in (first, second))
+        if one is not None and two is not None:
+            found.append((np.count_nonzero(one & ~two), np.count_nonzero(two & ~one), len(one)))
+    only_first, only_second, pictures = np.array(found, int).reshape(-1, 3).T
+    return SampleContrast(
+        first, second, only_first, only_second, pictures, holm(mcnemar(only_first, only_second))
+    )
+
+
+def mcnemar(only_first: Int[Array, " c"], only_second: Int[Array, " c"]) -> Float[Array, " c"]:
+    """Exact two-sided p: under equality the discordant pictures fall on either side like a fair coin."""
+    from scipy.stats import binom
+
+    both, fewer = only_first + only_second, np.minimum(only_first, only_second)
+    return np.minimum(1.0, 2 * binom.cdf(fewer, both, 0.5))
+
+
+def unpacked_hits(panel: Panel, index: int, method: str) -> Bool[Array, " t"] | None:
+    """Which test pictures the method got right in this cell; None where it left no hits."""
+    if method not in panel.methods:
+        return None
+    row = panel.row[index, panel.methods.index(method)]
+    packed = panel.records["hits"][int(row)].as_py() if row >= 0 else None
+    if not packed:
+        return None
+    bits = np.unpackbits(np.frombuffer(packed, np.uint8))
+    return bits[: panel.n_test[index]].astype(bool)

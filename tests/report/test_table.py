@@ -1,0 +1,90 @@
+"""The renderings, with names that attack each of them."""
+
+import csv
+import io
+
+import pytest
+from rich.console import Console
+
+from kshot.report.table import Table
+from kshot.report.tables import all_tables
+from kshot.stats.panel import panel
+from synthetic_records import as_table, synthetic_rows
+
+HOSTILE = (
+    r"<img src=x onerror=alert(1)> [bold]x[/bold] a|b {\input{/etc/passwd}} 100% & $x_1$ [c](javascript:d)"
+)
+
+
+def tables(rows):
+    return {table.key: table for table in all_tables(panel(as_table(rows)))}
+
+
+def test_hostile_names_are_inert_everywhere():
+    rows = [
+        r | {"title": HOSTILE, "dataset": HOSTILE + r["dataset"]} for r in synthetic_rows(tiers=("dataset",))
+    ]
+    for table in tables(rows).values():
+        assert "<img" not in table.html()
+        assert "<img" not in table.markdown().replace("\\<", "")
+        assert r"\input{" not in table.latex()
+        assert "](javascript" not in table.markdown()
+    shown = tables(rows)["headline"]
+    assert r"a\|b" in shown.markdown()
+    console = Console(width=400)
+    with console.capture() as capture:
+        console.print(shown.rich())
+    assert "[bold]x[/bold]" in capture.get()
+
+
+def test_csv_reads_back_and_holds_no_formula():
+    shown = Table("t", ("name", "v"), (("=cmd()", "−1.5"), ("+x", "+2.0"), ('a"b,c', "–")), "c")
+    assert list(csv.reader(io.StringIO(shown.csv()))) == [
+        ["name", "v"],
+        ["'=cmd()", "-1.5"],
+        ["'+x", "+2.0"],
+        ['a"b,c', "–"],
+    ]
+
+
+def test_latex_has_as_many_cells_as_columns_and_a_rule():
+    text = tables(synthetic_rows())["leaderboard"].latex()
+    body = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len({line.count(" & ") for line in body}) == 1
+    assert text.count(r"\midrule") == 2
+    assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+
+
+def test_one_dataset_says_that_there_is_no_interval():
+    found = tables(synthetic_rows(datasets=("alpha",)))
+    assert "[no interval]" in found["headline"].rows[0][1]
+    assert "[+" not in found["headline"].markdown()
+
+
+@pytest.mark.parametrize(
+    ("absent", "key"),
+    [
+        ({"clap"}, "per_backbone"),
+        ({"oracle_lambda"}, "headline"),
+        ({"oracle_lambda"}, "ratio_tracking"),
+        ({"clap", "lpp"}, "strata"),
+        ({"zero_shot", "loo_blend"}, "prior_upgrade"),
+    ],
+)
+def test_missing_methods_are_named(absent, key):
+    rows = [r for r in synthetic_rows() if r["method"] not in absent]
+    caption = tables(rows)[key].caption
+    for method in absent:
+        assert method in caption
+
+
+def test_records_with_nothing_but_text_free_cells_still_make_honest_tables():
+    rows = synthetic_rows(backbones=("DINO",), text_free=("DINO",))
+    found = tables(rows)
+    assert found["leaderboard"].caption.startswith("n = 0 cells")
+    assert not found["headline"].rows
+
+
+def test_one_tier_only_says_why_there_is_no_upgrade():
+    caption = tables(synthetic_rows(tiers=("dataset",)))["prior_upgrade"].caption
+    assert "needs tier photo and another; these records hold dataset" in caption

@@ -1,0 +1,292 @@
+"""Every table's figures again, in numpy written out from the rows."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from kshot.report.context import Context, Gate
+from kshot.report.tables import all_tables
+from kshot.stats.panel import panel
+from synthetic_records import as_table, synthetic_rows
+
+DATASETS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
+ROWS = synthetic_rows(datasets=DATASETS, backbones=("ViT-B-16", "RN50", "DINO"), text_free=("DINO",))
+TITLE = {row["method"]: row["title"] for row in ROWS}
+CELL = ("dataset", "backbone", "tier", "shots", "seed")
+
+
+def tables(rows=ROWS, context=None):
+    return {table.key: table for table in all_tables(panel(as_table(rows)), context)}
+
+
+TABLES = tables(
+    context=Context(
+        gates={"alpha": Gate("official", (10, 90)), "beta": Gate("self", (90, 95))},
+        band_backbone="ViT-B-16",
+        band_tier="photo",
+    )
+)
+
+
+def select(value="accuracy", **wanted):
+    """{cell: value} of the rows that match; per cent for accuracies."""
+    scale = 100 if value == "accuracy" else 1
+    return {
+        tuple(row[name] for name in CELL): scale * row[value]
+        for row in ROWS
+        if all(row[k] in v if isinstance(v, set) else row[k] == v for k, v in wanted.items())
+        and row[value] is not None
+    }
+
+
+def difference(one, two):
+    """Differences over shared cells and the dataset of each."""
+    cells = sorted(one.keys() & two.keys())
+    return np.array([one[c] - two[c] for c in cells]), np.array([c[0] for c in cells])
+
+
+def expected(values, datasets, resamples=20_000):
+    """Mean and Student-t interval by an independent bootstrap over indices."""
+    names = sorted(set(datasets))
+    sums = np.array([values[datasets == n].sum() for n in names])
+    counts = np.array([np.count_nonzero(datasets == n) for n in names])
+    drawn = np.random.default_rng(99).integers(len(names), size=(resamples, len(names)))
+    error = (sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)).std(ddof=1)
+    half = stats.t.ppf(0.975, len(names) - 1) * error
+    return values.mean(), values.mean() - half, values.mean() + half
+
+
+def numbers(cell):
+    return [float(x.replace("−", "-")) for x in re.findall(r"[+−-]?\d+\.\d+", cell)]
+
+
+def agrees(cell, values, datasets, digits=2):
+    mean, low, high = expected(values, datasets)
+    shown = numbers(cell)
+    assert len(shown) == 3, cell
+    assert shown[0] == pytest.approx(mean, abs=0.51 * 10**-digits)
+    # 3 % of the half width is about four Monte Carlo errors of either bootstrap's standard error.
+    slack = 0.03 * (high - low) / 2 + 0.51 * 10**-digits
+    assert shown[1] == pytest.approx(low, abs=slack)
+    assert shown[2] == pytest.approx(high, abs=slack)
+
+
+def row(key, first):
+    return next(r for r in TABLES[key].rows if r[0] == first)
+
+
+TEXT = {"ViT-B-16", "RN50"}
+
+
+@pytest.mark.parametrize("method", ["clap", "lpp", "loo_blend", "js_blend", "zero_shot", "logistic_probe"])
+def test_headline(method):
+    shown = row("headline", TITLE[method])
+    for cell, n, shots in ((shown[1], shown[2], {1, 2, 4, 16}), (shown[3], shown[4], {4, 16})):
+        one = select(method=method, tier="dataset", backbone=TEXT, shots=shots)
+        two = select(method="oracle_lambda", tier="dataset", backbone=TEXT, shots=shots)
+        values, datasets = difference(one, two)
+        assert int(n) == len(values)
+        agrees(cell, values, datasets)
+
+
+def test_leaderboard():
+    for method in ("clap", "lpp", "zero_shot", "oracle_lambda"):
+        shown = row("leaderboard", TITLE[method])
+        means = [
+            np.mean(list(select(method=method, tier="dataset", backbone=TEXT, shots=k).values()))
+            for k in (1, 2, 4, 16)
+        ]
+        assert [float(x) for x in shown[1:5]] == pytest.approx(means, abs=0.051)
+        assert float(shown[5]) == pytest.approx(np.mean(means[1:]), abs=0.051)
+    behind = row("leaderboard", "Zero-shot")[6]
+    leader = next(m for m, t in TITLE.items() if t == TABLES["leaderboard"].rows[0][0])
+    later = {"tier": "dataset", "backbone": TEXT, "shots": {2, 4, 16}}
+    agrees(behind, *difference(select(method="zero_shot", **later), select(method=leader, **later)))
+    assert TABLES["leaderboard"].rows[-1][0] == "Oracle ratio"
+    assert TABLES["leaderboard"].rule == len(TABLES["leaderboard"].rows) - 1
+
+
+def test_per_dataset():
+    table = TABLES["per_dataset"]
+    for j, title in enumerate(table.columns[1:], start=1):
+        method = next(m for m, t in TITLE.items() if t == title.removesuffix(" *"))
+        values = [
+            np.mean(
+                list(select(method=method, tier="dataset", backbone="ViT-B-16", shots=16, dataset=d).values())
+            )
+            for d in sorted(DATASETS)
+        ]
+        shown = [float(r[j]) for r in table.rows]
+        assert shown == pytest.approx([*values, np.mean(values)], abs=0.051)
+    for i, r in enumerate(table.rows[:-1]):
+        top = max(float(x) for x in r[1:-1])
+        assert {j for k, j in table.best if k == i} <= {j for j in range(1, len(r) - 1) if float(r[j]) == top}
+
+
+def test_per_backbone():
+    for backbone in TEXT:
+        shown = row("per_backbone", backbone)
+        zero = select(method="zero_shot", tier="dataset", backbone=backbone)
+        assert float(shown[1]) == pytest.approx(np.mean(list(zero.values())), abs=0.051)
+        share = select("share", method="zero_shot", backbone=backbone)
+        agrees(shown[2], 100 * np.array(list(share.values())), np.array([c[0] for c in share]), digits=1)
+        for cell, method in zip(shown[3:7], ("js_blend", "loo_blend", "clap", "lpp"), strict=True):
+            sides = (select(method=m, tier="dataset", backbone=backbone) for m in (method, "oracle_lambda"))
+            agrees(cell, *difference(*sides))
+    assert {r[0] for r in TABLES["per_backbone"].rows} == TEXT
+
+
+def test_by_shots():
+    ranges = {"K=1": {1}, "K=2": {2}, "K=4": {4}, "K=16": {16}, "K≥4 pooled": {4, 16}, "all K": {1, 2, 4, 16}}
+    for name, shots in ranges.items():
+        shown = row("by_shots", name)
+        for cell, method in zip(shown[1:5], ("js_blend", "loo_blend", "clap", "lpp"), strict=True):
+            wanted = {"tier": "dataset", "backbone": "ViT-B-16", "shots": shots}
+            values, datasets = difference(
+                select(method=method, **wanted), select(method="oracle_lambda", **wanted)
+            )
+            if len(values):
+                agrees(cell, values, datasets)
+            else:
+                assert cell == "–"
+
+
+def test_text_free():
+    table = TABLES["text_free"]
+    assert table.columns == ("shots", "DINO, Logistic probe", "ViT-B-16, Logistic probe")
+
+    def by_draw(values):
+        return {(d, k, s): v for (d, _, _, k, s), v in values.items()}
+
+    for name, shots in (("K=2", {2}), ("K≥4 pooled", {4, 16})):
+        bound = by_draw(select(method="oracle_lambda", tier="dataset", backbone="ViT-B-16", shots=shots))
+        for j, backbone in ((1, "DINO"), (2, "ViT-B-16")):
+            probe = by_draw(select(method="logistic_probe", tier="dataset", backbone=backbone, shots=shots))
+            agrees(row("text_free", name)[j], *difference(probe, bound))
+    assert "logistic_probe_test" in table.caption
+
+
+def test_prior_upgrade():
+    import json
+
+    def drop_tier(values):
+        return {(d, b, k, s): v for (d, b, _, k, s), v in values.items()}
+
+    def ratio(method, tier):
+        return drop_tier(
+            {
+                tuple(r[n] for n in CELL): json.loads(r["selected"])["lambda"]
+                for r in ROWS
+                if r["method"] == method and r["tier"] == tier and r["status"] == "ok"
+            }
+        )
+
+    shown = row("prior_upgrade", "→ dataset")
+    for cell, values, digits in (
+        (shown[1], [drop_tier(select(method="zero_shot", tier=t)) for t in ("dataset", "photo")], 2),
+        (shown[2], [drop_tier(select("d2", method="zero_shot", tier=t)) for t in ("dataset", "photo")], 4),
+        (shown[3], [ratio("oracle_lambda", t) for t in ("dataset", "photo")], 3),
+        (shown[4], [ratio("loo_blend", t) for t in ("dataset", "photo")], 3),
+    ):
+        agrees(cell, *difference(*values), digits=digits)
+
+
+def test_ratio_tracking():
+    import json
+
+    def ratio(method):
+        return {
+            tuple(r[n] for n in CELL): json.loads(r["selected"])["lambda"]
+            for r in ROWS
+            if r["method"] == method and r["tier"] == "dataset" and r["status"] == "ok"
+        }
+
+    loo, oracle = ratio("loo_blend"), ratio("oracle_lambda")
+    cells = sorted(loo.keys() & oracle.keys())
+    a, b = np.array([loo[c] for c in cells]), np.array([oracle[c] for c in cells])
+    shown = row("ratio_tracking", "LOO blend")
+    assert [float(x) for x in shown[1:4]] == pytest.approx(
+        [a.mean(), b.mean(), np.abs(a - b).mean()], abs=6e-4
+    )
+    assert numbers(shown[4])[0] == pytest.approx(stats.spearmanr(a, b).statistic, abs=6e-3)
+    assert shown[6] == str(len(cells))
+
+
+def test_strata_and_how_many_are_positive():
+    surpluses = []
+    for dataset in DATASETS:
+        for backbone in sorted(TEXT):
+            shown = row("strata", f"{dataset} · {backbone}")
+            wanted = {"tier": "dataset", "backbone": backbone, "dataset": dataset}
+            values, _ = difference(select(method="clap", **wanted), select(method="oracle_lambda", **wanted))
+            surpluses.append(values.mean())
+            assert numbers(shown[4])[0] == pytest.approx(values.mean(), abs=0.0051)
+            spread = np.std(list(select("lambda_js", method="clap", shots=2, **wanted).values()), ddof=1)
+            assert float(shown[6]) == pytest.approx(spread, rel=0.06)
+    positive = sum(s > 0 for s in surpluses)
+    assert f"CLAP is above the oracle ratio in {positive} of 12 strata" in TABLES["strata"].caption
+    assert "Headroom is not at hand" in TABLES["strata"].caption
+
+
+def test_headroom_where_it_is_known():
+    rng = np.random.default_rng(0)
+    headroom = {(d, b): float(rng.uniform()) for d in DATASETS for b in TEXT}
+    found = tables(context=Context(headroom=headroom))["strata"]
+    surplus = [numbers(r[4])[0] for r in found.rows]
+    predicted = [headroom[tuple(r[0].split(" · "))] for r in found.rows]
+    rho = numbers(found.caption.split("Spearman")[1])[0]
+    assert rho == pytest.approx(stats.spearmanr(predicted, surplus).statistic, abs=0.05)
+
+
+def test_datasets_and_gate():
+    zero = select(method="zero_shot", tier="photo", backbone="ViT-B-16", dataset="alpha")
+    shown = row("datasets", "alpha")
+    assert float(shown[5]) == pytest.approx(np.mean(list(zero.values())), abs=0.051)
+    assert shown[6:] == ("10–90", "pass")
+    assert row("datasets", "beta")[6:] == ("90–95", "FAIL")
+    assert row("datasets", "gamma")[6:] == ("–", "not judged")
+
+
+def test_cost():
+    seconds = list(select("fit_seconds", method="clap", status="ok").values())
+    assert numbers(row("cost", "CLAP")[1] + ".0" * ("." not in row("cost", "CLAP")[1]))[0] == pytest.approx(
+        1000 * np.median(seconds), rel=0.01
+    )
+    assert row("cost", "CLAP")[-1] == str(len(seconds))
+
+
+def test_precision_arm():
+    rows = [r | {"dtype": "float64"} for r in ROWS]
+    moved = [
+        r | {"accuracy": r["accuracy"] + 0.01 * (r["seed"] - 1)}
+        if r["method"] == "clap" and r["status"] == "ok"
+        else r
+        for r in rows
+    ]
+    other = panel(as_table(moved))
+    found = tables(context=Context(other_precision=other))["precision"]
+    clap = next(r for r in found.rows if r[0] == "CLAP")
+    cells = len(select(method="clap"))
+    assert clap[:5] == ("CLAP", str(cells), str(cells // 3), "0.667", "1.00")
+    assert next(r for r in found.rows if r[0] == "LP++")[2:5] == (str(cells), "0.000", "0.00")
+    assert "Run the same grid with another dtype" in TABLES["precision"].caption
+
+
+def test_simultaneous_intervals_stand_beside_the_plain_ones():
+    found = tables(context=Context(corrected=True))["headline"]
+    assert found.columns[-2:] == ("all K, simultaneous", "K≥4, simultaneous")
+    for shown in found.rows:
+        plain, wider = numbers(shown[1]), numbers(shown[5])
+        assert plain[0] == wider[0]
+        assert wider[1] < plain[1] < plain[2] < wider[2]
+
+
+@pytest.mark.parametrize("key", sorted(TABLES))
+def test_every_caption_says_hash_and_counts(key):
+    caption = TABLES[key].caption
+    assert "hash 0123456789abcdef" in caption
+    if TABLES[key].rows and key != "sample_level":
+        assert re.search(r"n = \d+ cells", caption)
+        assert re.search(r"G = \d+ datasets", caption)

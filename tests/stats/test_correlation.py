@@ -1,0 +1,62 @@
+"""Rank correlations against scipy, resample by resample."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from kshot.stats.bootstrap import shared_draws
+from kshot.stats.correlation import spearman, weighted_ranks
+
+RNG = np.random.default_rng(5)
+NAMES = np.repeat(list("abcdefg"), 6)
+A = np.round(RNG.normal(size=42), 1)
+B = np.round(A + RNG.normal(size=42), 1)
+C = np.round(RNG.normal(size=42) + 0.5 * A, 1)
+
+
+def partial(a, b, c):
+    """Closed form from the three plain rank correlations."""
+    ab, ac, bc = (stats.spearmanr(x, y).statistic for x, y in ((a, b), (a, c), (b, c)))
+    return (ab - ac * bc) / np.sqrt((1 - ac**2) * (1 - bc**2))
+
+
+def test_weighted_ranks_are_ranks_of_the_repeated_values():
+    weights = RNG.integers(0, 4, 42)
+    repeated = stats.rankdata(np.repeat(A, weights))
+    ours = np.repeat(weighted_ranks(A, weights[None].astype(float))[0], weights)
+    np.testing.assert_allclose(ours, repeated)
+
+
+def test_point_estimates():
+    assert spearman(A, B, NAMES).mean == pytest.approx(stats.spearmanr(A, B).statistic)
+    assert spearman(A, B, NAMES, C).mean == pytest.approx(partial(A, B, C))
+
+
+@pytest.mark.parametrize("given", [None, C])
+def test_interval_equals_a_loop_over_the_same_resamples(given):
+    found = spearman(A, B, NAMES, given)
+    _, group = np.unique(NAMES, return_inverse=True)
+    values = []
+    for weights in shared_draws(7)[::10].astype(int):
+        rows = np.repeat(np.arange(42), weights[group])
+        one = (
+            stats.spearmanr(A[rows], B[rows]).statistic
+            if given is None
+            else partial(A[rows], B[rows], C[rows])
+        )
+        values.append(one)
+    assert found.error == pytest.approx(np.std(values, ddof=1), rel=0.08)
+    half = stats.t.ppf(0.975, 6) * found.error
+    assert found.low == pytest.approx(max(-1, found.mean - half))
+    assert found.high == pytest.approx(min(1, found.mean + half))
+
+
+def test_what_has_no_correlation_says_nan_and_one_cluster_no_interval():
+    assert np.isnan(spearman(np.ones(42), B, NAMES).mean)
+    assert np.isnan(spearman(A[:2], B[:2], NAMES[:2]).mean)
+    alone = spearman(A[:6], B[:6], NAMES[:6])
+    assert np.isfinite(alone.mean)
+    assert alone.low is None
+    hole = A.copy()
+    hole[0] = np.nan
+    assert spearman(hole, B, NAMES).n == 41

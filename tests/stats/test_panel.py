@@ -1,0 +1,93 @@
+"""The pivot, the guard and the refusals."""
+
+import numpy as np
+import pytest
+
+from kshot.errors import StudyError
+from kshot.stats.leaderboard import leaderboard, paired
+from kshot.stats.panel import panel
+from synthetic_records import as_table, synthetic_rows, synthetic_table
+
+
+def test_every_record_lands_in_its_place_whatever_the_order():
+    rows = synthetic_rows()
+    shuffled = [rows[i] for i in np.random.default_rng(1).permutation(len(rows))]
+    found = panel(as_table(shuffled))
+    axes = (found.dataset, found.backbone, found.tier, found.shots, found.seed)
+    where = {key: i for i, key in enumerate(zip(*axes, strict=True))}
+    for row in rows:
+        index = where[row["dataset"], row["backbone"], row["tier"], row["shots"], row["seed"]]
+        value = found.column(row["method"])[index]
+        if row["accuracy"] is None:
+            assert np.isnan(value)
+        else:
+            assert value == 100 * row["accuracy"]
+    assert len(where) == len(found.shots) == len(rows) // 7
+
+
+def test_holes_become_nan_and_absent_methods_a_column_of_nan():
+    rows = [r for r in synthetic_rows() if not (r["method"] == "clap" and r["dataset"] == "beta")]
+    found = panel(as_table(rows))
+    assert np.isnan(found.column("clap")[found.dataset == "beta"]).all()
+    assert np.isfinite(found.column("clap")[found.dataset == "alpha"]).all()
+    assert np.isnan(found.column("never_heard_of")).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"study_hash": "other"}, "different studies: synthetic 0123456789abcdef, synthetic other"),
+        ({"version": "9.9"}, "different versions of kshot: 0.1.0, 9.9"),
+        ({"dtype": "float64"}, "different precisions: float32, float64"),
+    ],
+)
+def test_mixtures_are_refused_with_the_list(change, message):
+    rows = synthetic_rows()
+    with pytest.raises(StudyError, match=message):
+        panel(as_table(rows + [row | change | {"dataset": "new"} for row in rows[:7]]))
+
+
+def test_zero_records_and_doubled_records_are_refused():
+    with pytest.raises(StudyError, match="no records"):
+        panel(synthetic_table().slice(0, 0))
+    rows = synthetic_rows()
+    with pytest.raises(StudyError, match="two records for one cell"):
+        panel(as_table(rows + rows[:1]))
+
+
+def test_leaderboard_means_by_hand_and_guard():
+    rows = [r for r in synthetic_rows(tiers=("dataset",)) if (r["dataset"], r["shots"]) != ("gamma", 16)]
+    board = leaderboard(panel(as_table(rows)))
+    kept = [r for r in rows if r["dataset"] != "gamma"]
+
+    def mean(method, k):
+        values = [r["accuracy"] for r in kept if r["method"] == method and r["shots"] == k]
+        return 100 * sum(values) / len(values)
+
+    assert (board.datasets, board.combinations, board.cells) == (3, 6, len(kept) // 7)
+    for standing in board.ranked + board.reference_points:
+        for k in (2, 4, 16):
+            assert standing.by_shots[k] == pytest.approx(mean(standing.method, k))
+        expected = (mean(standing.method, 2) + mean(standing.method, 4) + mean(standing.method, 16)) / 3
+        assert standing.mean == pytest.approx(expected)
+    assert np.isnan(next(s for s in board.ranked if s.method == "loo_blend").by_shots[1])
+    assert [s.method for s in board.reference_points] == ["oracle_lambda"]
+    assert [s.mean for s in board.ranked] == sorted((s.mean for s in board.ranked), reverse=True)
+
+
+def test_a_tie_is_an_interval_that_reaches_zero():
+    board = leaderboard(panel(synthetic_table(tiers=("dataset",))))
+    for standing in board.ranked[1:]:
+        assert standing.tied == (standing.behind_leader.low <= 0 <= standing.behind_leader.high)
+    assert not board.ranked[0].tied
+    assert any(not s.tied for s in board.ranked[1:])
+
+
+def test_paired_differences_cancel_what_cells_share():
+    rows = synthetic_rows()
+    for row in rows:
+        if row["accuracy"] is not None:
+            row["accuracy"] = 0.1 * row["shots"] / 16 + (0.05 if row["method"] == "clap" else 0.0)
+    found = paired(panel(as_table(rows)), "clap", "oracle_lambda")
+    assert found.mean == pytest.approx(5)
+    assert found.high - found.low == pytest.approx(0, abs=1e-9)
