@@ -5,7 +5,7 @@ BASE_PYTHON ?= python3
 SHARED := ../shared
 .DEFAULT_GOAL := help
 
-.PHONY: help bench test test-slow lint types contracts check benchmarks clean
+.PHONY: help bench browser test test-slow lint types contracts check benchmarks clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -18,6 +18,9 @@ $(VENV)/.installed: pyproject.toml
 bench: $(VENV)/.installed  ## run the embedded study and write its report
 	$(KSHOT) run studies/embedded.toml
 	$(KSHOT) report records/embedded
+
+browser:  ## make sure of the Chromium that drives the page in the tests
+	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 
 test: $(VENV)/.installed  ## run the tests
 	$(PY) -m pytest -n 2 -m "not slow"

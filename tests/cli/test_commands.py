@@ -44,9 +44,42 @@ def test_a_whole_session(kshot):
     assert "SIMULATED" in report.stdout
     page = Path("records/tiny/report/report.html").read_text()
     assert "<table>" in page
-    assert "simulated" in page
-    assert "http" not in page
+    assert "These features are <b>simulated</b>" in page
+    assert "https:" not in page
     assert "[no interval]" in Path("records/tiny/report/report.md").read_text()
+    assert "figure headroom is missing" in report.stdout
+    assert Path("records/tiny/report/figures/geometry.pdf").is_file()
+    assert Path("records/tiny/report/tables/leaderboard.tex").is_file()
+
+
+def test_report_prints_one_table_in_any_format(kshot):
+    kshot("run", "tiny.toml")
+    latex = kshot("report", "tiny.toml", "--table", "leaderboard", "--format", "latex")
+    assert latex.stdout.startswith(r"\begin{table}")
+    assert kshot("report", "tiny.toml", "--table", "cost", "--format", "csv").stdout.startswith('method,"fit')
+    assert kshot("report", "tiny.toml", "--table", "headline", "--format", "md").stdout.startswith(
+        "### Against"
+    )
+    assert not Path("records/tiny/report").exists()
+    wrong = kshot("report", "tiny.toml", "--table", "leaderbord")
+    assert wrong.returncode == 2
+    assert "Did you mean leaderboard?" in wrong.stderr
+
+
+def test_report_without_features_says_so(kshot):
+    kshot("run", "tiny.toml")
+    said = kshot("report", "tiny.toml", "--features", "elsewhere").stdout
+    assert "figure geometry is missing: no features in elsewhere" in said
+
+
+def test_coverage(kshot):
+    said = kshot("coverage", "--trials", "500").stdout
+    assert "10 clusters of 75 to 125 cells" in said
+    assert "percentile interval  8" in said or "percentile interval  9" in said
+    kshot("run", "tiny.toml")
+    refused = kshot("coverage", "tiny.toml", "--method", "ncm")
+    assert refused.returncode == 2
+    assert "at least two datasets" in refused.stderr
 
 
 def test_listing_and_showing(kshot):

@@ -1,11 +1,25 @@
-"""`kshot report`: tables from records."""
+"""`kshot report`: tables, figures and a page from records."""
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kshot.cli.shared import console, existing_records
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, existing_records
+
+if TYPE_CHECKING:
+    from kshot.report.context import Context
+    from kshot.report.table import Table
+
+
+class Format(StrEnum):
+    """How tables are printed."""
+
+    rich = "rich"
+    latex = "latex"
+    md = "md"
+    csv = "csv"
 
 
 def report(
@@ -13,18 +27,81 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write to; RECORDS/report unless given.")
     ] = None,
+    format: Annotated[Format, typer.Option(help="How the tables are printed here.")] = Format.rich,
+    table: Annotated[str | None, typer.Option(help="Print this table only and write nothing.")] = None,
+    precision: Annotated[
+        Path | None,
+        typer.Option(help="Records of the same cells in another precision, for the precision arm."),
+    ] = None,
+    corrected: Annotated[
+        bool, typer.Option("--corrected", help="Add intervals that hold simultaneously (Bonferroni).")
+    ] = False,
+    features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
-    """Print the tables and write them as Markdown and as a page."""
+    """Print the tables, and write them with the figures and a page that opens from disk."""
+    from threadpoolctl import threadpool_limits
+
     from kshot.bench.records import load
+    from kshot.errors import StudyError, unknown
+    from kshot.report.figures import write_figures
     from kshot.report.tables import all_tables
     from kshot.report.write import write_report
     from kshot.stats.panel import panel
 
+    # The matrices are small: on a busy machine waiting for threads costs more than they save.
+    threadpool_limits(1)
     folder = existing_records(records)
     found = panel(load(folder))
-    tables = all_tables(found)
+    context = report_context(folder, features, precision, corrected)
+    tables = all_tables(found, context)
+    if table is not None:
+        chosen = [t for t in tables if t.key == table]
+        if not chosen:
+            raise StudyError(unknown("table", table, [t.key for t in tables], "Leave --table out for all."))
+        print_tables(chosen, format)
+        return
+    print_tables(tables, format)
+    out = console(stderr=format is not Format.rich)
+    target = output or folder / "report"
+    written = write_report(found, tables, target, context)
+    drawn, missing = write_figures(found, context, target / "figures")
+    for name, reason in missing.items():
+        out.print(f"figure {name} is missing: {reason}", markup=False)
+    out.print(f"wrote {written[0]} and {len(written) + len(drawn) - 1} other files in {target}", markup=False)
+
+
+def report_context(
+    folder: Path, features: Path, precision: Path | None = None, corrected: bool = False
+) -> "Context":
+    """What the report may know beside the records: published bands, and features where they are stored."""
+    from kshot.bench.records import Records, load
+    from kshot.bench.sketch import sketches
+    from kshot.errors import KshotError
+    from kshot.features import catalog
+    from kshot.features.store import Store
+    from kshot.report.context import Context, Gate
+    from kshot.stats.panel import panel
+
+    try:
+        drawn, absent = list(sketches(Records(folder).study(), Store(features))), f"no features in {features}"
+    except KshotError as error:
+        drawn, absent = [], f"the features in {features} cannot be used: {error}"
+    return Context(
+        gates={entry.name: Gate(entry.split, entry.band) for entry in catalog.datasets().values()},
+        band_backbone=catalog.BAND_BACKBONE,
+        band_tier=catalog.BAND_TIER,
+        sketches=drawn,
+        sketches_absent=absent,
+        other_precision=None if precision is None else panel(load(existing_records(precision))),
+        corrected=corrected,
+    )
+
+
+def print_tables(tables: "list[Table]", format: Format) -> None:
     out = console()
     for table in tables:
-        out.print(table.rich())
-    for path in write_report(found, tables, output or folder / "report"):
-        out.print(f"wrote {path}", markup=False)
+        if format is Format.rich:
+            out.print(table.rich())
+        else:
+            text = {Format.latex: table.latex, Format.md: table.markdown, Format.csv: table.csv}[format]()
+            typer.echo(text, nl=False)

@@ -24,14 +24,14 @@ MethodOption = Annotated[
 DEFAULT_FEATURES = Path("features")
 
 
-def console() -> "Console":
+def console(stderr: bool = False) -> "Console":
     """Colours and width of the terminal; plain text and a width that does not wrap tables elsewhere."""
     from rich.console import Console
 
-    found = Console(highlight=False)
-    return (
-        found if found.is_terminal else Console(highlight=False, width=max(found.width, 140), soft_wrap=False)
-    )
+    found = Console(highlight=False, stderr=stderr)
+    if found.is_terminal:
+        return found
+    return Console(highlight=False, stderr=stderr, width=max(found.width, 140), soft_wrap=False)
 
 
 def records_folder(given: Path | None, study_name: str) -> Path:

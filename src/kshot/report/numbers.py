@@ -28,6 +28,6 @@ def seconds(value: float) -> str:
     if value != value:
         return ABSENT
     for scale, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if value >= scale:
+        if value >= 0.9995 * scale:
             return f"{value / scale:.3g} {unit}"
     return f"{value / 1e-6:.2g} µs"

@@ -1,24 +1,76 @@
-"""A report folder: the same tables as Markdown and as one page that opens from disk."""
+"""A report folder: the page, the tables in every format, the figures."""
 
+import base64
+import hashlib
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from kshot.files import write_text
+from kshot.report.context import Context
+from kshot.report.embed import as_script, embedded
+from kshot.report.focus import provenance
 from kshot.report.table import Table
+from kshot.report.verdict import verdict
 from kshot.stats.panel import Panel
 
+SCRIPTS = ("data", "stats", "charts", "leaderboard", "views", "explorer", "cells", "main")
+VERDICT_TITLE = "The verdict"
 
-def write_report(panel: Panel, tables: list[Table], folder: Path) -> list[Path]:
-    from jinja2 import Environment
 
-    template = files("kshot.report").joinpath("page.html").read_text(encoding="utf-8")
-    page = (
-        Environment(autoescape=True)
-        .from_string(template)
-        .render(study=panel.study, simulated=panel.simulated, tables=[table.html() for table in tables])
+def write_report(
+    panel: Panel, tables: Sequence[Table], folder: Path, context: Context, lead: Sequence[str] | None = None
+) -> list[Path]:
+    """Write report.html, report.md and tables/; `lead` replaces the verdict's sentences."""
+    sentences = verdict(panel) if lead is None else lead
+    markdown = "\n".join(
+        [
+            f"# kshot: {panel.study}",
+            "",
+            *(f"- {line}" for line in sentences),
+            "",
+            *(t.markdown() for t in tables),
+        ]
     )
-    markdown = f"# kshot: {panel.study}\n\n" + "\n".join(table.markdown() for table in tables)
-    written = {folder / "report.md": markdown, folder / "report.html": page}
+    written = {
+        folder / "report.html": page(panel, tables, context, sentences),
+        folder / "report.md": markdown,
+        **{folder / "tables" / f"{table.key}.tex": table.latex() for table in tables},
+        **{folder / "tables" / f"{table.key}.csv": table.csv() for table in tables},
+    }
     for path, text in written.items():
         write_text(path, text)
     return list(written)
+
+
+def page(panel: Panel, tables: Sequence[Table], context: Context, sentences: Sequence[str]) -> str:
+    """One self-contained page; its policy admits exactly the script and the style that are in it."""
+    from jinja2 import Environment
+
+    style = _part("style.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(_part(f"{name}.js") for name in SCRIPTS) + "\n})();"
+    return (
+        Environment(autoescape=True)
+        .from_string(_part("page.html"))
+        .render(
+            study=panel.study,
+            simulated=panel.simulated,
+            provenance=provenance(panel),
+            verdict_title=VERDICT_TITLE,
+            verdict=sentences,
+            tables=[table.html() for table in tables],
+            data=as_script(embedded(panel, context)),
+            style=style,
+            style_hash=_source_hash(style),
+            script=script,
+            script_hash=_source_hash(script),
+        )
+    )
+
+
+def _part(name: str) -> str:
+    return files("kshot.report").joinpath("page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _source_hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

@@ -87,9 +87,14 @@ def cluster_mean(values: Float[Array, " n"], clusters: Shaped[Array, " n"]) -> E
 
 def reach(error: float, clusters: int, level: float = LEVEL) -> float:
     """Half the width of the Student-t interval."""
+    return critical_value(clusters - 1, level) * error
+
+
+@lru_cache
+def critical_value(freedom: int, level: float) -> float:
     from scipy.stats import t
 
-    return float(t.ppf((1 + level) / 2, clusters - 1) * error)
+    return float(t.ppf((1 + level) / 2, freedom))
 
 
 def _without_interval(sums: Float[Array, " G"], sizes: Float[Array, " G"]) -> Estimate:

@@ -1,0 +1,183 @@
+"""What the page carries: the records as compact columns that the browser can recompute everything from."""
+
+import base64
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kshot.report.context import Context
+from kshot.report.focus import LOO, ORACLE, focus
+from kshot.report.verdict import verdict
+from kshot.stats.bootstrap import RESAMPLES
+from kshot.stats.panel import CELL, FACTS, Panel
+from kshot.types import Sketch
+
+# The page stays below 5 MB: curves are kept for as many seeds as fit, the lowest first.
+CURVE_BYTES = 1_200_000
+MOST_CLUSTERS = 400
+
+
+def embedded(panel: Panel, context: Context) -> dict[str, Any]:
+    """Everything the page shows that is not a finished table."""
+    found = focus(panel)
+    return {
+        "study": panel.study,
+        "hash": panel.study_hash,
+        "version": panel.version,
+        "dtype": panel.dtype,
+        "simulated": panel.simulated,
+        "focus": {"tier": found.tier, "backbone": found.backbone},
+        "verdict": verdict(panel),
+        "axes": {name: _dictionary(getattr(panel, name)) for name in CELL},
+        "facts": {name: _floats(getattr(panel, name)) for name in (*FACTS, "n_test")},
+        "methods": [_method(panel, index) for index in range(len(panel.methods))],
+        "curves": _curves(panel),
+        "sketches": [_sketch(sketch) for sketch in context.sketches],
+        "sketches_absent": context.sketches_absent,
+        "headroom": [[*stratum, round(value, 4)] for stratum, value in sorted(context.headroom.items())],
+        "resamples": RESAMPLES,
+        "t": _critical_values(),
+    }
+
+
+def as_script(data: dict[str, Any]) -> str:
+    """JSON that cannot end its script element, whatever names it holds."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _method(panel: Panel, index: int) -> dict[str, Any]:
+    name = panel.methods[index]
+    return {
+        "key": name,
+        "title": panel.titles[name],
+        "reference": name in panel.reference_points,
+        "accuracy": _floats(panel.accuracy[:, index]),
+        "fit_seconds": _floats(panel.fit_seconds[:, index]),
+        "score_seconds": _floats(panel.score_seconds[:, index]),
+        **_fitted(panel, index),
+    }
+
+
+def _fitted(panel: Panel, index: int) -> dict[str, Any]:
+    """Fitted numbers as columns, the few that are words as lists, and the evidence each was chosen from."""
+    rows = panel.row[:, index]
+    selected, origin, status, reason = (
+        _taken(panel, name, rows) for name in ("selected", "selected_from", "status", "reason")
+    )
+    numbers: dict[str, Any] = {}
+    words: dict[str, list] = {}
+    came_from: dict[str, str] = {}
+    for cell, text in enumerate(selected):
+        for name, value in _flat(json.loads(text) if text else {}):
+            if isinstance(value, bool | str):
+                words.setdefault(name, [None] * len(rows))[cell] = str(value)
+            else:
+                numbers.setdefault(name, np.full(len(rows), np.nan))[cell] = value
+    for text in dict.fromkeys(origin):
+        came_from |= json.loads(text) if text else {}
+    unusual = {
+        cell: [status[cell], reason[cell].splitlines()[0] if reason[cell] else ""]
+        for cell in range(len(rows))
+        if status[cell] not in ("ok", None)
+    }
+    return {
+        "fitted": {name: _floats(values) for name, values in numbers.items()},
+        "words": {name: _dictionary(np.array([v or "" for v in values])) for name, values in words.items()},
+        "from": came_from,
+        "unusual": _shared_reasons(unusual),
+    }
+
+
+def _taken(panel: Panel, name: str, rows: np.ndarray) -> list[Any]:
+    """One column of the records at these rows; None where there is no record."""
+    import pyarrow as pa
+
+    return panel.records[name].take(pa.array(rows, mask=rows < 0)).to_pylist()
+
+
+def _flat(selected: dict[str, Any]) -> list[tuple[str, Any]]:
+    """`{"lambda": {"mean": …}}` as `lambda.mean`; curves are carried elsewhere."""
+    found = []
+    for name, value in selected.items():
+        if isinstance(value, dict):
+            found += [(f"{name}.{part}", inner) for part, inner in value.items()]
+        else:
+            found.append((name, value))
+    return [(name, v) for name, v in found if isinstance(v, bool | int | float | str)]
+
+
+def _shared_reasons(unusual: dict[int, list[str]]) -> dict[str, Any]:
+    texts = list(dict.fromkeys(map(tuple, unusual.values())))
+    return {"texts": texts, "cells": {str(cell): texts.index(tuple(text)) for cell, text in unusual.items()}}
+
+
+def _curves(panel: Panel) -> dict[str, Any]:
+    """Accuracy over the 101 ratios: the oracle's on the test set, leave-one-out's on the shots."""
+    sources = {"oracle": (ORACLE, "accuracy"), "loo": (LOO, "loo_accuracy")}
+    per_cell = 2 * 101 * 2 * 4 / 3
+    affordable = max(1, math.floor(CURVE_BYTES / per_cell))
+    order = np.lexsort((np.arange(len(panel.seed)), panel.seed))[:affordable]
+    kept = np.sort(order)
+    found: dict[str, Any] = {"cells": [int(cell) for cell in kept], "total": len(panel.seed)}
+    for name, (method, quantity) in sources.items():
+        curves = np.full((len(kept), 101), np.nan)
+        if method in panel.methods:
+            rows = panel.row[kept, panel.methods.index(method)]
+            for place, text in enumerate(_taken(panel, "selected", rows)):
+                curve = json.loads(text).get(quantity) if text else None
+                if isinstance(curve, list) and len(curve) == 101:
+                    curves[place] = curve
+        found[name] = _fractions(curves)
+    return found
+
+
+def _sketch(sketch: Sketch) -> dict[str, Any]:
+    return {
+        "stratum": [sketch.dataset, sketch.backbone, sketch.tier],
+        "names": list(sketch.names),
+        "text": _plane(sketch.text),
+        "image": _plane(sketch.image),
+        "support": {str(shots): _plane(points) for shots, points in sketch.support.items()},
+        "seed": sketch.seed,
+        "classes": sketch.classes,
+        "explained": round(sketch.explained, 4),
+    }
+
+
+def _plane(points: np.ndarray) -> list[list[float]]:
+    return np.round(points, 4).tolist()
+
+
+def _dictionary(values: np.ndarray) -> dict[str, Any]:
+    """Distinct values and, per cell, which of them: as base64 of 16-bit integers."""
+    names, codes = np.unique(values, return_inverse=True)
+    return {"names": names.tolist(), "codes": _base64(codes.reshape(-1).astype("<u2"))}
+
+
+def _floats(values: np.ndarray) -> Any:
+    """Base64 of 32-bit floats, or one number where all are the same."""
+    column = np.asarray(values, float)
+    if len(column) and np.isfinite(column).all() and (column == column[0]).all():
+        return float(column[0])
+    return _base64(column.astype("<f4"))
+
+
+def _fractions(values: np.ndarray) -> str:
+    """Base64 of 16-bit integers in hundredths of a per cent; 65535 where unknown."""
+    whole = np.where(np.isfinite(values), np.round(np.nan_to_num(values) * 1e4), 65535)
+    return _base64(whole.astype("<u2"))
+
+
+def _base64(values: np.ndarray) -> str:
+    return base64.b64encode(values.tobytes()).decode("ascii")
+
+
+def _critical_values() -> Sequence[float]:
+    """Student-t quantiles for 1, 2, … degrees of freedom, so that the browser needs no inverse."""
+    from scipy.stats import t
+
+    return [round(float(value), 6) for value in t.ppf(0.975, np.arange(1, MOST_CLUSTERS))]

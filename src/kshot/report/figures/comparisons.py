@@ -1,0 +1,112 @@
+"""Methods against each other: bars, shots, strata. A figure, or the sentence that says why there is none."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kshot.report.context import Context
+from kshot.report.figures.style import COLOURS, look, new_figure
+from kshot.report.focus import CLAP, ORACLE, focus, primary, single
+from kshot.report.numbers import interval
+from kshot.stats.correlation import spearman
+from kshot.stats.leaderboard import paired
+from kshot.stats.panel import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def bars(panel: Panel, context: Context) -> "Figure | str":
+    """Mean accuracy at K ≥ 4 over the cells where every method exists, against the oracle line."""
+    late = primary(panel)
+    late = late.where(late.shots >= 4)
+    complete = late.where(np.asarray(np.isfinite(late.accuracy).all(axis=1)))
+    if not len(complete.shots):
+        return "no cell with K ≥ 4 holds every method"
+    means = dict(zip(panel.methods, complete.accuracy.mean(axis=0), strict=True))
+    order = sorted((m for m in panel.methods if m != ORACLE), key=lambda m: means[m])
+    figure, axes = new_figure(4.6, 0.8 + 0.22 * len(order))
+    axis = axes[0, 0]
+    for place, method in enumerate(order):
+        reference = method in panel.reference_points
+        colour = COLOURS[7] if reference else COLOURS[0]
+        axis.barh(place, means[method], color="white" if reference else colour, edgecolor=colour)
+        ink = {"color": colour if reference else "white", "va": "center", "ha": "right"}
+        axis.annotate(
+            f"{means[method]:.1f}", (means[method], place), (-3, 0), textcoords="offset points", **ink
+        )
+    axis.set_yticks(range(len(order)), [panel.titles[m] for m in order])
+    low, high = min(means.values()), max(means.values())
+    axis.set_xlim(low - 0.3 * (high - low) - 1, high + 0.15 * (high - low) + 1)
+    if ORACLE in means:
+        axis.axvline(
+            means[ORACLE], color=COLOURS[1], linestyle="--", label=f"oracle ratio {means[ORACLE]:.1f}"
+        )
+        axis.legend(loc="lower right", bbox_to_anchor=(1, 1))
+    axis.grid(visible=False, axis="y")
+    axis.set_xlabel(f"mean accuracy (%), K ≥ 4, {len(complete.shots)} cells; the axis does not start at zero")
+    return figure
+
+
+def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
+    """Accuracy against shots for every dataset: one backbone, primary tier, seed means."""
+    shown = single(panel)
+    names = sorted(set(shown.dataset.tolist()))
+    if not names:
+        return "no cell of the primary tier and backbone"
+    wide = min(4, len(names))
+    tall = math.ceil(len(names) / wide)
+    figure, grid = new_figure(1.9 * wide + 1.2, 1.6 * tall + 0.5, tall, wide)
+    handles = {}
+    for axis, name in zip(grid.flat, names, strict=False):
+        own = shown.where(shown.dataset == name)
+        shots = np.unique(own.shots)
+        for index, method in enumerate(panel.methods):
+            means = np.array([own.column(method)[own.shots == k].mean() for k in shots])
+            known = np.isfinite(means)
+            if known.any():
+                filled = "none" if method in panel.reference_points else COLOURS[index % 8]
+                (line,) = axis.plot(shots[known], means[known], markerfacecolor=filled, **look(index))
+                handles[panel.titles[method]] = line
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(shots, [str(k) for k in shots])
+        axis.minorticks_off()
+        axis.set_title(name)
+    for axis in grid.flat[len(names) :]:
+        axis.set_visible(False)
+    figure.supxlabel(
+        f"shots per class ({focus(panel).backbone}, tier {focus(panel).tier}, means over seeds)", fontsize=8
+    )
+    figure.supylabel("accuracy (%)", fontsize=8)
+    figure.legend(handles.values(), handles.keys(), loc="outside right center")
+    return figure
+
+
+def headroom(panel: Panel, context: Context) -> "Figure | str":
+    """The predicted headroom of each stratum against CLAP's measured surplus over the oracle ratio."""
+    if not context.headroom:
+        return "headroom not at hand: it needs the features"
+    if not {CLAP, ORACLE} <= set(panel.methods):
+        return f"the study does not run {CLAP} and {ORACLE}"
+    shown = primary(panel)
+    strata = sorted(context.headroom)
+    surplus = np.array(
+        [
+            paired(shown.where((shown.dataset == d) & (shown.backbone == b)), CLAP, ORACLE).mean
+            for d, b in strata
+        ]
+    )
+    predicted = np.array([context.headroom[s] for s in strata])
+    names = np.array([d for d, _ in strata])
+    figure, axes = new_figure(3.6, 2.8)
+    axis = axes[0, 0]
+    for index, name in enumerate(sorted(set(names.tolist()))):
+        own = names == name
+        axis.plot(predicted[own], surplus[own], **(look(index) | {"linestyle": "none"}), label=name)
+    axis.axhline(0, color="#888888", linewidth=0.8)
+    axis.set_xlabel("predicted headroom (points)")
+    axis.set_ylabel("CLAP − oracle ratio (points)")
+    axis.set_title(f"Spearman {interval(spearman(predicted, surplus, names))}, {len(strata)} strata")
+    axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure

@@ -1,0 +1,164 @@
+"""The ratio in pictures: geometry, risk profiles, estimates. A figure, or the sentence that says why there is none."""
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kshot.report.context import Context
+from kshot.report.figures.style import BLEND_COLOUR, COLOURS, IMAGE_COLOUR, TEXT_COLOUR, new_figure
+from kshot.report.focus import JS, LOO, ORACLE, ZERO_SHOT, focus, primary, single
+from kshot.report.numbers import interval
+from kshot.stats.correlation import spearman
+from kshot.stats.panel import Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+GRID = np.linspace(0, 1, 101)
+MARKS = ((ORACLE, "*", "oracle", 9), (LOO, "D", "LOO", 5), (JS, "^", "James–Stein", 6))
+
+
+def geometry(panel: Panel, context: Context) -> "Figure | str":
+    """Image and text prototypes in the plane of their first principal directions, with the offset and the paths."""
+    wanted = focus(panel)
+    sketch = next(
+        (s for s in context.sketches if (s.backbone, s.tier) == (wanted.backbone, wanted.tier)), None
+    )
+    if sketch is None:
+        return context.sketches_absent
+    figure, axes = new_figure(3.6, 3.0)
+    axis = axes[0, 0]
+    for text, image in zip(sketch.text, sketch.image, strict=True):
+        axis.plot(*np.stack([text, image]).T, color="#999999", linestyle=":", linewidth=0.7, zorder=1)
+    axis.plot(*sketch.text.T, "o", color=TEXT_COLOUR, markerfacecolor="white", label="text prototype")
+    axis.plot(*sketch.image.T, "o", color=IMAGE_COLOUR, label="image mean (pool)")
+    middle_text, middle_image = sketch.text.mean(axis=0), sketch.image.mean(axis=0)
+    axis.annotate(
+        "", middle_text, middle_image, arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1.4}
+    )
+    axis.annotate("common offset", (middle_text + middle_image) / 2, (4, 4), textcoords="offset points")
+    own = panel.where(
+        (panel.dataset == sketch.dataset) & (panel.backbone == sketch.backbone) & (panel.tier == sketch.tier)
+    )
+    for method, marker, name, size in MARKS[:2]:
+        ratio = _mean(own.column(method, "ratio"))
+        if ratio == ratio:
+            points = ratio * sketch.image + (1 - ratio) * sketch.text
+            label = f"blend at {name} λ = {ratio:.2f}"
+            axis.plot(*points.T, marker, color=BLEND_COLOUR, markersize=size / 2, label=label, alpha=0.8)
+    shown = f"{len(sketch.names)} of {sketch.classes} classes"
+    axis.set_title(
+        f"{sketch.dataset}, {sketch.backbone}, {shown}; {100 * sketch.explained:.0f} % of the variance"
+    )
+    axis.set_xlabel("first principal direction")
+    axis.set_ylabel("second principal direction")
+    axis.legend(loc="best")
+    return figure
+
+
+def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
+    """Accuracy and expected prototype error λ²v + (1−λ)²(d²−v) against the ratio, on the strongest prior at K = 4."""
+    found = _profiles(panel)
+    if not found:
+        return _no_curves(panel)
+    name, own, curve = found[-1]
+    figure, axes = new_figure(3.6, 2.6)
+    axis = axes[0, 0]
+    axis.plot(GRID, curve, color=COLOURS[0], label="accuracy")
+    _marks(axis, own, curve)
+    axis.set_xlabel("ratio λ")
+    axis.set_ylabel("accuracy (%)")
+    v, d2 = _mean(own.v), _mean(own.d2)
+    if v == v:
+        error = GRID**2 * v + (1 - GRID) ** 2 * max(d2 - v, 0)
+        other = axis.twinx()
+        other.plot(GRID, error, color=COLOURS[7], linestyle="--")
+        other.set_ylabel("prototype error (dashed)")
+        other.grid(visible=False)
+        other.spines["right"].set_visible(True)
+    axis.set_title(f"{name}, {focus(panel).backbone}, K = {own.shots[0]}, mean over {len(own.shots)} seeds")
+    axis.legend(loc="lower left")
+    return figure
+
+
+def risk_profiles(panel: Panel, context: Context) -> "Figure | str":
+    """Accuracy against the ratio for a weak, a medium and a strong prior, with where each choice lands."""
+    found = _profiles(panel)
+    if not found:
+        return _no_curves(panel)
+    picked = [found[i] for i in sorted({0, len(found) // 2, len(found) - 1})]
+    figure, axes = new_figure(2.3 * len(picked), 2.4, 1, len(picked))
+    for axis, (name, own, curve) in zip(axes[0], picked, strict=True):
+        axis.plot(GRID, curve, color=COLOURS[0])
+        _marks(axis, own, curve)
+        axis.set_title(name)
+        axis.set_xlabel("ratio λ")
+    axes[0, 0].set_ylabel("accuracy (%)")
+    axes[0, 0].legend(loc="lower center")
+    return figure
+
+
+def estimated_ratio(panel: Panel, context: Context) -> "Figure | str":
+    """James–Stein and leave-one-out ratios against the oracle's, one point per cell."""
+    shown = primary(panel)
+    oracle = shown.column(ORACLE, "ratio")
+    methods = [m for m in (JS, LOO) if np.isfinite(shown.column(m, "ratio") + oracle).any()]
+    if not methods:
+        return f"no cell holds both an estimated ratio and {ORACLE}"
+    figure, axes = new_figure(3.2, 3.0)
+    axis = axes[0, 0]
+    axis.plot([0, 1], [0, 1], color="#888888", linestyle="--", linewidth=0.8)
+    for method, colour, marker in zip(methods, (COLOURS[1], COLOURS[2]), "^o", strict=False):
+        ratio = shown.column(method, "ratio")
+        rho = spearman(ratio, oracle, shown.dataset)
+        label = f"{panel.titles[method]}, ρ = {interval(rho)}"
+        axis.plot(oracle, ratio, marker, color=colour, alpha=0.5, label=label, markeredgewidth=0)
+    axis.set_xlabel("oracle ratio")
+    axis.set_ylabel("estimated ratio")
+    axis.set_xlim(-0.02, 1.02)
+    axis.set_ylim(-0.02, 1.02)
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1))
+    return figure
+
+
+def _profiles(panel: Panel) -> list[tuple[str, Panel, np.ndarray]]:
+    """(dataset, its cells, mean test curve) at K = 4 or the middle K, weakest prior first."""
+    shown = single(panel)
+    shots = np.unique(shown.shots)
+    if ORACLE not in panel.methods or not len(shots):
+        return []
+    k = 4 if 4 in shots else int(shots[len(shots) // 2])
+    found = []
+    for name in sorted(set(shown.dataset.tolist())):
+        own = shown.where((shown.dataset == name) & (shown.shots == k))
+        rows = own.row[:, panel.methods.index(ORACLE)]
+        curves = [
+            json.loads(panel.records["selected"][int(r)].as_py() or "{}").get("accuracy")
+            for r in rows
+            if r >= 0
+        ]
+        curves = [c for c in curves if isinstance(c, list) and len(c) == len(GRID)]
+        if curves:
+            found.append((name, own, 100 * np.mean(curves, axis=0)))
+    return sorted(
+        found, key=lambda item: _mean(item[1].column(ZERO_SHOT)) if ZERO_SHOT in panel.methods else item[2][0]
+    )
+
+
+def _marks(axis: "Axes", own: Panel, curve: np.ndarray) -> None:
+    for (method, marker, name, size), colour in zip(MARKS, (COLOURS[1], COLOURS[2], COLOURS[3]), strict=True):
+        ratio = _mean(own.column(method, "ratio"))
+        if ratio == ratio:
+            axis.plot(ratio, np.interp(ratio, GRID, curve), marker, color=colour, markersize=size, label=name)
+
+
+def _no_curves(panel: Panel) -> str:
+    where = f"{focus(panel).backbone}, tier {focus(panel).tier}"
+    return f"the records hold no accuracy curve: {ORACLE} did not run on {where}"
+
+
+def _mean(values: np.ndarray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")

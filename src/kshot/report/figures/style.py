@@ -1,0 +1,77 @@
+"""One look for every figure, and its two files: vector and PNG."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kshot.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Told apart without colour vision too (after Okabe and Ito), in the order of their use.
+COLOURS = ("#0b5cad", "#c2410c", "#0f7b52", "#8b2fa8", "#8a6a00", "#0e7490", "#b4235a", "#4b5563")
+MARKERS = "osD^vP*X"
+TEXT_COLOUR, IMAGE_COLOUR, BLEND_COLOUR = COLOURS[1], COLOURS[0], COLOURS[2]
+_STYLE: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.titlesize": 8.5,
+    "legend.frameon": False,
+    "legend.fontsize": 7,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 3.5,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    # Names come from the records: a dollar sign in one is a dollar sign, not mathematics.
+    "text.parse_math": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    with matplotlib.rc_context(_STYLE):
+        yield
+
+
+def new_figure(
+    width: float, height: float, rows: int = 1, columns: int = 1, **options: Any
+) -> "tuple[Figure, Any]":
+    """A figure that no global state knows, so that nothing has to be closed."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+
+
+def look(index: int) -> dict[str, Any]:
+    """Colour and marker of the index-th method; dashed from the ninth on."""
+    return {
+        "color": COLOURS[index % 8],
+        "marker": MARKERS[index % 8],
+        "linestyle": "-" if index < 8 else "--",
+    }
+
+
+def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:
+    """`name.pdf` and `name.png`; no date inside, so the same records give the same bytes."""
+    saves: dict[str, Callable[[Path], None]] = {
+        "pdf": lambda path: figure.savefig(path, format="pdf", metadata={"CreationDate": None}),
+        "png": lambda path: figure.savefig(path, format="png", metadata={"Software": None}),
+    }
+    written = []
+    for suffix, save in saves.items():
+        path = folder / f"{name}.{suffix}"
+        write_atomically(path, save)
+        written.append(path)
+    return written

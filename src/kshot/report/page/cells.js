@@ -1,0 +1,69 @@
+// From a dataset to its cells to every fitted quantity and the split it was chosen from.
+const PAGE = 60;
+
+function renderDatasets() {
+  const probes = ["zero_shot", "loo_blend", "clap", "lpp", "oracle_lambda"].map((key) => byKey.get(key)).filter(Boolean);
+  const rows = axes.dataset.names.map((name) => {
+    const cells = allCells.filter((cell) => axes.dataset.at(cell) === name);
+    const means = probes.map((method) => number(clusterMean(cells, (cell) => method.accuracy[cell]).mean));
+    return element("tr", { "data-dataset": name }, element("th", { scope: "row" }, name), element("td", {}, cells.length),
+      element("td", {}, number(facts.n_classes[cells[0]], 0)), element("td", {}, facts.n_test[cells[0]].toLocaleString("en")),
+      ...means.map((value) => element("td", {}, value)),
+      element("td", {}, element("button", { type: "button", onclick: () => renderCells(name, PAGE), "aria-label": `cells of ${name}` }, "cells")));
+  });
+  const head = ["Dataset", "cells", "classes", "test pictures", ...probes.map((method) => method.title), ""];
+  document.getElementById("dataset-table").replaceChildren(
+    element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, ...rows));
+}
+
+function renderCells(name, limit) {
+  const cells = allCells.filter((cell) => axes.dataset.at(cell) === name);
+  const free = methods.filter((method) => !method.reference);
+  const rows = cells.slice(0, limit).map((cell) => {
+    const best = free.reduce((a, b) => ((b.accuracy[cell] || -1) > (a.accuracy[cell] || -1) ? b : a));
+    const oracle = byKey.get("oracle_lambda")?.accuracy[cell] ?? NaN;
+    return element("tr", {}, element("th", { scope: "row" }, axes.backbone.at(cell)), element("td", {}, axes.tier.at(cell)),
+      element("td", {}, axes.shots.at(cell)), element("td", {}, axes.seed.at(cell)), element("td", {}, `${best.title} ${number(best.accuracy[cell])}`),
+      element("td", {}, number(oracle)), element("td", {}, number(ratioOf("oracle_lambda", cell), 2)),
+      element("td", {}, element("button", { type: "button", "data-open": cell, "aria-label": `open ${cellName(cell)}`, onclick: () => renderDetail(cell) }, "open")));
+  });
+  const head = ["Backbone", "tier", "K", "seed", "best validation-free head (%)", "oracle ratio (%)", "oracle λ", ""];
+  const more = cells.length > limit ? element("p", {}, element("button", { type: "button", onclick: () => renderCells(name, limit + 240) },
+    `show more of ${cells.length} cells`)) : "";
+  document.getElementById("cell-list").replaceChildren(element("h3", { tabindex: -1, id: "cell-list-title" }, `Cells of ${name}`),
+    element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))),
+      element("tbody", {}, ...rows))), more);
+  document.getElementById("cell-list-title").focus();
+}
+
+function quantity(method, cell) {
+  const origin = (name) => method.from[name] ?? method.from[name.split(".")[0]] ?? "unsaid";
+  const numbers = Object.entries(method.fitted).filter(([, values]) => Number.isFinite(values[cell]))
+    .map(([name, values]) => `${name} = ${Number(values[cell].toPrecision(4))} (from ${origin(name)})`);
+  const words = Object.entries(method.words).filter(([, values]) => values.at(cell))
+    .map(([name, values]) => `${name} = ${values.at(cell)} (from ${origin(name)})`);
+  return [...numbers, ...words].join("; ") || "nothing fitted";
+}
+
+function renderDetail(cell) {
+  const rows = methods.map((method) => {
+    const unusual = method.unusual.cells[cell];
+    const known = Number.isFinite(method.accuracy[cell]);
+    const words = known ? quantity(method, cell) : unusual === undefined ? "no record" : method.unusual.texts[unusual].join(": ");
+    return element("tr", { class: method.reference ? "reference" : null, "data-detail": method.key }, element("th", { scope: "row" }, method.title),
+      element("td", {}, number(method.accuracy[cell], 2)), element("td", {}, duration(method.fit_seconds[cell])),
+      element("td", {}, duration(method.score_seconds[cell])), element("td", { class: "words" }, words));
+  });
+  rows.sort((a, b) => a.classList.contains("reference") - b.classList.contains("reference"));
+  const geometry = [["James–Stein ratio (support)", facts.lambda_js], ["d² text to mean (support)", facts.d2], ["v of the mean (support)", facts.v],
+    ["class-independent share (pool minus support)", facts.share]].map(([name, values]) => `${name}: ${number(values[cell], 4)}`).join("; ");
+  const detail = document.getElementById("cell-detail");
+  const head = ["Method", "accuracy %", "fit", "score", "fitted quantities, and the evidence each was chosen from"];
+  detail.replaceChildren(element("h3", {}, cellName(cell)), element("p", { class: "soft" }, geometry),
+    element("p", {}, element("button", { type: "button", onclick: () => { openExplorer(cell); slider.focus(); } }, "open in the ratio explorer")),
+    element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((text, index) => element("th", { scope: "col", class: index === 4 ? "words" : null }, text)))),
+      element("tbody", {}, ...rows))));
+  detail.focus();
+}
+
+const duration = (value) => (!Number.isFinite(value) ? ABSENT : value >= 1 ? `${value.toPrecision(3)} s` : value >= 1e-3 ? `${(1e3 * value).toPrecision(3)} ms` : `${(1e6 * value).toPrecision(2)} µs`);

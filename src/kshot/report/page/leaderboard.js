@@ -1,0 +1,108 @@
+// Filters, and the table that is computed anew from what they leave.
+const WITH_TEXT = " with text";
+const state = { backbone: WITH_TEXT, tier: data.focus.tier, shots: new Set(axes.shots.names), datasets: new Set(axes.dataset.names),
+  baseline: byKey.has("oracle_lambda") ? "oracle_lambda" : methods[0].key, sort: "mean", descending: true };
+const listeners = [];
+
+function chosenCells() {
+  return allCells.filter((cell) =>
+    (state.backbone === WITH_TEXT ? hasText(cell) : axes.backbone.at(cell) === state.backbone) &&
+    axes.tier.at(cell) === state.tier && state.shots.has(axes.shots.at(cell)) && state.datasets.has(axes.dataset.at(cell)));
+}
+
+function options(select, values, chosen, text = (value) => value) {
+  select.replaceChildren(...values.map((value) => element("option", { value, selected: value === chosen }, text(value))));
+}
+
+function checkboxes(fieldset, values, chosen, text) {
+  for (const value of values) {
+    const box = element("input", { type: "checkbox", checked: true, value, onchange: () => {
+      if (box.checked) chosen.add(value); else chosen.delete(value);
+      refresh();
+    } });
+    fieldset.append(element("label", {}, box, text(value)));
+  }
+}
+
+function buildFilters() {
+  const pick = (id, name) => {
+    const select = document.getElementById(id);
+    select.addEventListener("change", () => { state[name] = select.value; refresh(); });
+    return select;
+  };
+  options(pick("filter-backbone", "backbone"), [WITH_TEXT, ...axes.backbone.names], state.backbone,
+    (value) => (value === WITH_TEXT ? "all with text" : value));
+  options(pick("filter-tier", "tier"), axes.tier.names, state.tier);
+  options(pick("filter-baseline", "baseline"), methods.map((method) => method.key), state.baseline,
+    (key) => byKey.get(key).title);
+  checkboxes(document.getElementById("filter-shots"), axes.shots.names, state.shots, (value) => `K=${value}`);
+  checkboxes(document.getElementById("filter-dataset"), axes.dataset.names, state.datasets, (value) => value);
+  document.getElementById("filters").addEventListener("submit", (event) => event.preventDefault());
+}
+
+function standings(cells) {
+  const shots = [...new Set(cells.map((cell) => axes.shots.at(cell)))].sort((a, b) => a - b);
+  const kept = guarded(cells, shots);
+  const columns = new Map(shots.map((k) => [k, kept.filter((cell) => axes.shots.at(cell) === k)]));
+  const baseline = byKey.get(state.baseline);
+  const rows = methods.map((method) => {
+    const means = shots.map((k) => meanOver(columns.get(k), method));
+    const later = means.filter((_, index) => shots[index] >= 2);
+    return { method, means, mean: later.length ? later.reduce((a, b) => a + b, 0) / later.length : NaN,
+      against: clusterMean(kept, (cell) => method.accuracy[cell] - baseline.accuracy[cell]) };
+  });
+  return { shots, kept, rows };
+}
+
+function sortValue(row, shots) {
+  if (state.sort === "title") return row.method.title;
+  if (state.sort === "mean") return row.mean;
+  if (state.sort === "against") return row.against.mean;
+  if (state.sort === "n") return row.against.n;
+  return row.means[shots.indexOf(Number(state.sort.slice(1)))];
+}
+
+function compare(a, b) {
+  const missing = (value) => typeof value === "number" && !Number.isFinite(value);
+  if (missing(a) || missing(b)) return missing(a) - missing(b);
+  const order = typeof a === "string" ? a.localeCompare(b) : a - b;
+  return state.descending ? -order : order;
+}
+
+function renderBoard(cells) {
+  const { shots, kept, rows } = standings(cells);
+  const headings = [["title", "Method"], ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", "mean K≥2"],
+    ["against", `against ${byKey.get(state.baseline).title}, 95 %`], ["n", "n"]];
+  const head = element("tr", {}, ...headings.map(([key, text]) =>
+    element("th", { scope: "col", "aria-sort": state.sort === key ? (state.descending ? "descending" : "ascending") : "none" },
+      element("button", { type: "button", "data-sort": key, onclick: () => {
+        state.descending = state.sort === key ? !state.descending : key !== "title";
+        state.sort = key;
+        refresh();
+        document.querySelector(`#board [data-sort="${key}"]`).focus();
+      } }, text))));
+  rows.sort((a, b) => compare(sortValue(a, shots), sortValue(b, shots)));
+  const free = rows.filter((row) => !row.method.reference);
+  const best = [...shots.map((_, j) => Math.max(...free.map((r) => r.means[j]).filter(Number.isFinite)))];
+  const bestMean = Math.max(...free.map((row) => row.mean).filter(Number.isFinite));
+  const body = (part, kind) => element("tbody", { class: kind }, ...part.map((row) => element("tr", { "data-method": row.method.key },
+    element("th", { scope: "row" }, row.method.title),
+    ...row.means.map((value, j) => element("td", { class: !row.method.reference && value === best[j] ? "best" : null }, number(value))),
+    element("td", { class: !row.method.reference && row.mean === bestMean ? "best" : null }, number(row.mean)),
+    element("td", {}, row.method.key === state.baseline ? "the reference" : interval(row.against)),
+    element("td", {}, row.against.n))));
+  document.getElementById("board").replaceChildren(element("thead", {}, head), body(free, null),
+    body(rows.filter((row) => row.method.reference), "reference"));
+  const datasets = new Set(kept.map((cell) => axes.dataset.codes[cell])).size;
+  document.getElementById("board-note").textContent = kept.length
+    ? `${kept.length} cells in ${datasets} dataset${datasets === 1 ? " (no interval from one)" : "s"}, ${kept.length < cells.length ? `of ${cells.length} chosen; the others lack some of the shown K` : "all that were chosen"}. ` +
+      `Intervals: Student-t on the cluster-bootstrap standard error over datasets, ${data.resamples.toLocaleString("en")} resamples. ` +
+      "Below the rule: reference points, which look at what a user does not have; they are never ranked."
+    : "No cell is left; widen the filters.";
+}
+
+function refresh() {
+  const cells = chosenCells();
+  renderBoard(cells);
+  for (const listener of listeners) listener(cells);
+}

@@ -1,0 +1,91 @@
+"""The verdict in words: what the knob is worth, and whether a probe beats its ceiling."""
+
+from kshot.report.focus import CLAP, FOLD_GDA, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, primary
+from kshot.report.numbers import interval, number
+from kshot.stats.bootstrap import Estimate
+from kshot.stats.leaderboard import leaderboard, paired
+from kshot.stats.panel import Panel
+
+
+def verdict(panel: Panel) -> list[str]:
+    """A few sentences, each with its numbers; what the records cannot answer is said."""
+    shown = primary(panel)
+    if not len(shown.shots):
+        return ["These records hold no cell with text prototypes, so there is no ratio to judge."]
+    return [*_worth(shown), *_probes(shown), *_leader(shown), *_caveats(panel, shown)]
+
+
+def _worth(panel: Panel) -> list[str]:
+    if ORACLE not in panel.methods:
+        return [f"What the ratio is worth is unknown: the study does not run {ORACLE}."]
+    found = []
+    if ZERO_SHOT in panel.methods:
+        gain = paired(panel, ORACLE, ZERO_SHOT)
+        found.append(
+            f"Blending at its best, with the ratio tuned on the test labels, is worth {interval(gain)} points over "
+            "zero-shot: nobody who turns this knob can get more."
+        )
+    for method, free in (
+        (LOO, "without a single extra label"),
+        (JS, "by the closed form that minimises prototype error"),
+    ):
+        if method in panel.methods:
+            gap = paired(panel, method, ORACLE)
+            if gap.n:
+                found.append(
+                    f"Chosen {free} ({panel.titles[method]}), the ratio ends {interval(gap)} points from that ceiling "
+                    f"({gap.n} cells)."
+                )
+    return found
+
+
+def _probes(panel: Panel) -> list[str]:
+    found = []
+    for method in (CLAP, LPP, FOLD_GDA):
+        if method not in panel.methods:
+            if method != FOLD_GDA:
+                found.append(f"Whether {method} beats the ceiling is unknown: the study does not run it.")
+            continue
+        if ORACLE in panel.methods:
+            surplus = paired(panel, method, ORACLE)
+            late = paired(panel.where(panel.shots >= 4), method, ORACLE)
+            found.append(
+                f"{panel.titles[method]}, which needs no validation data, {_against(surplus)} the best ratio there is: "
+                f"{interval(surplus)} points over all K, {interval(late)} from K = 4."
+            )
+    return found
+
+
+def _against(surplus: Estimate) -> str:
+    if surplus.low is None:
+        return "stands (no interval from one dataset) against"
+    if not surplus.excludes_zero:
+        return "cannot be told from"
+    return "beats" if surplus.mean > 0 else "loses to"
+
+
+def _leader(panel: Panel) -> list[str]:
+    ranked = leaderboard(panel).ranked
+    if not ranked or ranked[0].mean != ranked[0].mean:
+        return []
+    tied = [panel.titles[s.method] for s in ranked if s.tied]
+    others = f"tied with it: {', '.join(tied)}" if tied else "no other validation-free method is tied with it"
+    return [
+        f"The best validation-free head here is {panel.titles[ranked[0].method]} with {number(ranked[0].mean)} % over "
+        f"K ≥ 2; {others}."
+    ]
+
+
+def _caveats(panel: Panel, shown: Panel) -> list[str]:
+    datasets = len(set(shown.dataset.tolist()))
+    found = [
+        f"Tier {focus(panel).tier}, {len(shown.shots)} cells in {datasets} dataset(s); intervals ask whether the "
+        "figure would survive another draw of datasets."
+    ]
+    if datasets == 1:
+        found.append("One dataset gives no interval: nothing is known about other datasets.")
+    if panel.simulated:
+        found.append(
+            "The features are SIMULATED: generated numbers, no pictures. They show the tool, not an encoder."
+        )
+    return found

@@ -1,0 +1,244 @@
+"""The page in a real browser: what it shows is what Python computes, and names stay names."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from browser_names import CLOSING, HOSTILE
+from kshot.stats.leaderboard import leaderboard, paired
+from kshot.stats.panel import panel
+from synthetic_records import as_table
+
+
+def board(page):
+    """{method key: [cells]} of the leaderboard, and the order of the ranked rows."""
+    rows = page.locator("#board tbody tr")
+    found = {}
+    for row in rows.all():
+        found[row.get_attribute("data-method")] = [
+            cell.strip() for cell in row.locator("th, td").all_inner_texts()
+        ]
+    return found
+
+
+def numbers(text):
+    return [float(x.replace("−", "-")) for x in re.findall(r"[+−-]?\d+\.\d+", text)]
+
+
+def expected_panel(records, **keep):
+    return panel(as_table([r for r in records if all(r[k] in v for k, v in keep.items())]))
+
+
+def same_interval(text, estimate):
+    """Two independent bootstraps of 10,000 resamples: standard errors within 4 %."""
+    shown = numbers(text)
+    assert shown[0] == pytest.approx(estimate.mean, abs=0.006)
+    assert shown[2] - shown[0] == pytest.approx(estimate.high - estimate.mean, rel=0.05, abs=0.02)
+
+
+def test_leaderboard_equals_python(page, records):
+    found = expected_panel(records, tier=["dataset"])
+    shown = board(page)
+    for standing in leaderboard(found).ranked + leaderboard(found).reference_points:
+        cells = shown[standing.method]
+        for text, k in zip(cells[1:5], (1, 2, 4, 16), strict=True):
+            if np.isnan(standing.by_shots[k]):
+                assert text == "–"
+            else:
+                assert float(text) == pytest.approx(standing.by_shots[k], abs=0.051)
+        assert float(cells[5]) == pytest.approx(standing.mean, abs=0.051)
+        if standing.method != "oracle_lambda":
+            same_interval(cells[6], paired(found, standing.method, "oracle_lambda"))
+    assert list(shown)[-1] == "oracle_lambda"
+
+
+def test_filters_recompute_means_and_intervals(page, records):
+    page.select_option("#filter-tier", "photo")
+    page.select_option("#filter-backbone", "RN50")
+    page.get_by_label("K=1", exact=True).uncheck()
+    page.get_by_label("alpha", exact=True).uncheck()
+    page.select_option("#filter-baseline", "zero_shot")
+    found = expected_panel(
+        records, tier=["photo"], backbone=["RN50"], shots=[2, 4, 16], dataset=["beta", HOSTILE, CLOSING]
+    )
+    shown = board(page)
+    assert shown["clap"][-1] == "27"
+    same_interval(shown["clap"][-2], paired(found, "clap", "zero_shot"))
+    assert shown["zero_shot"][-2] == "the reference"
+    for name in ("beta", HOSTILE):
+        page.get_by_label(name, exact=True).uncheck()
+    assert "no interval" in board(page)["clap"][-2]
+    page.get_by_label(CLOSING, exact=True).uncheck()
+    assert "No cell is left" in page.inner_text("#board-note")
+
+
+def test_sorting_by_click_and_keyboard(page):
+    def column(index):
+        texts = page.locator("#board tbody:not(.reference) tr").all()
+        return [row.locator("th, td").nth(index).inner_text() for row in texts]
+
+    assert page.locator("#board th[aria-sort=descending]").inner_text().startswith("mean")
+    page.click('#board [data-sort="K4"]')
+    values = [float(v) for v in column(3)]
+    assert values == sorted(values, reverse=True)
+    page.keyboard.press("Enter")
+    assert [float(v) for v in column(3)] == sorted(values)
+    assert page.locator("#board th[aria-sort=ascending]").inner_text() == "K=4"
+    page.click('#board [data-sort="title"]')
+    assert column(0) == sorted(column(0), key=str.lower)
+    assert page.locator("#board tbody.reference tr").count() == 1
+    page.click('#board [data-sort="K1"]')
+    assert column(1)[-1] == "–"
+
+
+def test_explorer_by_keyboard_drag_and_choice(page, records):
+    page.select_option("#pick-dataset", "beta")
+    page.select_option("#pick-shots", "16")
+    page.focus("#lambda")
+    page.keyboard.press("Home")
+    assert page.inner_text("#lambda-readout").startswith("λ = 0.00")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#lambda-readout").startswith("λ = 0.01")
+    record = next(
+        r
+        for r in records
+        if (r["dataset"], r["backbone"], r["tier"], r["shots"], r["seed"], r["method"])
+        == ("beta", "ViT-B-16", "dataset", 16, 0, "oracle_lambda")
+    )
+    selected = json.loads(record["selected"])
+    label = page.get_attribute('#profile [data-ratio="oracle_lambda"]', "aria-label")
+    assert f"λ = {selected['lambda']:.2f}" in label
+    assert numbers(page.inner_text("#lambda-readout"))[1] == pytest.approx(
+        100 * selected["accuracy"][1], abs=0.06
+    )
+    page.locator("#profile svg.dragging").scroll_into_view_if_needed()
+    box = page.locator("#profile svg.dragging").bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.3 * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], y, steps=4)
+    page.mouse.up()
+    dragged = numbers(page.inner_text("#lambda-readout"))[0]
+    assert 0.6 < dragged < 0.85
+    assert float(page.input_value("#lambda")) == pytest.approx(100 * dragged)
+
+
+def test_paths_follow_the_ratio_and_absent_features_are_said(page):
+    page.select_option("#pick-dataset", HOSTILE)
+    assert page.locator("#paths circle.f2").count() == 4
+    page.focus("#lambda")
+    page.keyboard.press("Home")
+    text = page.locator("#paths circle.hollow").first
+    blend = page.locator("#paths circle.f2").first
+    assert float(blend.get_attribute("cx")) == pytest.approx(float(text.get_attribute("cx")))
+    page.keyboard.press("End")
+    image = page.locator("#paths circle.f0").first
+    assert float(blend.get_attribute("cx")) == pytest.approx(float(image.get_attribute("cx")))
+    assert HOSTILE in text.get_attribute("aria-label")
+    text.hover()
+    assert HOSTILE in page.inner_text("#tooltip")
+    page.select_option("#pick-dataset", "beta")
+    assert "features not at hand" in page.inner_text("#paths")
+
+
+def test_drill_down_shows_every_fitted_quantity_and_its_split(page, records):
+    page.locator("#dataset-table tr", has_text=HOSTILE).get_by_role("button").click()
+    assert page.locator("#cell-list tbody tr").count() == 48
+    page.get_by_role("button", name=f"open {HOSTILE}, ViT-B-16, dataset, K=4, seed 1").click()
+    assert page.inner_text("#cell-detail h3") == f"{HOSTILE}, ViT-B-16, dataset, K=4, seed 1"
+    words = {
+        row.get_attribute("data-detail"): row.locator("td").last.inner_text()
+        for row in page.locator("#cell-detail tbody tr").all()
+    }
+    assert "anchor_scale = 10 (from fixed)" in words["clap"]
+    assert "penalties.max = 0.9 (from support)" in words["clap"]
+    assert re.search(r"lambda = 0\.\d+ \(from test\)", words["oracle_lambda"])
+    assert "lambda.mean" in words["js_blend"]
+    page.get_by_role("button", name=f"open {HOSTILE}, ViT-B-16, dataset, K=1, seed 0").click()
+    undefined = page.locator('#cell-detail [data-detail="js_blend"] td').last.inner_text()
+    assert undefined == "undefined: not at this K"
+    page.get_by_role("button", name="open in the ratio explorer").click()
+    assert page.input_value("#pick-dataset") == HOSTILE
+    assert page.input_value("#pick-shots") == "1"
+
+
+def test_hostile_names_are_text(page):
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    assert page.get_by_text(HOSTILE, exact=True).count() > 1
+    assert page.get_by_text(CLOSING, exact=True).count() > 1
+    assert page.locator("i").count() == 0
+
+
+@pytest.mark.parametrize("page", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True)
+def test_dark_mode_follows_the_system_and_the_button(page):
+    def background():
+        return [
+            int(x)
+            for x in re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        ]
+
+    def ratio():
+        """Contrast of text and soft text to the background (WCAG)."""
+
+        def luminance(colour):
+            linear = [
+                c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour
+            ]
+            return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+        values = []
+        for selector in ("body", ".soft", "#board tbody.reference th", "nav a"):
+            colour = page.evaluate(f"getComputedStyle(document.querySelector('{selector}')).color")
+            one, two = (
+                luminance([int(x) for x in re.findall(r"\d+", colour)[:3]]),
+                luminance(background()[:3]),
+            )
+            values.append((max(one, two) + 0.05) / (min(one, two) + 0.05))
+        return min(values)
+
+    before = background()
+    assert ratio() >= 4.5
+    page.click("#theme")
+    after = background()
+    assert (sum(before) > 380) != (sum(after) > 380)
+    assert ratio() >= 4.5
+    page.click("#theme")
+    assert background() == before
+
+
+@pytest.mark.parametrize("page", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
+def test_a_narrow_screen_scrolls_tables_not_the_page(page):
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_every_control_has_a_name_and_marks_answer_to_the_keyboard(page):
+    unnamed = page.evaluate(
+        """[...document.querySelectorAll('button, select, input')].filter(e =>
+            !(e.labels?.length || e.textContent.trim() || e.getAttribute('aria-label'))).length"""
+    )
+    assert unnamed == 0
+    mark = page.locator("#shots circle.mark").first
+    mark.focus()
+    assert page.inner_text("#tooltip") == mark.get_attribute("aria-label").replace(", ", "\n", 1)
+    page.keyboard.press("Escape")
+    assert page.locator("#tooltip").is_hidden()
+    point = page.locator("#ratios [data-cell]").first
+    point.focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "lambda"
+
+
+def test_the_legend_hides_a_line(page):
+    before = page.locator("#shots path.line").count()
+    page.click('[data-legend="clap"]')
+    assert page.locator("#shots path.line").count() < before
+    assert page.get_attribute('[data-legend="clap"]', "aria-pressed") == "false"
+
+
+def test_print_leaves_tables_and_drops_controls(page):
+    page.emulate_media(media="print")
+    assert page.locator("#filters").is_hidden()
+    assert page.locator("#tables table").first.is_visible()
