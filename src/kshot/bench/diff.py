@@ -53,8 +53,8 @@ def compare(first: Path, second: Path) -> Difference:
     for method in dict.fromkeys(key[-1] for key in shared):
         pairs = [(rows[0][key], rows[1][key]) for key in shared if key[-1] == method]
         moves.append(_move(method, pairs))
-    around = {name: tuple(_values(table, name) for table in tables) for name in CIRCUMSTANCES}
-    around["machine"] = tuple(_machines(folder) for folder in (first, second))
+    around = {name: (_values(tables[0], name), _values(tables[1], name)) for name in CIRCUMSTANCES}
+    around["machine"] = (_machines(first), _machines(second))
     return Difference(
         only_first=len(rows[0]) - len(shared),
         only_second=len(rows[1]) - len(shared),

@@ -54,7 +54,8 @@ def _show(found: "Standing", folder: Path) -> None:
 
 
 def _cells(found: "Standing") -> str:
-    return f"{found.total:,} cells: {found.done:,} done, {found.missing:,} missing, {found.dropped:,} dropped (thin pool)"
+    counts = f"{found.done:,} done, {found.missing:,} missing, {found.dropped:,} dropped (thin pool)"
+    return f"{found.total:,} cells: {counts}"
 
 
 def _watch(folder: Path) -> None:
