@@ -42,7 +42,7 @@ def class_independent_share(means: Float[Array, "C d"], text: Float[Array, "C d"
 def correct_for_shots(lam: float, shots: float) -> float:
     """Carry a ratio fitted with K−1 shots to K: odds × K/(K−1); a ratio of 1 stays 1."""
     odds = lam * shots / (shots - 1)
-    return odds / (odds + 1 - lam)
+    return odds / (odds + (1 - lam))
 
 
 def population_moments(
