@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.errors import InputError
-from kshot.theory.pairs import pair_products
+from kshot.theory import pairs
 from kshot.theory.values import Values
 from kshot.types import Array
 
@@ -100,12 +100,12 @@ def pair_forms(
     SM, SD = M @ factor, D @ factor
     white = solve_triangular(factor, M.T, lower=True).T
     return PairForms(
-        a1=pair_products(M @ M.T),
-        a2=pair_products(M @ D.T),
-        q11=pair_products(SM @ SM.T),
-        q12=pair_products(SM @ SD.T),
-        q22=pair_products(SD @ SD.T),
-        full=pair_products(white @ white.T),
+        a1=pairs.pair_products(M @ M.T),
+        a2=pairs.pair_products(M @ D.T),
+        q11=pairs.pair_products(SM @ SM.T),
+        q12=pairs.pair_products(SM @ SD.T),
+        q22=pairs.pair_products(SD @ SD.T),
+        full=pairs.pair_products(white @ white.T),
     )
 
 

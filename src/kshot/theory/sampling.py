@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.errors import InputError
-from kshot.solvers.rows import squared_norms
 from kshot.theory.values import Values, require_positive, require_shots
 from kshot.types import Array
 
@@ -83,7 +82,7 @@ def unbiased_trace_of_square(rows: Float[Array, "n d"]) -> float:
         raise InputError(f"{n} rows, but an unbiased tr(Sigma²) needs at least four. Use a larger pool.")
     centred = rows - rows.mean(axis=0)
     gram = centred @ centred.T
-    trace, diagonal, total = np.trace(gram), squared_norms(np.diag(gram)), squared_norms(gram.ravel())
+    trace, diagonal, total = np.trace(gram), np.sum(np.diag(gram) ** 2), np.sum(gram**2)
     pairs = total - diagonal
     triples = 2 * diagonal - total
     quadruples = trace**2 - 6 * diagonal + 2 * total

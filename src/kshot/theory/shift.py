@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.solvers.rows import squared_norms
-from kshot.theory.pairs import pair_products
+from kshot.theory import pairs
 from kshot.theory.values import Values, require_positive
 from kshot.types import Array
 
@@ -34,9 +34,9 @@ def expected_squared_overlap(offset2: Values, w2: Values, d: int) -> Values:
 
 def squared_cosines(offset: Float[Array, " d"], prototypes: Float[Array, "C d"]) -> Float[Array, " P"]:
     """cos²(Delta, p_c − p_c') of every pair; about 1/d in generic position. Equal prototypes give 0."""
-    length2 = squared_norms(offset)
+    length2 = float(offset @ offset)
     require_positive(length2, "|offset|²")
     centred = prototypes - prototypes.mean(axis=0)
     along = centred @ offset
-    overlap, w2 = pair_products(np.outer(along, along)), pair_products(centred @ centred.T)
+    overlap, w2 = pairs.pair_products(np.outer(along, along)), pairs.pair_products(centred @ centred.T)
     return np.where(w2 > 0, overlap / (np.where(w2 > 0, w2, 1) * length2), 0.0)

@@ -16,6 +16,7 @@ NAMES = (
     "dominance",
     "sampling_isotropic",
     "sampling_general",
+    "trace_square",
     "common_shift",
     "two_class_risk",
     "noise_aware",

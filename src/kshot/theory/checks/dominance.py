@@ -35,7 +35,7 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
         bias[0] = np.sqrt(g2)
         gain, change = [], []
         for means, v_hat in support_means(
-            rng, power_law(d, 0.0, shots), shots, effort.replicates(REPLICATES)
+            rng, power_law(d, 0.0, float(shots)), shots, effort.replicates(REPLICATES)
         ):
             d2, raw = squared_norms(means - bias), squared_norms(means)
             for ratio, kept in ((plug_in.james_stein_ratio(v_hat, d2), gain), (1 - v_hat / d2, change)):

@@ -26,11 +26,12 @@ class Pair:
         return float(self.u @ w / np.sqrt(w @ self.covariance @ w))
 
     def margins_on_path(self, s: np.ndarray) -> np.ndarray:
-        """The same for many s at once; the covariance is applied to u and delta once."""
-        vectors = np.stack([self.u, 2 * self.delta])
-        forms = vectors @ self.covariance @ vectors.T
-        weights = np.stack([np.ones_like(s), s])
-        return (self.u @ vectors.T @ weights) / np.sqrt(np.einsum("is,ij,js->s", weights, forms, weights))
+        """The same along u + 2s·delta for many s at once; the covariance is applied to u and delta once."""
+        u, step = self.u, 2 * self.delta
+        spread = u @ self.covariance @ u + s * (
+            2 * (u @ self.covariance @ step) + s * (step @ self.covariance @ step)
+        )
+        return (u @ u + s * (u @ step)) / np.sqrt(spread)
 
 
 def random_pair(rng: np.random.Generator, d: int, decay: float) -> Pair:

@@ -17,7 +17,8 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
     rng = generator(TITLE)
     grid = np.linspace(0, 1, 20_001)
     shortfall, misplaced = [], []
-    for index in range(GEOMETRIES):
+    count = effort.replicates(GEOMETRIES)
+    for index in range(count):
         u, delta = rng.normal(size=(2, 8))
         pair = two_class.pair_geometry(u, rng.uniform(0.1, 1.5) * delta, np.zeros(8))
         v = float(rng.uniform(0.01, 8))
@@ -25,7 +26,7 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
         s = two_class.noise_aware_shrinkage(pair, v)
         shortfall.append(curve.max() - two_class.deflection(s, pair, SIGMA2, v))
         misplaced.append(abs(s - grid[curve.argmax()]))
-        tick(0.5 * (index + 1) / GEOMETRIES)
+        tick(0.5 * (index + 1) / count)
     simulated = _deflection_z(rng, effort)
     tick(1.0)
     limits = two_class.PairGeometry(u2=2.0, delta2=1.5, gamma=0.4)

@@ -15,7 +15,11 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
     grid = np.linspace(0, 1, 100_001)
     gaps = []
     for index in range(TRIALS):
-        g2, trace, shots = float(rng.uniform(0.05, 2)), float(rng.uniform(0.05, 2)), int(rng.integers(2, 17))
+        g2, trace, shots = (
+            float(rng.uniform(0.05, 2)),
+            float(rng.uniform(0.05, 2)),
+            float(rng.integers(2, 17)),
+        )
         before, after = (
             float(grid[np.argmin(shrinkage.blend_risk(grid, g2, trace / k))]) for k in (shots - 1, shots)
         )
@@ -23,5 +27,5 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
         tick((index + 1) / TRIALS)
     return [
         Verdict("K-correction: optimum at K − 1 becomes that at K", max(gaps), 5e-5),
-        Verdict("K-correction: a ratio of 1 stays 1", abs(plug_in.correct_for_shots(1.0, 4) - 1), 0.0),
+        Verdict("K-correction: a ratio of 1 stays 1", abs(plug_in.correct_for_shots(1.0, 4.0) - 1), 0.0),
     ]
