@@ -7,7 +7,7 @@ import pytest
 
 from kshot.theory import checks
 from kshot.theory.checks.verdict import Effort
-from theory.mutants import mutants
+from mutants import mutants
 
 EFFORT = Effort(40)
 
