@@ -5,7 +5,7 @@ import sys
 import typer
 
 from kshot import __version__
-from kshot.cli import check, ls, plan, report, run, show, simulate, status, verify
+from kshot.cli import check, diagnose, ls, plan, report, run, show, simulate, status, verify
 from kshot.errors import KshotError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command("ls")(ls.ls)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("simulate")(simulate.simulate)
+app.command("diagnose")(diagnose.diagnose)
 app.command("verify")(verify.verify)
 
 

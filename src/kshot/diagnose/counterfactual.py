@@ -1,5 +1,8 @@
 """How much of what James–Stein loses would be saved if the common offset were not there."""
 
+from collections.abc import Sequence
+
+import numpy as np
 from jaxtyping import Float
 
 from kshot.diagnose.precision import support_ratios
@@ -18,11 +21,17 @@ def deficit(support: Labelled, test: Labelled, text: Float[Array, "C d"]) -> flo
 
 
 def counterfactual_row(
-    support: Labelled, residue: Labelled, test: Labelled, text: Float[Array, "C d"]
+    draws: Sequence[tuple[Labelled, Labelled]], test: Labelled, text: Float[Array, "C d"]
 ) -> Row:
-    """The deficit with the text as it is and with Delta subtracted; Delta never sees the support."""
-    offset = common_offset(class_means(residue.X, residue.y, len(text)), text)
-    real, without = deficit(support, test, text), deficit(support, test, text - offset)
+    """The deficit with the text as it is and with Delta subtracted, means over (support, residue) draws.
+
+    Delta comes from the residue, never from the support.
+    """
+    deficits = []
+    for support, residue in draws:
+        offset = common_offset(class_means(residue.X, residue.y, len(text)), text)
+        deficits.append((deficit(support, test, text), deficit(support, test, text - offset)))
+    real, without = (float(value) for value in np.mean(deficits, axis=0))
     return {
         "deficit": real,
         "without offset": without,

@@ -7,8 +7,13 @@ from jaxtyping import Float, Int
 
 from kshot.diagnose.ratios import blend_accuracy, oracle_ratio
 from kshot.diagnose.section import Row
-from kshot.methods.blending import blend
-from kshot.solvers.ratio_sweep import GRID, inverse_blend_norms, leave_one_out_predictions
+from kshot.solvers.ratio_sweep import (
+    GRID,
+    accuracy_curve,
+    held_out_scores,
+    inverse_blend_norms,
+    leave_one_out_predictions,
+)
 from kshot.solvers.rows import class_counts, class_means
 from kshot.types import Array, Labelled
 
@@ -16,37 +21,49 @@ SWEEPS = 10
 
 
 def coordinate_ascent(
-    test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"], start: Float[Array, " C"]
+    rows: Labelled,
+    means: Float[Array, "C d"],
+    text: Float[Array, "C d"],
+    start: float,
+    own_scores: Float[Array, "n L"] | None = None,
 ) -> tuple[Float[Array, " C"], float]:
     """Ratios and accuracy after moving one class at a time to its best grid point, until none moves.
 
     Only column c of the scores depends on λ_c, so a row is right when its own score beats the best of the
     others, or when the best of the others is right and class c stays below it. Ties count as wrong.
+    `own_scores` replaces the score of each row's own class at every ratio: leave-one-out.
     """
-    image, words = test.X @ means.T, test.X @ text.T
+    image, words = rows.X @ means.T, rows.X @ text.T
     norms = inverse_blend_norms(means, text, GRID)
-    ratios = start.astype(np.float64).copy()
-    scores = test.X @ blend(means, text, ratios.astype(means.dtype)).T
-    rows = np.arange(len(test.y))
+
+    def column(c: int) -> Float[Array, "n L"]:
+        lam = GRID.astype(image.dtype)
+        scored = (np.outer(image[:, c], lam) + np.outer(words[:, c], 1 - lam)) * norms[:, c]
+        if own_scores is not None:
+            scored[rows.y == c] = own_scores[rows.y == c]
+        return scored
+
+    chosen = np.full(len(means), np.abs(GRID - start).argmin())
+    scores = np.stack([column(c)[:, chosen[c]] for c in range(len(means))], axis=1)
+    every_row = np.arange(len(rows.y))
     for _ in range(SWEEPS):
-        moved = False
+        before = chosen.copy()
         for c in range(len(means)):
+            candidates = column(c)
             scores[:, c] = -np.inf
             rival = scores.argmax(axis=1)
-            best_other = scores[rows, rival]
-            column = _column(image[:, c], words[:, c], norms[:, c])
-            own = test.y == c
-            held = (rival == test.y) & ~own
-            hits = np.count_nonzero(column[own] > best_other[own, None], axis=0)
-            hits += np.count_nonzero(column[held] < best_other[held, None], axis=0)
-            current = int(np.abs(GRID - ratios[c]).argmin())
-            choice = int(hits.argmax())
-            if hits[choice] > hits[current]:
-                ratios[c], current, moved = GRID[choice], choice, True
-            scores[:, c] = column[:, current]
-        if not moved:
+            best_other = scores[every_row, rival]
+            own = rows.y == c
+            held = (rival == rows.y) & ~own
+            hits = np.count_nonzero(candidates[own] > best_other[own, None], axis=0)
+            hits += np.count_nonzero(candidates[held] < best_other[held, None], axis=0)
+            best = int(hits.argmax())
+            if hits[best] > hits[chosen[c]]:
+                chosen[c] = best
+            scores[:, c] = candidates[:, chosen[c]]
+        if np.array_equal(chosen, before):
             break
-    return ratios, float(np.mean(scores.argmax(axis=1) == test.y))
+    return GRID[chosen], float(np.mean(scores.argmax(axis=1) == rows.y))
 
 
 def per_class_oracle(
@@ -57,16 +74,20 @@ def per_class_oracle(
 ) -> tuple[Float[Array, " C"], float]:
     """The best of several starts, the global oracle ratio among them: never below the global oracle."""
     first = oracle_ratio(test, means, text)[0]
-    runs = [coordinate_ascent(test, means, text, np.full(len(means), s)) for s in (first, *starts)]
+    runs = [coordinate_ascent(test, means, text, start) for start in (first, *starts)]
     return max(runs, key=lambda run: run[1])
 
 
 def per_class_loo(support: Labelled, text: Float[Array, "C d"]) -> Float[Array, " C"]:
-    """Each class takes the ratio that its own held-out shots prefer: K votes for one knob (study, Sec. 4.1)."""
-    n_classes = len(text)
-    means, counts = class_means(support.X, support.y, n_classes), class_counts(support.y, n_classes)
-    hits = leave_one_out_predictions(support.X, support.y, means, text, counts) == support.y
-    return np.array([GRID[hits[:, support.y == c].sum(axis=1).argmax()] for c in range(n_classes)])
+    """One ratio per class from the support alone: ascent on leave-one-out accuracy from the best single ratio.
+
+    K votes for each knob are too few (study, Sec. 4.1); the probe shows by how much.
+    """
+    X, y, n_classes = support.X, support.y, len(text)
+    means, counts = class_means(X, y, n_classes), class_counts(y, n_classes)
+    curve = accuracy_curve(leave_one_out_predictions(X, y, means, text, counts), y)
+    own = held_out_scores(X, y, means, text, counts)
+    return coordinate_ascent(support, means, text, float(GRID[curve.argmax()]), own)[0]
 
 
 def halves(y: Int[Array, " n"], seed: int = 0) -> tuple[Int[Array, " a"], Int[Array, " b"]]:
@@ -95,10 +116,3 @@ def per_class_row(support: Labelled, test: Labelled, text: Float[Array, "C d"]) 
         "split half": float(100 * np.mean(out)),
         "per-class LOO": 100 * (loo - whole),
     }
-
-
-def _column(
-    image: Float[Array, " n"], words: Float[Array, " n"], norms: Float[Array, " L"]
-) -> Float[Array, "n L"]:
-    lam = GRID.astype(image.dtype)
-    return (np.outer(image, lam) + np.outer(words, 1 - lam)) * norms

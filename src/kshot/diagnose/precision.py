@@ -65,9 +65,7 @@ def support_ratios(support: Labelled, text: Float[Array, "C d"]) -> Float[Array,
 
 
 def precision_row(pool: Labelled, text: Float[Array, "C d"], supports: Sequence[Labelled], shots: int) -> Row:
-    """Median over classes of the SD across draws, beside the prediction for any covariance and for none."""
-    if len(supports) < 2:
-        raise InputError("a spread across draws takes at least two seeds. Give more with --seeds.")
+    """Median over classes of the SD across draws (two or more), beside the predictions of Prop. 5 and Prop. 4."""
     measured = np.std([support_ratios(s, text) for s in supports], axis=0, ddof=1).astype(np.float64)
     m = class_moments(pool, text)
     predicted = np.asarray(general_standard_error(m.g2, m.trace, m.trace_square, m.along, shots))
