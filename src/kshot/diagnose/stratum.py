@@ -93,8 +93,8 @@ PROBES: tuple[tuple[str, Callable[[list[Revealed]], Row], str], ...] = (
     (
         "Spread of the James–Stein ratio over draws",
         _precision,
-        "Medians over classes; predicted for the pool's covariance, and as if it were isotropic. Draws of K from a pool "
-        "of n per class share pictures, which lowers the measured SD by about sqrt(1 − K/n).",
+        "Medians over classes; predicted for the pool's covariance, and as if it were isotropic. Draws of K from "
+        "n pool pictures per class overlap, which lowers the measured SD by about sqrt(1 − K/n).",
     ),
     (
         "Translating every prototype by a·Delta",
