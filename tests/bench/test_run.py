@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ import pytest
 from kshot.bench.records import SECONDS, Records, load
 from kshot.bench.status import standing
 from kshot.bench.study import Cell, load_study
+from kshot.features.simulate import WORLDS, write
+from kshot.features.store import Store
 
 KSHOT = [sys.executable, "-m", "kshot"]
 
@@ -82,6 +85,13 @@ def test_another_study_is_refused(finished):
     assert load_study("other.toml").hash in refused.stderr
     assert load_study("small.toml").hash in refused.stderr
     assert "Give another folder with --records" in refused.stderr
+
+
+def test_other_features_are_refused(finished):
+    write(replace(WORLDS["sim-pets"], within=0.7), Store("features"))
+    refused = kshot("run", "small.toml")
+    assert refused.returncode == 2
+    assert "computed on other features: sim-pets/simulated/pool had sha256" in refused.stderr
 
 
 def test_status_counts(finished):
