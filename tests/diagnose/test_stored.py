@@ -73,7 +73,7 @@ def records_with(folder: Path, methods) -> Path:
     file = folder / "tiny.toml"
     file.write_text(STUDY)
     study, records = load_study(file), Records(folder / "records")
-    records.claim(study, [])
+    records.claim(study, [], {})
     for index, dataset in enumerate(NAMES):
         for seed in (0, 1):
             cell = Cell(dataset, "simulated", "dataset", 2, seed)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kshot.solvers import shrinkage
 from kshot.solvers.rows import squared_norms
 from kshot.theory import shift
 from kshot.theory.checks.verdict import WORST_Z, Effort, Tick, Verdict, generator, worst_z
@@ -44,6 +45,7 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
     by_hand = (differences @ offset) ** 2 / squared_norms(differences) / (offset @ offset)
     tick(1.0)
     return [
+        *_decomposition(rng),
         Verdict("Thm. 1(i): inner-product score differences move", float(drift), 1e-10),
         Verdict("Thm. 1(i): predictions that change", float(flips), 0.0),
         Verdict(
@@ -59,6 +61,21 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
         ),
         Verdict("Thm. 1(iii): mean squared overlap, |z|", overlap_z, WORST_Z),
         Verdict("Thm. 1(iii): squared cosines, pair by pair", float(np.abs(cosines - by_hand).max()), 1e-12),
+    ]
+
+
+def _decomposition(rng: np.random.Generator) -> list[Verdict]:
+    """Text built as mean + Delta + delta_c with residuals that sum to zero."""
+    means, delta = rng.normal(size=(2, CLASSES, DIMENSION))
+    delta -= delta.mean(axis=0)
+    offset = rng.normal(size=DIMENSION)
+    text = means + offset + delta
+    found = shrinkage.common_offset(means, text)
+    share = (offset @ offset) / (offset @ offset + squared_norms(delta).mean())
+    gap = abs(shrinkage.class_independent_share(means, text) - share)
+    return [
+        Verdict("Eq. 12: the common offset is found", float(np.abs(found - offset).max()), 1e-12),
+        Verdict("Eq. 12: class-independent share", float(gap), 1e-12),
     ]
 
 
