@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, existing_records
 
 if TYPE_CHECKING:
     from kshot.diagnose.section import Section
@@ -26,13 +26,13 @@ def diagnose(
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """Measure what the theory predicts: offset, headroom, precision, counterfactual, one ratio per class."""
-    from kshot.cli.shared import existing_records
     from kshot.diagnose.across import diagnose_records
     from kshot.diagnose.stratum import diagnose_stratum
     from kshot.episodes.stratum import load_prior, load_stratum
     from kshot.features.store import Store
 
     out, store = console(), Store(features)
+    folder = None if records is None else existing_records(records)
     stratum = load_stratum(store, dataset, backbone)
     text = load_prior(store, dataset, backbone, tier).text
     with out.status("") as line:
@@ -41,9 +41,9 @@ def diagnose(
             line.update(what) if out.is_terminal else out.print(f"… {what}")
 
         sections = diagnose_stratum(stratum, text, shots or [2, 4, 8, 16], range(seeds), progress)
-        if records is not None:
+        if folder is not None:
             progress("records")
-            sections += diagnose_records(existing_records(records), store, tier)
+            sections += diagnose_records(folder, store, tier)
     if stratum.simulated:
         out.print("These features are simulated; they say nothing about pictures.")
     for section in sections:
@@ -51,12 +51,13 @@ def diagnose(
 
 
 def _table(section: "Section") -> "Table":
-    from kshot.report.table import Table
+    from kshot.report.table import ABSENT, Table
+
+    def text(value: str | int | float) -> str:
+        if isinstance(value, float):
+            return ABSENT if value != value else f"{value:.3g}"
+        return str(value)
 
     columns = tuple(section.rows[0])
-    rows = tuple(tuple(_text(row[name]) for name in columns) for row in section.rows)
+    rows = tuple(tuple(text(row[name]) for name in columns) for row in section.rows)
     return Table(section.title, columns, rows, section.note)
-
-
-def _text(value: str | int | float) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -31,9 +31,9 @@ def _surplus(records: Path, store: Store, tier: str) -> Section:
                      max(accuracy) filter (method = '{PROBE}') probe,
                      max(accuracy) filter (method = '{BOUND}') bound,
                      max(accuracy) filter (method = '{DIFFICULTY}') plain
-              from records where tier = $tier group by all)
+              from records where tier = {_quoted(tier)} group by all)
             where probe is not null and bound is not null and plain is not null
-            group by all order by all""".replace("$tier", _quoted(tier)),
+            group by all order by all""",
     ).fetchall()
     rows = []
     if len(strata) > 2:
