@@ -5,7 +5,7 @@ import sys
 import typer
 
 from kshot import __version__
-from kshot.cli import check, ls, plan, records, report, run, show, simulate, slurm, status
+from kshot.cli import check, diagnose, ls, plan, records, report, run, show, simulate, slurm, status, verify
 from kshot.errors import KshotError
 
 app = typer.Typer(
@@ -27,6 +27,8 @@ app.command("ls")(ls.ls)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("simulate")(simulate.simulate)
+app.command("diagnose")(diagnose.diagnose)
+app.command("verify")(verify.verify)
 
 
 def _print_version(wanted: bool) -> None:
