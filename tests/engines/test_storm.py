@@ -31,7 +31,7 @@ class Storm:
         """One run: workers die while it goes on, and in the end its drivers."""
         running = self._start(engine)
         deadline = time.monotonic() + 60
-        while not _processes()[0] and running() and time.monotonic() < deadline:
+        while not _processes()[1] and running() and time.monotonic() < deadline:
             time.sleep(0.1)
         for _ in range(self.rng.randint(1, 4)):
             time.sleep(self.rng.uniform(0.1, 1.0))
@@ -50,21 +50,9 @@ class Storm:
             assert self.node is not None
             node, job = self.node, self.node.submit(Path("job.sh").resolve())
             return lambda: node.active(job)
-        run = subprocess.Popen(
-            [
-                *KSHOT,
-                "run",
-                "steady.toml",
-                "--records",
-                "stormy",
-                "--workers",
-                str(WORKERS),
-                "--engine",
-                engine,
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        options = ["--records", "stormy", "--workers", str(WORKERS), "--engine", engine]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        run = subprocess.Popen([*KSHOT, "run", "steady.toml", *options], **quiet)
         return lambda: run.poll() is None
 
     def _kill(self, pid: int) -> None:
@@ -77,7 +65,7 @@ class Storm:
 
 def _processes() -> tuple[list[int], list[int]]:
     """Drivers and workers of the stormy runs, wherever an engine put them."""
-    listing = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True).stdout
+    listing = subprocess.run(["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True).stdout
     rows = [
         (int(pid), int(ppid), args)
         for pid, ppid, args in (line.split(None, 2) for line in listing.splitlines())
