@@ -5,7 +5,21 @@ import sys
 import typer
 
 from kshot import __version__
-from kshot.cli import check, coverage, ls, plan, report, run, show, simulate, status
+from kshot.cli import (
+    check,
+    coverage,
+    diagnose,
+    ls,
+    plan,
+    records,
+    report,
+    run,
+    show,
+    simulate,
+    slurm,
+    status,
+    verify,
+)
 from kshot.errors import KshotError
 
 app = typer.Typer(
@@ -17,12 +31,19 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("plan")(plan.plan)
 app.command("status")(status.status)
+app.command("retry")(run.retry)
 app.command("report")(report.report)
 app.command("coverage")(coverage.coverage)
+app.command("diff")(records.diff)
+app.command("compact")(records.compact)
+app.command("precision")(records.precision)
+app.command("slurm")(slurm.slurm)
 app.command("ls")(ls.ls)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("simulate")(simulate.simulate)
+app.command("diagnose")(diagnose.diagnose)
+app.command("verify")(verify.verify)
 
 
 def _print_version(wanted: bool) -> None:

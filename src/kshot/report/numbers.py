@@ -1,8 +1,7 @@
 """How figures are written."""
 
+from kshot.report.table import ABSENT
 from kshot.stats.bootstrap import Estimate
-
-ABSENT = "–"
 
 
 def number(value: float | None, digits: int = 1) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+ABSENT = "–"
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{c: "\\" + c for c in "&%$#_{}"},
