@@ -48,7 +48,7 @@ class TipAdapter(Classifier):
     @property
     def info(self) -> MethodInfo:
         if self.tune == "test":
-            sees: frozenset[Evidence] = FREE_EVIDENCE | {"test"}
+            sees: frozenset[Evidence] = frozenset({"text", "support", "test"})
             return MethodInfo(
                 "tip_adapter_test", "Tip-Adapter (test-tuned)", sees, 1, PAPER, linear=False, views=True
             )
