@@ -1,13 +1,12 @@
 """Values shared by all rooms. No logic lives here."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 Array: TypeAlias = np.ndarray
 Evidence: TypeAlias = Literal["text", "support", "pool", "validation", "test"]
-Status: TypeAlias = Literal["ok", "undefined", "failed"]
 
 # Evidence a deployed system would have; anything beyond it makes a method a reference point.
 FREE_EVIDENCE: frozenset[Evidence] = frozenset({"text", "support"})
@@ -18,17 +17,6 @@ class Labelled(NamedTuple):
 
     X: Array
     y: Array
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One point of a study's grid."""
-
-    dataset: str
-    backbone: str
-    tier: str
-    shots: int
-    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +44,3 @@ class MethodInfo:
     @property
     def reference_point(self) -> bool:
         return not self.sees <= FREE_EVIDENCE
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One method on one cell, as it is stored."""
-
-    cell: Cell
-    method: str
-    title: str
-    sees: tuple[str, ...]
-    status: Status
-    reason: str = ""
-    accuracy: float | None = None
-    n_test: int = 0
-    n_correct: int | None = None
-    hits: bytes = b""
-    selected: dict[str, Any] = field(default_factory=dict)
-    selected_from: dict[str, str] = field(default_factory=dict)
-    fit_seconds: float = 0.0
-    score_seconds: float = 0.0

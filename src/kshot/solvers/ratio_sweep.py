@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from kshot.solvers.rows import squared_norms
 from kshot.types import Array
 
-GRID = np.linspace(0.0, 1.0, 101)
+GRID = np.arange(101) / 100
 BLOCK_BYTES = 192 * 1024
 
 

@@ -1,0 +1,45 @@
+"""Where a run stands, read from its records folder alone."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from kshot.bench.records import Records, query
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Counts of cells, and per method the records by status with the reasons of the bad ones."""
+
+    study: str
+    hash: str
+    total: int
+    dropped: int
+    done: int
+    methods: dict[str, Counter]
+    reasons: dict[str, Counter]
+
+    @property
+    def missing(self) -> int:
+        return self.total - self.dropped - self.done
+
+
+def standing(folder: Path) -> Standing:
+    records = Records(folder)
+    study = records.study()
+    cells = study.cells()
+    done = len(records.done(cells))
+    methods: dict[str, Counter] = {name: Counter() for name in study.methods()}
+    reasons: dict[str, Counter] = {}
+    if done:
+        # Only the first line of a reason: the rest is a traceback.
+        rows = query(
+            folder,
+            "select method, status, case when status = 'ok' then '' else split_part(reason, chr(10), 1) end "
+            "as reason, count(*) as n from records group by all order by all",
+        )
+        for method, status, reason, count in rows.fetchall():
+            methods.setdefault(method, Counter())[status] += count
+            if reason:
+                reasons.setdefault(f"{method} {status}", Counter())[reason] += count
+    return Standing(study.name, study.hash, len(cells), len(records.dropped()), done, methods, reasons)

@@ -1,0 +1,36 @@
+"""`kshot check`: may these features be trusted?"""
+
+from typing import Annotated
+
+import typer
+
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+
+
+def check(
+    dataset: Annotated[str | None, typer.Argument(help="One dataset only.")] = None,
+    features: FeaturesOption = DEFAULT_FEATURES,
+) -> None:
+    """Hashes, shapes, norms, labels, disjoint splits, and zero-shot accuracy against its published band."""
+    from kshot.episodes.check import check_stratum
+    from kshot.errors import FeatureError, unknown
+    from kshot.features.store import Store
+
+    store = Store(features)
+    strata = sorted({(m.dataset, m.backbone) for m in store.manifests()})
+    chosen = [s for s in strata if dataset in (None, s[0])]
+    if not chosen:
+        names = {name for name, _ in strata}
+        raise FeatureError(
+            unknown("dataset", dataset or "any", names, f"See `kshot ls features`; looked in {features}.")
+        )
+    bad = 0
+    for stratum in chosen:
+        for finding in check_stratum(store, *stratum):
+            bad += not finding.passed
+            mark = "ok  " if finding.passed else "FAIL"
+            typer.echo(f"{mark} {stratum[0]}/{stratum[1]}: {finding.what}")
+    if bad:
+        typer.echo(f"kshot: {bad} check(s) failed; do not trust these features.", err=True)
+        raise typer.Exit(2)
+    typer.echo(f"{len(chosen)} stratum(s) pass every check")

@@ -1,0 +1,52 @@
+"""`kshot`: the commands, and one place where every user error becomes a sentence and exit code 2."""
+
+import sys
+
+import typer
+
+from kshot import __version__
+from kshot.cli import check, ls, plan, report, run, show, simulate, status
+from kshot.errors import KshotError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="What is your few-shot knob worth, and is a better head waiting for free?",
+)
+app.command("run")(run.run)
+app.command("plan")(plan.plan)
+app.command("status")(status.status)
+app.command("report")(report.report)
+app.command("ls")(ls.ls)
+app.command("show")(show.show)
+app.command("check")(check.check)
+app.command("simulate")(simulate.simulate)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kshot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    pass
+
+
+def main() -> None:
+    try:
+        app()
+    except KshotError as error:
+        typer.echo(f"kshot: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo(
+            "kshot: interrupted. What was finished is kept; run the same command to continue.", err=True
+        )
+        sys.exit(130)

@@ -1,0 +1,73 @@
+"""Options and helpers that several commands share."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kshot.errors import StudyError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FeaturesOption = Annotated[
+    Path, typer.Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")
+]
+StudyArgument = Annotated[Path, typer.Argument(help="Study file, for example studies/embedded.toml.")]
+RecordsOption = Annotated[
+    Path | None, typer.Option("--records", help="Where records go; records/STUDYNAME unless given.")
+]
+MethodOption = Annotated[
+    list[str] | None,
+    typer.Option("--method", help="Add a method of your own, as package.module:Class. Repeatable."),
+]
+DEFAULT_FEATURES = Path("features")
+
+
+def console() -> "Console":
+    """Colours and width of the terminal; plain text and a width that does not wrap tables elsewhere."""
+    from rich.console import Console
+
+    found = Console(highlight=False)
+    return (
+        found if found.is_terminal else Console(highlight=False, width=max(found.width, 140), soft_wrap=False)
+    )
+
+
+def records_folder(given: Path | None, study_name: str) -> Path:
+    return given if given is not None else Path("records") / study_name
+
+
+def existing_records(where: Path) -> Path:
+    """A records folder, or the default folder of a study file."""
+    if where.suffix == ".toml":
+        from kshot.bench.study import load_study
+
+        return records_folder(None, load_study(where).name)
+    if not where.is_dir():
+        raise StudyError(f"there is no records folder at {where}. Run `kshot run STUDY` first.")
+    return where
+
+
+def own_modules() -> None:
+    """Let `--method module:Class` find modules of the current folder, as `python -m` would."""
+    import os
+    import sys
+
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+
+
+def human_seconds(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def human_bytes(size: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit in ("B", "kB") else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

@@ -1,0 +1,77 @@
+"""The checks that stored features pass before they are trusted."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kshot.episodes.stratum import load_prior, load_stratum
+from kshot.errors import KshotError
+from kshot.features.catalog import BAND_BACKBONE, BAND_TIER, backbones, datasets
+from kshot.features.store import Store
+
+NORM_TOLERANCE = 2e-3  # what float16 storage does to a unit vector
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check and its outcome in a sentence."""
+
+    passed: bool
+    what: str
+
+
+def check_stratum(store: Store, dataset: str, backbone: str) -> Iterator[Finding]:
+    """All checks of one (dataset, backbone); a damaged file ends them."""
+    manifests = [m for m in store.manifests() if (m.dataset, m.backbone) == (dataset, backbone)]
+    try:
+        for manifest in manifests:
+            store.verify(manifest)
+        yield Finding(True, f"{len(manifests)} file(s) match their sha256")
+        yield from _check_images(store, dataset, backbone, [m.part for m in manifests])
+        stratum = load_stratum(store, dataset, backbone)
+        yield Finding(True, f"pool of {len(stratum.pool.y)} and test of {len(stratum.test.y)} are disjoint")
+        for tier in store.tiers(dataset, backbone):
+            text = load_prior(store, dataset, backbone, tier).text
+            accuracy = 100 * float(np.mean((stratum.test.X @ text.T).argmax(axis=1) == stratum.test.y))
+            yield _zero_shot(dataset, backbone, tier, accuracy)
+    except KshotError as error:
+        yield Finding(False, str(error))
+
+
+def _check_images(store: Store, dataset: str, backbone: str, parts: list[str]) -> Iterator[Finding]:
+    entry, encoder = datasets().get(dataset), backbones().get(backbone)
+    for part in parts:
+        if part.startswith("text-"):
+            continue
+        images = store.images(dataset, backbone, part)
+        manifest = images.manifest
+        shape = (manifest.rows, manifest.dim)
+        yield Finding(
+            images.X.shape == shape == (len(images.y), images.X.shape[1]), f"{part} has shape {shape}"
+        )
+        norms = np.linalg.norm(np.asarray(images.X, np.float32), axis=1)
+        worst = float(np.abs(norms - 1).max())
+        yield Finding(
+            bool(worst <= NORM_TOLERANCE), f"{part} rows have unit length (worst off by {worst:.1e})"
+        )
+        top = len(manifest.classes) - 1
+        inside = images.y.min() >= 0 and images.y.max() <= top
+        yield Finding(bool(inside), f"{part} labels lie in 0..{top}")
+        if entry is not None:
+            known = len(manifest.classes) == entry.classes
+            yield Finding(known, f"{part} names {len(manifest.classes)} classes, published {entry.classes}")
+        if encoder is not None:
+            fits = manifest.dim == encoder.dim
+            yield Finding(fits, f"{part} has {manifest.dim} dimensions, {backbone} gives {encoder.dim}")
+
+
+def _zero_shot(dataset: str, backbone: str, tier: str, accuracy: float) -> Finding:
+    """The sanity gate: the published band holds for one backbone and tier; elsewhere the figure is told only."""
+    entry = datasets().get(dataset)
+    if entry is None or entry.band is None or (backbone, tier) != (BAND_BACKBONE, BAND_TIER):
+        return Finding(True, f"zero-shot with tier {tier}: {accuracy:.1f} % (no published band)")
+    low, high = entry.band
+    return Finding(
+        low <= accuracy <= high, f"zero-shot with tier {tier}: {accuracy:.1f} %, published {low}–{high} %"
+    )

@@ -1,0 +1,63 @@
+"""Which pictures go where: decided by stable ids alone, so that row order and backbone cannot matter."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from kshot.types import Array
+
+POOL_SHARE = 0.68
+SMALLEST_RESIDUE = 5
+
+
+def keyed_order(ids: Sequence[str], *key: str | int) -> Int[Array, " N"]:
+    """A random order of the rows: each id hashed with the key, a counter-based generator over ids.
+
+    Adding or removing a picture never reorders the others.
+    """
+    prefix = "\x1f".join(map(str, key)).encode()
+    state = hashlib.blake2b(prefix, digest_size=8)
+    values = np.empty(len(ids), np.uint64)
+    for row, name in enumerate(ids):
+        own = state.copy()
+        own.update(b"\x1e" + name.encode())
+        values[row] = int.from_bytes(own.digest(), "big")
+    return np.lexsort((np.asarray(ids), values))
+
+
+def rank_within_class(y: Int[Array, " N"], order: Int[Array, " N"]) -> Int[Array, " N"]:
+    """For each row, how many rows of its class come before it in `order`."""
+    by_class = order[np.argsort(y[order], kind="stable")]
+    starts = np.flatnonzero(np.r_[True, np.diff(y[by_class]) != 0])
+    lengths = np.diff(np.r_[starts, len(y)])
+    ranks = np.empty(len(y), np.int64)
+    ranks[by_class] = np.arange(len(y)) - np.repeat(starts, lengths)
+    return ranks
+
+
+def self_split(dataset: str, ids: Sequence[str], y: Int[Array, " N"]) -> Bool[Array, " N"]:
+    """True for pool rows: per class, the first 68 % in an order seeded once per dataset."""
+    ranks = rank_within_class(y, keyed_order(ids, "split", dataset))
+    sizes = np.bincount(y)[y]
+    return ranks < np.round(POOL_SHARE * sizes)
+
+
+def draw_support(
+    dataset: str, ids: Sequence[str], y: Int[Array, " N"], shots: int, seed: int
+) -> Int[Array, " S"]:
+    """Rows of the support, class by class, first shot first; nested in `shots`."""
+    ranks = rank_within_class(y, keyed_order(ids, "support", dataset, seed))
+    chosen = np.flatnonzero(ranks < shots)
+    return chosen[np.lexsort((ranks[chosen], y[chosen]))]
+
+
+def smallest_residue(y: Int[Array, " N"], n_classes: int, shots: int) -> int:
+    """Pool pictures left in the scarcest class after drawing `shots` of each."""
+    return int(np.bincount(y, minlength=n_classes).min()) - shots
+
+
+def too_thin(y: Int[Array, " N"], n_classes: int, shots: int) -> bool:
+    """The thin-pool rule: a cell whose smallest residue is below five is dropped and counted."""
+    return smallest_residue(y, n_classes, shots) < SMALLEST_RESIDUE

@@ -1,0 +1,64 @@
+"""The evidence guard: a method gets what it declared, and a lock on everything else."""
+
+from typing import Any
+
+from jaxtyping import Float
+
+from kshot.errors import EvidenceError
+from kshot.types import Array, Evidence, Labelled
+
+
+class Episode:
+    """One support draw with all that could be known about it; nothing is readable except by `reveal`."""
+
+    def __init__(
+        self,
+        text: Float[Array, "C d"] | None,
+        support: Labelled,
+        residue: Labelled,
+        test: Labelled,
+        n_classes: int,
+    ):
+        self.n_classes = n_classes
+        self.n_test = len(test.y)
+        # Validation images and pool statistics are both the pool minus the support.
+        self._evidence: dict[Evidence, Any] = {
+            "text": text,
+            "support": support,
+            "pool": residue,
+            "validation": residue,
+            "test": test,
+        }
+
+    def reveal(self, sees: frozenset[Evidence]) -> "Revealed":
+        """A view that holds exactly the declared evidence."""
+        return Revealed({name: value for name, value in self._evidence.items() if name in sees})
+
+    @property
+    def queries(self) -> Float[Array, "n d"]:
+        """Test pictures without their labels, for scoring a fitted head."""
+        return self._evidence["test"].X
+
+
+class Revealed:
+    """Attribute access to declared evidence; anything else raises `EvidenceError`."""
+
+    __slots__ = ("_declared",)
+
+    def __init__(self, declared: dict[Evidence, Any]):
+        self._declared = declared
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._declared:
+            declared = ", ".join(sorted(self._declared)) or "nothing"
+            raise EvidenceError(f"this method declared that it sees {declared}; it asked for '{name}'.")
+        return self._declared[name]
+
+    def fit_arguments(self) -> dict[str, Any]:
+        """Keyword arguments of `Classifier.fit`."""
+        arguments: dict[str, Any] = {k: v for k, v in self._declared.items() if k != "support"}
+        if "support" in self._declared:
+            arguments |= {"X": self._declared["support"].X, "y": self._declared["support"].y}
+        return arguments

@@ -1,0 +1,127 @@
+"""One (dataset, backbone): pool, test and text, ready to draw episodes from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.episodes.draw import draw_support, self_split
+from kshot.episodes.guard import Episode
+from kshot.errors import FeatureError
+from kshot.features.store import ImageFeatures, Store
+from kshot.solvers.rows import unit_rows
+from kshot.types import Array, Labelled
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Unit features in one working dtype, with the encoder's constants and the hashes they came from."""
+
+    dataset: str
+    backbone: str
+    pool: Labelled
+    pool_ids: tuple[str, ...]
+    test: Labelled
+    n_classes: int
+    simulated: bool
+    logit_scale: float | None
+    hashes: dict[str, str]
+
+    def episode(self, shots: int, seed: int, text: Float[Array, "C d"] | None) -> Episode:
+        """The support of (dataset, shots, seed) and everything around it."""
+        support = draw_support(self.dataset, self.pool_ids, self.pool.y, shots, seed)
+        residue = np.setdiff1d(np.arange(len(self.pool.y)), support)
+        return Episode(
+            text=text,
+            support=_take(self.pool, support),
+            residue=_take(self.pool, residue),
+            test=self.test,
+            n_classes=self.n_classes,
+        )
+
+
+@dataclass(frozen=True)
+class Prior:
+    """One tier's text prototypes."""
+
+    text: Float[Array, "C d"]
+    norm: float | None
+    sha256: str
+
+
+def load_stratum(store: Store, dataset: str, backbone: str, dtype: str = "float32") -> Stratum:
+    """Read, verify and normalise; official splits where stored, else the 68/32 rule."""
+    if store.has(dataset, backbone, "all"):
+        whole = store.images(dataset, backbone, "all")
+        in_pool = self_split(dataset, whole.ids, whole.y)
+        pool, test = _select(whole, in_pool, dtype), _select(whole, ~in_pool, dtype)
+        pool_ids = tuple(name for name, kept in zip(whole.ids, in_pool, strict=True) if kept)
+        manifests = [whole.manifest]
+    else:
+        pool_part, test_part = (
+            store.images(dataset, backbone, "pool"),
+            store.images(dataset, backbone, "test"),
+        )
+        _check_pair(pool_part, test_part)
+        pool, test = _select(pool_part, None, dtype), _select(test_part, None, dtype)
+        pool_ids = pool_part.ids
+        manifests = [pool_part.manifest, test_part.manifest]
+    first = manifests[0]
+    return Stratum(
+        dataset=dataset,
+        backbone=backbone,
+        pool=pool,
+        pool_ids=pool_ids,
+        test=test,
+        n_classes=len(first.classes),
+        simulated=first.simulated,
+        logit_scale=first.logit_scale,
+        hashes={m.part: m.sha256 for m in manifests},
+    )
+
+
+def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str = "float32") -> Prior:
+    """One tier's prototypes; its norm is the mean the encoder gave, or None where it was lost."""
+    stored = store.text(dataset, backbone, tier)
+    text = unit_rows(np.array(stored.prototypes), f"text of {dataset}", np.dtype(dtype))
+    text.flags.writeable = False
+    norm = None if stored.norms is None else float(np.mean(stored.norms, dtype=np.float64))
+    return Prior(text, norm, stored.manifest.sha256)
+
+
+def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, " N"], int]:
+    """Labels of the pool and the number of classes, without touching the features."""
+    if store.has(dataset, backbone, "all"):
+        whole = store.images(dataset, backbone, "all")
+        labels = np.array(whole.y)
+        return labels[self_split(dataset, whole.ids, labels)], len(whole.manifest.classes)
+    pool = store.images(dataset, backbone, "pool")
+    return np.array(pool.y), len(pool.manifest.classes)
+
+
+def _select(part: ImageFeatures, keep: Array | None, dtype: str) -> Labelled:
+    rows = slice(None) if keep is None else keep
+    name = f"{part.manifest.dataset}/{part.manifest.backbone}/{part.manifest.part}"
+    X = unit_rows(np.asarray(part.X[rows]), name, np.dtype(dtype))
+    y = np.asarray(part.y[rows], np.int64)
+    X.flags.writeable = y.flags.writeable = False
+    return Labelled(X, y)
+
+
+def _take(rows: Labelled, indices: Int[Array, " n"]) -> Labelled:
+    X, y = rows.X[indices], rows.y[indices]
+    X.flags.writeable = y.flags.writeable = False
+    return Labelled(X, y)
+
+
+def _check_pair(pool: ImageFeatures, test: ImageFeatures) -> None:
+    where = f"{pool.manifest.dataset}/{pool.manifest.backbone}"
+    if pool.manifest.classes != test.manifest.classes:
+        raise FeatureError(f"pool and test of {where} name different classes. Encode both again.")
+    if pool.X.shape[1] != test.X.shape[1]:
+        raise FeatureError(
+            f"pool and test of {where} have {pool.X.shape[1]} and {test.X.shape[1]} dimensions."
+        )
+    shared = set(pool.ids) & set(test.ids)
+    if shared:
+        raise FeatureError(f"{len(shared)} pictures of {where} are in pool and test (first: {min(shared)}).")

@@ -1,0 +1,82 @@
+"""Datasets, backbones and prompt tiers that kshot knows by name (the TOML files beside this one)."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from kshot.errors import KshotError, unknown
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetEntry:
+    """What is published about a dataset; `band` is the sanity gate for zero-shot accuracy in per cent."""
+
+    name: str
+    title: str
+    classes: int
+    split: str
+    template: str
+    n_test: int | None = None
+    wds: str | None = None
+    band: tuple[float, float] | None = None
+    smallest_pool: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BackboneEntry:
+    """An encoder; `open_clip` is its (model, weights) name there."""
+
+    name: str
+    title: str
+    dim: int
+    pixels: int
+    text: bool = True
+    open_clip: tuple[str, str] | None = None
+    logit_scale: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TierEntry:
+    """A prompt tier; `template` where one serves every dataset."""
+
+    name: str
+    title: str
+    template: str | None = None
+
+
+# The backbone and the tier whose published zero-shot accuracies make the bands.
+BAND_BACKBONE = "ViT-B-16"
+BAND_TIER = "ensemble"
+
+
+@cache
+def datasets() -> dict[str, DatasetEntry]:
+    return {name: DatasetEntry(name, **_tuples(entry)) for name, entry in _read("datasets").items()}
+
+
+@cache
+def backbones() -> dict[str, BackboneEntry]:
+    return {name: BackboneEntry(name, **_tuples(entry)) for name, entry in _read("backbones").items()}
+
+
+@cache
+def tiers() -> dict[str, TierEntry]:
+    return {name: TierEntry(name, **entry) for name, entry in _read("tiers").items()}
+
+
+def find(name: str) -> DatasetEntry | BackboneEntry | TierEntry:
+    """Any entry by its name."""
+    everything = {**datasets(), **backbones(), **tiers()}
+    if name not in everything:
+        raise KshotError(unknown("name", name, everything, "List them with `kshot ls`."))
+    return everything[name]
+
+
+def _read(kind: str) -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files("kshot.features.catalog").joinpath(f"{kind}.toml").read_text(encoding="utf-8"))
+
+
+def _tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}

@@ -1,0 +1,191 @@
+"""The feature store: ROOT/dataset/backbone/part.safetensors with a manifest written last.
+
+Parts of a stratum: `pool` and `test` where the dataset has official splits, `all` where it has none,
+`pool-view03` for augmented views, `text-TIER` for prototypes. Features, labels and ids all live in the hashed
+file; the manifest stays small, so listing a large store stays fast.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.errors import FeatureError, InputError, unknown
+from kshot.features.manifest import Manifest, read_manifest, safe_name
+from kshot.features.mapping import map_tensors
+from kshot.files import sha256, write_atomically, write_text
+from kshot.types import Array
+
+IMAGE_PARTS = ("pool", "test", "all")
+
+
+@dataclass(frozen=True)
+class ImageFeatures:
+    """Encoded pictures: rows of features, labels 0..C−1 and ids that never change."""
+
+    X: Float[Array, "N d"]
+    y: Int[Array, " N"]
+    ids: tuple[str, ...]
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class TextFeatures:
+    """Unit prototypes and the norms they had before normalisation, where those were kept."""
+
+    prototypes: Float[Array, "C d"]
+    norms: Float[Array, " C"] | None
+    manifest: Manifest
+
+
+class Store:
+    """A folder of features."""
+
+    def __init__(self, root: Path | str):
+        self.root = Path(root)
+
+    def manifests(self) -> Iterator[Manifest]:
+        """Everything that was written completely, sorted by path."""
+        for path in sorted(self.root.glob("*/*/*.json")):
+            yield read_manifest(path)
+
+    def path(self, dataset: str, backbone: str, part: str) -> Path:
+        folder = self.root / safe_name("dataset", dataset) / safe_name("backbone", backbone)
+        return folder / f"{safe_name('part', part)}.safetensors"
+
+    def has(self, dataset: str, backbone: str, part: str) -> bool:
+        return self.path(dataset, backbone, part).with_suffix(".json").is_file()
+
+    def tiers(self, dataset: str, backbone: str) -> list[str]:
+        """Prompt tiers stored for a stratum; none for a backbone without text."""
+        folder = self.path(dataset, backbone, "any").parent
+        return sorted(path.stem.removeprefix("text-") for path in folder.glob("text-*.json"))
+
+    def write_images(
+        self,
+        dataset: str,
+        backbone: str,
+        part: str,
+        X: Float[Array, "N d"],
+        y: Int[Array, " N"],
+        ids: Sequence[str],
+        classes: Sequence[str],
+        **about: Any,
+    ) -> Manifest:
+        """Store encoded pictures; `about` fills the manifest's other fields."""
+        _check_images(X, y, ids, classes)
+        tensors = {
+            "features": np.ascontiguousarray(X),
+            "labels": y.astype(np.int32),
+            "ids": np.frombuffer("\n".join(ids).encode(), np.uint8),
+        }
+        return self._write(dataset, backbone, part, tensors, "features", classes, about)
+
+    def write_text(
+        self,
+        dataset: str,
+        backbone: str,
+        tier: str,
+        prototypes: Float[Array, "C d"],
+        norms: Float[Array, " C"] | None,
+        classes: Sequence[str],
+        **about: Any,
+    ) -> Manifest:
+        """Store one prompt tier's unit prototypes and the norms they had."""
+        if len(prototypes) != len(classes) or (norms is not None and len(norms) != len(classes)):
+            raise InputError(f"{len(prototypes)} prototypes for {len(classes)} classes; give one of each.")
+        if not np.isfinite(prototypes).all():
+            raise InputError("text prototypes hold NaN or infinite values; no file was written.")
+        tensors = {"prototypes": np.ascontiguousarray(prototypes)}
+        if norms is not None:
+            tensors["norms"] = norms.astype(np.float32)
+        return self._write(dataset, backbone, f"text-{tier}", tensors, "prototypes", classes, about)
+
+    def images(self, dataset: str, backbone: str, part: str) -> ImageFeatures:
+        """Memory-mapped pictures, verified by hash."""
+        manifest, tensors = self._open(dataset, backbone, part)
+        ids = tuple(tensors["ids"].tobytes().decode().split("\n"))
+        return ImageFeatures(tensors["features"], tensors["labels"], ids, manifest)
+
+    def text(self, dataset: str, backbone: str, tier: str) -> TextFeatures:
+        """One tier's prototypes, verified by hash."""
+        manifest, tensors = self._open(dataset, backbone, f"text-{tier}")
+        return TextFeatures(tensors["prototypes"], tensors.get("norms"), manifest)
+
+    def verify(self, manifest: Manifest) -> Path:
+        """Raise unless the file is exactly the one its manifest was written for."""
+        path = self.path(manifest.dataset, manifest.backbone, manifest.part)
+        if not path.is_file():
+            raise FeatureError(f"{path} is missing although its manifest exists. Encode it again.")
+        found = sha256(path)
+        if found != manifest.sha256:
+            raise FeatureError(
+                f"{path} is damaged: its manifest says sha256 {manifest.sha256}, the file has {found}. "
+                f"Delete {path.with_suffix('.json')} and write the features again."
+            )
+        return path
+
+    def _open(self, dataset: str, backbone: str, part: str) -> tuple[Manifest, dict[str, Array]]:
+        path = self.path(dataset, backbone, part)
+        if not path.with_suffix(".json").is_file():
+            known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.manifests()}
+            where = f"Nothing complete is stored under {self.root}; see `kshot ls features`."
+            raise FeatureError(unknown("features", f"{dataset}/{backbone}/{part}", known, where))
+        manifest = read_manifest(path.with_suffix(".json"))
+        self.verify(manifest)
+        return manifest, map_tensors(path)
+
+    def _write(
+        self,
+        dataset: str,
+        backbone: str,
+        part: str,
+        tensors: dict[str, Array],
+        main: str,
+        classes: Sequence[str],
+        about: dict[str, Any],
+    ) -> Manifest:
+        from safetensors.numpy import save_file
+
+        path = self.path(dataset, backbone, part)
+        path.with_suffix(".json").unlink(missing_ok=True)
+        write_atomically(path, lambda temporary: save_file(tensors, temporary))
+        rows, dim = tensors[main].shape
+        manifest = Manifest(
+            dataset=dataset,
+            backbone=backbone,
+            part=part,
+            sha256=sha256(path),
+            rows=rows,
+            dim=dim,
+            dtype=str(tensors[main].dtype),
+            classes=tuple(classes),
+            versions=library_versions(),
+            **about,
+        )
+        write_text(path.with_suffix(".json"), manifest.to_json())
+        return manifest
+
+
+def library_versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("kshot", "numpy", "safetensors")}
+
+
+def _check_images(
+    X: Float[Array, "N d"], y: Int[Array, " N"], ids: Sequence[str], classes: Sequence[str]
+) -> None:
+    if not len(X) == len(y) == len(ids):
+        raise InputError(f"{len(X)} feature rows, {len(y)} labels and {len(ids)} ids; they must be equal.")
+    if not np.isfinite(X).all():
+        raise InputError("features hold NaN or infinite values; no file was written.")
+    if len(y) and (y.min() < 0 or y.max() >= len(classes)):
+        raise InputError(f"labels span {y.min()}..{y.max()}; allowed is 0..{len(classes) - 1}.")
+    if len(set(ids)) != len(ids):
+        raise InputError("ids repeat; every picture needs an id of its own.")
+    if any("\n" in name for name in ids):
+        raise InputError("an id contains a line break.")

@@ -1,0 +1,71 @@
+"""Who is best, by how much, and how sure that is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kshot.stats.bootstrap import Estimate, cluster_mean
+from kshot.stats.panel import Panel
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One method's row: mean accuracy at each K, the mean of the columns K ≥ 2, and the distance to the leader."""
+
+    method: str
+    by_shots: dict[int, float]
+    mean: float
+    behind_leader: Estimate | None
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Ranked methods, then reference points that are never ranked."""
+
+    shots: tuple[int, ...]
+    ranked: tuple[Standing, ...]
+    reference_points: tuple[Standing, ...]
+    combinations: int
+    datasets: int
+    cells: int
+
+
+def paired(panel: Panel, method: str, baseline: str) -> Estimate:
+    """Mean within-cell difference, method minus baseline, over the cells where both exist."""
+    return cluster_mean(panel.column(method) - panel.column(baseline), panel.dataset)
+
+
+def leaderboard(panel: Panel) -> Leaderboard:
+    """Means by K over the combinations present at every K."""
+    guarded = panel.where(panel.present_at_every_shot_count())
+    shots = tuple(int(k) for k in np.unique(guarded.shots))
+    means = {method: _by_shots(guarded, method, shots) for method in guarded.methods}
+    overall = {method: _overall(values) for method, values in means.items()}
+    order = sorted(guarded.methods, key=lambda m: (-np.nan_to_num(overall[m], nan=-1), m))
+    ranked = [method for method in order if method not in guarded.reference_points]
+    leader = ranked[0] if ranked else None
+
+    def standing(method: str) -> Standing:
+        later = guarded.where(guarded.shots >= 2)
+        behind = paired(later, method, leader) if leader is not None and method != leader else None
+        return Standing(method, means[method], overall[method], behind)
+
+    return Leaderboard(
+        shots=shots,
+        ranked=tuple(standing(method) for method in ranked),
+        reference_points=tuple(standing(m) for m in order if m in guarded.reference_points),
+        combinations=len(np.unique(guarded.combinations())) if len(guarded.shots) else 0,
+        datasets=len(np.unique(guarded.dataset)),
+        cells=len(guarded.shots),
+    )
+
+
+def _by_shots(panel: Panel, method: str, shots: tuple[int, ...]) -> dict[int, float]:
+    """A column counts only where the method exists in every cell of it: a mean over fewer is another mean."""
+    column = panel.column(method)
+    return {k: float(column[panel.shots == k].mean()) for k in shots}
+
+
+def _overall(by_shots: dict[int, float]) -> float:
+    later = [value for k, value in by_shots.items() if k >= 2]
+    return float(np.mean(later)) if later else float("nan")
