@@ -18,6 +18,7 @@ from kshot.methods.task import Task, prepare
 from kshot.types import Array, Labelled, MethodInfo
 
 
+@runtime_checkable
 class Knob(Protocol):
     """A scalar (or pair) with a grid; earlier values win ties."""
 

@@ -31,10 +31,14 @@ class LogisticProbe(Classifier):
     def info(self) -> MethodInfo:
         if self.tune == "test":
             sees: frozenset[Evidence] = frozenset({"support", "test"})
-            return MethodInfo("logistic_probe_test", "Logistic probe (test-tuned)", sees, 1, PAPER)
+            return MethodInfo(
+                "logistic_probe_test", "Logistic probe (test-tuned)", sees, 1, PAPER, closed_form=False
+            )
         if self.tune != "loo":
             raise InputError(f"tune must be 'loo' or 'test', not '{self.tune}'.")
-        return MethodInfo("logistic_probe", "Logistic probe", frozenset({"support"}), 2, PAPER)
+        return MethodInfo(
+            "logistic_probe", "Logistic probe", frozenset({"support"}), 2, PAPER, closed_form=False
+        )
 
     def _fit(self, task: Task) -> None:
         path = self._path(task.X, task.y, task.n_classes)
