@@ -27,6 +27,9 @@ few = settings(max_examples=6, deadline=None)
 
 
 def scores(name: str, data: Problem, **params) -> np.ndarray:
+    if name.startswith("logistic"):
+        # Where L-BFGS stops depends on rounding; close to the optimum that no longer shows.
+        params |= {"tolerance": 1e-6, "max_iterations": 1000}
     method = registry.create(name, **params)
     return method.fit(**data.evidence(method.info.sees)).decision_function(data.test.X)
 
@@ -43,8 +46,7 @@ def mapped(data: Problem, rows, labels, text) -> Problem:
 
 
 def alike(name, found, expected):
-    # L-BFGS stops at a small gradient, which leaves flat directions of the logistic loss a little open.
-    tolerance = 1e-2 if name.startswith("logistic") else 1e-6
+    tolerance = 1e-3 if name.startswith("logistic") else 1e-6
     assert np.allclose(found, expected, atol=tolerance * max(1, np.abs(expected).max()))
 
 

@@ -10,6 +10,7 @@ from kshot.methods.task import Task
 from kshot.methods.views import every_view
 from kshot.solvers.adapter import Adapter, adapt, initial_adapter, ratio_losses, train_adapter
 from kshot.solvers.optimisers import adamw
+from kshot.solvers.rows import shot_numbers
 from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
 from kshot.types import Array, Choice, Labelled, MethodInfo
 
@@ -67,8 +68,7 @@ class HOSO(AdaptedFeature):
         return INFO
 
     def _fit(self, task: Task) -> None:
-        held_out = np.zeros(len(task.y), bool)
-        held_out[np.unique(task.y, return_index=True)[1]] = True
+        held_out = shot_numbers(task.y) == 0
         judge = _part(task, held_out)
         adapted = adapt(self._train(task, ~held_out), judge.X)
         losses = ratio_losses(adapted, *judge, task.text, RATIOS, self.logit_scale)

@@ -9,6 +9,7 @@ from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.task import Task
 from kshot.solvers.logistic import logistic_path
+from kshot.solvers.rows import shot_numbers
 from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
 
 PAPER = "study, Table “text-free reference points”"
@@ -22,7 +23,7 @@ class LogisticProbe(Classifier):
     out the j-th shot of every class that has another one), or at its test oracle (`tune="test"`).
     """
 
-    def __init__(self, tune: str = "loo", tolerance: float = 1e-6, max_iterations: int = 500):
+    def __init__(self, tune: str = "loo", tolerance: float = 1e-3, max_iterations: int = 300):
         self.tune = tune
         self.tolerance = tolerance
         self.max_iterations = max_iterations
@@ -46,7 +47,7 @@ class LogisticProbe(Classifier):
             assert task.test is not None
             curve, name, evidence = _accuracies(path, task.test), "accuracy", "test"
         else:
-            curve, name, evidence = self._loo_curve(task, path), "loo_accuracy", "support"
+            curve, name, evidence = self.knob_loo_curve(task), "loo_accuracy", "support"
         best = int(curve.argmax())
         self.selected_ = {
             "strength": Choice(float(STRENGTHS[best]), evidence),
@@ -65,43 +66,19 @@ class LogisticProbe(Classifier):
         return _accuracies(self._path(task.X, task.y, task.n_classes), queries)
 
     def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
-        return self._loo_curve(task, self._path(task.X, task.y, task.n_classes))
-
-    def _loo_curve(self, task: Task, whole: Float[Array, "L C e"]) -> Float[Array, " L"]:
-        fold = _shot_numbers(task.y)
+        fold = shot_numbers(task.y)
         hits, scored = np.zeros(len(STRENGTHS)), 0
         for j in range(fold.max() + 1):
             out = (fold == j) & (task.counts[task.y] > 1)
-            path = self._path(task.X[~out], task.y[~out], task.n_classes, whole)
+            path = self._path(task.X[~out], task.y[~out], task.n_classes)
             hits += _accuracies(path, Labelled(task.X[out], task.y[out])) * np.count_nonzero(out)
             scored += np.count_nonzero(out)
         return hits / scored
 
-    def _path(
-        self,
-        X: Float[Array, "N d"],
-        y: Int[Array, " N"],
-        n_classes: int,
-        starts: Float[Array, "L C e"] | None = None,
-    ) -> Float[Array, "L C e"]:
+    def _path(self, X: Float[Array, "N d"], y: Int[Array, " N"], n_classes: int) -> Float[Array, "L C e"]:
         return logistic_path(
-            X,
-            y,
-            n_classes,
-            STRENGTHS,
-            tolerance=self.tolerance,
-            max_iterations=self.max_iterations,
-            starts=starts,
+            X, y, n_classes, STRENGTHS, tolerance=self.tolerance, max_iterations=self.max_iterations
         )
-
-
-def _shot_numbers(y: Int[Array, " N"]) -> Int[Array, " N"]:
-    """0 for the first shot of each class, 1 for the second, …"""
-    order = np.argsort(y, kind="stable")
-    counts = np.bincount(y)
-    numbers = np.empty(len(y), np.int64)
-    numbers[order] = np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return numbers
 
 
 def _accuracies(path: Float[Array, "L C e"], queries: Labelled) -> Float[Array, " L"]:

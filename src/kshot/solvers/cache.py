@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from kshot.solvers.rows import shot_numbers
 from kshot.solvers.weight_sweep import hits_by_weight
 from kshot.types import Array
 
@@ -25,11 +26,8 @@ def lay_out(
     keys: Float[Array, "N d"], y: Int[Array, " N"], n_classes: int
 ) -> tuple[Float[Array, "K C d"], Bool[Array, "K C"], Int[Array, " N"]]:
     """Keys as (shot, class), which places are filled, and the shot number of every row."""
-    counts = np.bincount(y, minlength=n_classes)
-    order = np.argsort(y, kind="stable")
-    shot = np.empty(len(y), np.int64)
-    shot[order] = np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)
-    table = np.zeros((counts.max(), n_classes, keys.shape[1]), keys.dtype)
+    shot = shot_numbers(y)
+    table = np.zeros((shot.max() + 1, n_classes, keys.shape[1]), keys.dtype)
     filled = np.zeros(table.shape[:2], bool)
     table[shot, y], filled[shot, y] = keys, True
     return table, filled, shot
