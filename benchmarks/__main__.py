@@ -1,17 +1,23 @@
-"""`python -m benchmarks [name …]`: run all benchmarks, or those named; exit 1 where one misses its mark."""
+"""Run all benchmarks, or those named on the command line."""
 
+import importlib
+import pkgutil
 import sys
-from importlib import import_module
-from pathlib import Path
+
+import benchmarks
 
 
-def main() -> None:
-    found = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
-    modules = [import_module(f"benchmarks.{name}") for name in sys.argv[1:] or found]
-    missed = [module.__name__ for module in modules if hasattr(module, "main") and module.main()]
-    if missed:
-        sys.exit(f"missed: {', '.join(missed)}")
+def run() -> int:
+    wanted = sys.argv[1:]
+    failed = 0
+    for module in pkgutil.iter_modules(benchmarks.__path__):
+        if module.name.startswith("_") or (wanted and module.name not in wanted):
+            continue
+        main = getattr(importlib.import_module(f"benchmarks.{module.name}"), "main", None)
+        if main is not None:
+            print(f"== {module.name}")
+            failed += main()
+    return failed
 
 
-if __name__ == "__main__":
-    main()
+sys.exit(1 if run() else 0)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.data import Data, data
-from benchmarks.measure import Claim, ratio, report, torch
+from benchmarks.measure import alternate, torch_on_one_thread, verdict
 from kshot.methods.clap import CLAP
 from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
 from kshot.solvers.schedule import batches, cosine_rates
@@ -11,7 +11,7 @@ from kshot.solvers.schedule import batches, cosine_rates
 
 def by_autograd(problem: Data, seed: int, epochs: int) -> np.ndarray:
     """The recipe as one would write it in torch: a parameter, a loss, an optimiser."""
-    th = torch()
+    th = torch_on_one_thread()
     X, y, text = (th.from_numpy(array) for array in problem[:3])
     anchors = 10 * text
     confidence = (100 * X @ text.T).softmax(dim=1)[th.arange(len(y)), y]
@@ -42,39 +42,32 @@ def together(problems: list[Data], epochs: int) -> np.ndarray:
     return train_cosine_probe(X, y, 10 * text, penalties, steps, rates, scale=100.0, momentum=0.9)
 
 
-def main() -> bool:
-    claims: list[Claim] = []
+def main() -> int:
+    missed = 0
     for classes, epochs in ((100, 20), (1000, 3)):
-        problem = data(classes, 16)
-        claim, expected, head = ratio(
-            f"CLAP, C={classes}, K=16, d=512, {epochs} epochs",
-            2.5,
-            lambda problem=problem, epochs=epochs: by_autograd(problem, 0, epochs),
-            lambda problem=problem, epochs=epochs: CLAP(seed=0, epochs=epochs).fit(
-                problem.X, problem.y, text=problem.text
-            ),
+        problem, method = data(classes, 16), CLAP(seed=0, epochs=epochs)
+        ratio, head, expected = alternate(
+            lambda p=problem, m=method: m.fit(p.X, p.y, text=p.text),
+            lambda p=problem, e=epochs: by_autograd(p, 0, e),
         )
-        same_predictions(problem, expected, head.coef_)
-        claims.append(claim)
+        same_predictions(problem, head.coef_, expected)
+        missed += verdict(f"CLAP, C={classes}, K=16, d=512, {epochs} epochs", ratio, 2.5)
     problems = [data(10, 1, seed=seed) for seed in range(5)]
-    claim, expected, found = ratio(
-        "CLAP, C=10, K=1, d=512, five seeds together",
-        15,
-        lambda: [by_autograd(problem, seed, 300) for seed, problem in enumerate(problems)],
+    ratio, found, expected = alternate(
         lambda: together(problems, 300),
+        lambda: [by_autograd(problem, seed, 300) for seed, problem in enumerate(problems)],
     )
-    for problem, one, other in zip(problems, expected, found, strict=True):
+    for problem, one, other in zip(problems, found, expected, strict=True):
         same_predictions(problem, one, other)
-    return report([*claims, claim])
+    return missed + verdict("CLAP, C=10, K=1, d=512, five seeds together", ratio, 15)
 
 
-def same_predictions(problem: Data, expected: np.ndarray, found: np.ndarray) -> None:
+def same_predictions(problem: Data, *weights: np.ndarray) -> None:
     one, other = (
-        (problem.queries @ (W / np.linalg.norm(W, axis=1, keepdims=True)).T).argmax(axis=1)
-        for W in (expected, found)
+        (problem.queries @ (W / np.linalg.norm(W, axis=1, keepdims=True)).T).argmax(axis=1) for W in weights
     )
     assert np.mean(one == other) > 0.998, "the two ways disagree"
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -3,13 +3,13 @@
 import numpy as np
 
 from benchmarks.data import Data, data
-from benchmarks.measure import ratio, report, torch
+from benchmarks.measure import alternate, torch_on_one_thread, verdict
 from kshot.methods.gda import ALPHAS, GDA
 
 
 def by_pinv(problem: Data, alpha: float | str) -> float:
     """The recipe as one would write it in torch; returns the alpha it ends with."""
-    th = torch()
+    th = torch_on_one_thread()
     X, y, text, validation, labels = (th.from_numpy(array) for array in problem)
     classes, d = text.shape
     means = th.stack([X[y == c].mean(dim=0) for c in range(classes)])
@@ -36,7 +36,7 @@ def by_pinv(problem: Data, alpha: float | str) -> float:
     return float(ALPHAS[int(th.stack(accuracies).argmax())])
 
 
-def main() -> bool:
+def main() -> int:
     problem = data(1000, 16, n=16_000)
     three: list[float | str] = [1.0, "loo", "val"]
 
@@ -45,16 +45,10 @@ def main() -> bool:
         heads = [GDA(alpha=alpha).fit(problem.X, problem.y, **given) for alpha in three]
         return [head.selected_["alpha"].value for head in heads]
 
-    claim, expected, found = ratio(
-        "GDA, three alphas, C=1000, K=16, d=512, 16,000 validation rows",
-        8,
-        lambda: [by_pinv(problem, alpha) for alpha in three],
-        ours,
-        repeats=2,
-    )
+    ratio, found, expected = alternate(ours, lambda: [by_pinv(problem, alpha) for alpha in three], repeats=2)
     assert expected == found, f"the two ways choose {expected} and {found}"
-    return report([claim])
+    return verdict("GDA, three alphas, C=1000, K=16, d=512, 16,000 validation rows", ratio, 8)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

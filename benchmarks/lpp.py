@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.data import Data, data
-from benchmarks.measure import Claim, ratio, report, torch
+from benchmarks.measure import alternate, torch_on_one_thread, verdict
 from kshot.methods.lpp import LPP
 from kshot.solvers.rows import class_sums
 from kshot.solvers.text_probe import step_sizes, train_text_probe
@@ -11,7 +11,7 @@ from kshot.solvers.text_probe import step_sizes, train_text_probe
 
 def by_autograd(problem: Data, epochs: int) -> tuple[np.ndarray, np.ndarray]:
     """The recipe as one would write it in torch; alpha's gradient is never cleared, as in the official code."""
-    th = torch()
+    th = torch_on_one_thread()
     X, y, text = (th.from_numpy(array) for array in problem[:3])
     lr_w = 4 * len(y) / float(th.linalg.eigvalsh(X.T @ X)[-1])
     lr_alpha = len(y) / (4 * float((X @ text.T).pow(2).sum(dim=0).max()))
@@ -52,29 +52,23 @@ def together(problems: list[Data], epochs: int) -> list[tuple[np.ndarray, np.nda
     return list(zip(W + alpha[:, :, None] * text, b, strict=True))
 
 
-def main() -> bool:
-    claims: list[Claim] = []
+def main() -> int:
+    missed = 0
     for classes, epochs in ((100, 60), (1000, 6)):
-        problem = data(classes, 16)
-        method = LPP(bias_init=[0.0] * classes, epochs=epochs)
-        claim, expected, head = ratio(
-            f"LP++, C={classes}, K=16, d=512, {epochs} epochs",
-            3.5,
-            lambda problem=problem, epochs=epochs: by_autograd(problem, epochs),
-            lambda problem=problem, method=method: method.fit(problem.X, problem.y, text=problem.text),
+        problem, method = data(classes, 16), LPP(bias_init=[0.0] * classes, epochs=epochs)
+        ratio, head, expected = alternate(
+            lambda p=problem, m=method: m.fit(p.X, p.y, text=p.text),
+            lambda p=problem, e=epochs: by_autograd(p, e),
         )
-        same_predictions(problem, expected, (head.coef_, head.intercept_))
-        claims.append(claim)
+        same_predictions(problem, (head.coef_, head.intercept_), expected)
+        missed += verdict(f"LP++, C={classes}, K=16, d=512, {epochs} epochs", ratio, 3.5)
     problems = [data(10, 1, seed=seed) for seed in range(5)]
-    claim, expected, found = ratio(
-        "LP++, C=10, K=1, d=512, five seeds together",
-        15,
-        lambda: [by_autograd(problem, 300) for problem in problems],
-        lambda: together(problems, 300),
+    ratio, found, expected = alternate(
+        lambda: together(problems, 300), lambda: [by_autograd(problem, 300) for problem in problems]
     )
-    for problem, one, other in zip(problems, expected, found, strict=True):
+    for problem, one, other in zip(problems, found, expected, strict=True):
         same_predictions(problem, one, other)
-    return report([*claims, claim])
+    return missed + verdict("LP++, C=10, K=1, d=512, five seeds together", ratio, 15)
 
 
 def same_predictions(problem: Data, *heads: tuple[np.ndarray, np.ndarray]) -> None:
@@ -83,4 +77,4 @@ def same_predictions(problem: Data, *heads: tuple[np.ndarray, np.ndarray]) -> No
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

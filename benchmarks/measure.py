@@ -1,62 +1,37 @@
-"""Timing two ways of doing the same thing, and the table that says whether the promise holds."""
+"""Timing two ways of doing the same thing, alternately, so that a noisy machine hurts both."""
 
+import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A measured figure and the mark it must reach (`at_most`: must stay below)."""
-
-    what: str
-    measured: float
-    required: float
-    unit: str = "×"
-    at_most: bool = False
-
-    @property
-    def met(self) -> bool:
-        return self.measured <= self.required if self.at_most else self.measured >= self.required
-
-
-def seconds(run: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
-    """The fastest of some runs, and what the last one returned."""
-    best, result = float("inf"), None
+def best_seconds(work: Callable[[], Any], repeats: int = 3) -> float:
+    times = []
     for _ in range(repeats):
         start = time.perf_counter()
-        result = run()
-        best = min(best, time.perf_counter() - start)
-    return best, result
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
-def ratio(
-    what: str, required: float, baseline: Callable[[], Any], ours: Callable[[], Any], repeats: int = 3
-) -> tuple[Claim, Any, Any]:
-    """How many times faster ours is, with both results; runs alternate so that a busy machine hurts both."""
-    slow = fast = float("inf")
-    expected = found = None
+def alternate(
+    ours: Callable[[], Any], baseline: Callable[[], Any], repeats: int = 3
+) -> tuple[float, Any, Any]:
+    """How many times faster ours is (fastest against fastest), and what each returned."""
+    fast = slow = float("inf")
+    found = expected = None
     for _ in range(repeats):
-        taken, found = seconds(ours, 1)
-        fast = min(fast, taken)
-        taken, expected = seconds(baseline, 1)
-        slow = min(slow, taken)
-    return Claim(what, slow / fast, required), expected, found
+        start = time.perf_counter()
+        found = ours()
+        middle = time.perf_counter()
+        expected = baseline()
+        fast, slow = min(fast, middle - start), min(slow, time.perf_counter() - middle)
+    return slow / fast, found, expected
 
 
-def report(claims: list[Claim]) -> bool:
-    """Print the table; True where a claim is missed."""
-    for claim in claims:
-        sign = "≤" if claim.at_most else "≥"
-        verdict = "ok" if claim.met else "MISSED"
-        measured, required = f"{claim.measured:.1f}{claim.unit}", f"{sign} {claim.required:g}{claim.unit}"
-        print(f"{claim.what:62} {measured:>9} {required:>10}  {verdict}", flush=True)
-    return not all(claim.met for claim in claims)
-
-
-def torch() -> Any:
-    """torch on one thread; it is no dependency of kshot, only the thing to compare with."""
+def torch_on_one_thread() -> Any:
+    """torch is no dependency of kshot, only the thing to compare with."""
     try:
         import torch
     except ImportError:
@@ -65,3 +40,14 @@ def torch() -> Any:
         ) from None
     torch.set_num_threads(1)
     return torch
+
+
+def peak_gigabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def verdict(name: str, ratio: float, required: float) -> int:
+    """Print one line; return 1 where the requirement is missed."""
+    met = ratio >= required
+    print(f"{name}: {ratio:.1f}× (required {required}×) {'ok' if met else 'MISSED'}")
+    return not met

@@ -3,8 +3,7 @@
 import subprocess
 import sys
 
-from benchmarks.measure import Claim, report
-
+ALLOWED_GIGABYTES = 3
 HEADS = {
     "gda_alpha_loo": {},
     "clap": {"epochs": 1},
@@ -17,7 +16,7 @@ HEADS = {
 }
 
 
-def peak_gigabytes(name: str) -> float:
+def peak_of(name: str) -> float:
     code = f"from benchmarks.memory import fit_one; fit_one({name!r})"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return float(done.stdout)
@@ -25,9 +24,8 @@ def peak_gigabytes(name: str) -> float:
 
 def fit_one(name: str) -> None:
     """Fit, predict and print this process's peak; one epoch or one grid line holds as much as all of them."""
-    import resource
-
     from benchmarks.data import data
+    from benchmarks.measure import peak_gigabytes
     from kshot.methods import registry
 
     problem = data(1000, 16, n=16_000)
@@ -35,13 +33,17 @@ def fit_one(name: str) -> None:
     given = {"text": problem.text, "test": (problem.queries, problem.labels)}
     wanted = {key: value for key, value in given.items() if key in method.info.sees}
     method.fit(problem.X, problem.y, **wanted).predict(problem.queries)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+    print(peak_gigabytes())
 
 
-def main() -> bool:
-    what = "{}, C=1000, K=16, 16,000 queries: peak memory"
-    return report([Claim(what.format(name), peak_gigabytes(name), 3, " GB", at_most=True) for name in HEADS])
+def main() -> int:
+    missed = 0
+    for name in HEADS:
+        peak = peak_of(name)
+        missed += peak > ALLOWED_GIGABYTES
+        print(f"{name}, C=1000, K=16, 16,000 queries: peak {peak:.2f} GB (allowed {ALLOWED_GIGABYTES})")
+    return missed
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -35,8 +35,12 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    write_atomically(path, lambda temporary: temporary.write_bytes(content))
+
+
 def write_text(path: Path, text: str) -> None:
-    write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    write_bytes(path, text.encode())
 
 
 def sha256(path: Path) -> str:

@@ -15,7 +15,6 @@ from kshot.solvers.optimisers import momentum_sgd
 from kshot.solvers.rows import class_means, class_sums
 from kshot.solvers.schedule import batches, cosine_rates
 from kshot.solvers.text_probe import step_sizes, train_text_probe
-from shared_data import shared
 
 HERE = Path(__file__).parent
 BOTH = [("f64", np.float64), ("f32", np.float32)]
@@ -23,8 +22,8 @@ BOTH = [("f64", np.float64), ("f32", np.float32)]
 FLOAT32_LOGITS = {"clap": 1e-4, "lpp": 2e-4, "gda": 8e-4, "tip": 4e-5, "adapter": 1e-3}
 
 
-def stored(name: str) -> dict[str, np.ndarray]:
-    with np.load(HERE / f"{name}.npz", allow_pickle=False) as file:
+def stored(name: str, folder: Path = HERE) -> dict[str, np.ndarray]:
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
         return dict(file)
 
 
@@ -33,8 +32,8 @@ def unit(rows, dtype):
     return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
 
 
-def inputs(case: str, dtype, read=stored) -> dict[str, np.ndarray]:
-    data = read(f"inputs_{case}")
+def inputs(case: str, dtype, folder: Path = HERE) -> dict[str, np.ndarray]:
+    data = stored(f"inputs_{case}", folder)
     return {key: value if value.dtype == np.int64 else unit(value, dtype) for key, value in data.items()}
 
 
@@ -91,12 +90,9 @@ class TestCLAP:
         found = head.decision_function(data["Xte"])
         agree(found, expected[f"{prefix}_logits_test"], dtype, FLOAT32_LOGITS["clap"])
 
-    def test_a_hundred_classes_in_batches(self, prefix, dtype):
-        def read(name):
-            return shared(f"reference/{name}.npz")
-
-        data = inputs("C100_K16_d512", dtype, read)
-        expected = read("clap_C100_K16_d512_scale10")
+    def test_a_hundred_classes_in_batches(self, official, prefix, dtype):
+        data = inputs("C100_K16_d512", dtype, official)
+        expected = stored("clap_C100_K16_d512_scale10", official)
         head = CLAP(seed=1).fit(data["X"], data["y"], text=data["T"])
         found = head.decision_function(data["Xte"])
         agree(found, expected[f"{prefix}_logits_test"], dtype, FLOAT32_LOGITS["clap"])

@@ -28,6 +28,7 @@ class Work:
     cells: dict[Cell, tuple[MethodSpec, ...]]
     dropped: frozenset[Cell]
     done: frozenset[Cell]
+    features: dict[str, str]
 
     @property
     def missing(self) -> list[Cell]:
@@ -54,7 +55,12 @@ def prepare(study: Study, store: Store, records: Records) -> Work:
     cells = study.cells()
     labels = {stratum: pool_labels(store, *stratum) for stratum in strata}
     dropped = frozenset(cell for cell in cells if too_thin(*labels[cell.dataset, cell.backbone], cell.shots))
-    return Work(study, cells, dropped, frozenset(records.done(cells)))
+    features = {
+        f"{m.dataset}/{m.backbone}/{m.part}": m.sha256
+        for m in store.manifests()
+        if (m.dataset, m.backbone) in strata
+    }
+    return Work(study, cells, dropped, frozenset(records.done(cells)), features)
 
 
 def _check_methods(study: Study) -> None:

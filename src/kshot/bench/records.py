@@ -66,18 +66,12 @@ class Records:
     def header(self) -> Path:
         return self.folder / "study.json"
 
-    def claim(self, study: Study, dropped: Iterable[Cell]) -> None:
-        """Make the folder this study's, or refuse it when it belongs to another."""
+    def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
+        """Make the folder this study's, or refuse it when it belongs to another study or other features."""
         if self.header.is_file():
-            found = self.study()
-            if found.hash != study.hash:
-                raise StudyError(
-                    f"{self.folder} holds records of study '{found.name}' with hash {found.hash}, but this "
-                    f"is '{study.name}' with hash {study.hash}. Give another folder with --records, or "
-                    "restore the study file that wrote it."
-                )
-            return
-        if self.folder.is_dir() and any(self.folder.iterdir()):
+            self._check_owner(study, features)
+            features = self._read_header()["features"] | features
+        elif self.folder.is_dir() and any(self.folder.iterdir()):
             raise StudyError(
                 f"{self.folder} is not empty and not a records folder. Choose another --records."
             )
@@ -85,8 +79,24 @@ class Records:
             "hash": study.hash,
             "study": json.loads(study.to_json()),
             "dropped": [[c.dataset, c.backbone, c.tier, c.shots, c.seed] for c in dropped],
+            "features": features,
         }
         write_text(self.header, json.dumps(content, indent=1) + "\n")
+
+    def _check_owner(self, study: Study, features: dict[str, str]) -> None:
+        found = self.study()
+        if found.hash != study.hash:
+            raise StudyError(
+                f"{self.folder} holds records of study '{found.name}' with hash {found.hash}, but this is "
+                f"'{study.name}' with hash {study.hash}. Give another folder with --records, or restore the "
+                "study file that wrote it."
+            )
+        for name, before in self._read_header()["features"].items():
+            if features.get(name, before) != before:
+                raise StudyError(
+                    f"{self.folder} was computed on other features: {name} had sha256 {before}, now it has "
+                    f"{features[name]}. Give another folder with --records, or restore the features."
+                )
 
     def study(self) -> Study:
         return study_from_json(json.dumps(self._read_header()["study"]))

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from kshot import __version__
-from kshot.cli import check, ls, plan, report, run, show, simulate, status
+from kshot.cli import check, knob, ls, plan, report, run, show, simulate, status
 from kshot.errors import KshotError
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app.command("run")(run.run)
 app.command("plan")(plan.plan)
 app.command("status")(status.status)
 app.command("report")(report.report)
+app.command("knob")(knob.knob)
 app.command("ls")(ls.ls)
 app.command("show")(show.show)
 app.command("check")(check.check)

@@ -45,7 +45,7 @@ def run(
     loaded = load_study(study).with_methods(method or [])
     target = Records(records_folder(records, loaded.name))
     work = prepare(loaded, Store(features), target)
-    target.claim(loaded, work.dropped)
+    target.claim(loaded, work.dropped, work.features)
     remove_torn(target.folder)
     if retry and _forget_failed(target):
         work = prepare(loaded, Store(features), target)

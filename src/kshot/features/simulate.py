@@ -46,7 +46,13 @@ WORLDS = {
         World("sim-cars", 60, between=0.25, within=0.50, text_signal=0.7, text_error=0.4),
         World("sim-textures", 47, between=0.25, within=0.60, text_signal=0.7, text_error=0.5),
         World(
-            "sim-satellite", 10, between=0.25, within=0.55, text_signal=0.5, text_error=0.6, participation=12
+            "sim-satellite",
+            10,
+            between=0.25,
+            within=0.55,
+            text_signal=0.5,
+            text_error=0.6,
+            participation=12.0,
         ),
         World("sim-aircraft", 50, between=0.22, within=0.50, text_signal=0.53, text_error=0.55),
     )

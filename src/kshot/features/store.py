@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from kshot.errors import FeatureError, InputError, unknown
 from kshot.features.manifest import Manifest, read_manifest, safe_name
 from kshot.features.mapping import map_tensors
-from kshot.files import sha256, write_atomically, write_text
+from kshot.files import sha256, write_bytes, write_text
 from kshot.types import Array
 
 IMAGE_PARTS = ("pool", "test", "all")
@@ -148,11 +148,12 @@ class Store:
         classes: Sequence[str],
         about: dict[str, Any],
     ) -> Manifest:
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         path = self.path(dataset, backbone, part)
         path.with_suffix(".json").unlink(missing_ok=True)
-        write_atomically(path, lambda temporary: save_file(tensors, temporary))
+        # The library's own file writer reports a full disk as an error of its own; bytes fail as OSError.
+        write_bytes(path, save(tensors))
         rows, dim = tensors[main].shape
         manifest = Manifest(
             dataset=dataset,

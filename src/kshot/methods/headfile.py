@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kshot.errors import InputError
-from kshot.files import write_atomically
+from kshot.files import write_bytes
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.types import Choice
@@ -18,7 +18,7 @@ FORMAT = 1
 
 def save_head(head: Classifier, path: Path | str, *, method: str | None = None, **provenance: Any) -> None:
     """Write a fitted head; `provenance` is kept as JSON beside it (class names, encoder, …)."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     head._expects()
     state = {name: value for name, value in vars(head).items() if name.endswith("_")}
@@ -33,7 +33,7 @@ def save_head(head: Classifier, path: Path | str, *, method: str | None = None, 
         "provenance": provenance,
     }
     metadata = {"kshot": json.dumps(header, ensure_ascii=False, sort_keys=True)}
-    write_atomically(Path(path), lambda temporary: save_file(tensors, temporary, metadata))
+    write_bytes(Path(path), save(tensors, metadata))
 
 
 def load_head(path: Path | str, *, method: str | None = None) -> Classifier:

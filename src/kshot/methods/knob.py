@@ -15,7 +15,7 @@ from jaxtyping import Float
 from kshot.errors import InputError, UndefinedError
 from kshot.methods.base import Classifier
 from kshot.methods.task import Task, prepare
-from kshot.types import Array, Labelled, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 
 
 @runtime_checkable
@@ -72,10 +72,15 @@ class KnobWorth:
         return self.oracle_accuracy - self.chosen_accuracy
 
 
+def knob_evidence(info: MethodInfo) -> frozenset[Evidence]:
+    """What comparing both choices takes: text where the method reads it, the shots and the test labels."""
+    needed: set[Evidence] = {"support", "test"}
+    return frozenset(needed | (info.sees & FREE_EVIDENCE))
+
+
 def knob_worth(method: Knob, X: Any, y: Any, *, text: Any = None, views: Any = None, test: Any) -> KnobWorth:
     """Turn the knob by leave-one-out on the shots and by the test labels, and compare."""
-    sees = method.info.sees - {"validation"} | {"support", "test"}
-    info = replace(method.info, sees=frozenset(sees))
+    info = replace(method.info, sees=knob_evidence(method.info))
     task = prepare(info, 2, X, y, text=text, views=views, test=test)
     assert task.test is not None
     blind = replace(task, test=None)

@@ -33,7 +33,7 @@ def class_independent_share(means: Float[Array, "C d"], text: Float[Array, "C d"
     return float(1 - squared_norms(residue).mean() / squared_norms(difference).mean())
 
 
-def correct_for_shots(lam: float, shots: float) -> float:
+def correct_for_shots(lam: float, shots: int | float) -> float:
     """Carry a ratio fitted with K−1 shots to K: odds × K/(K−1); a ratio of 1 stays 1."""
     odds = lam * shots / (shots - 1)
     return odds / (odds + 1 - lam)

@@ -20,7 +20,7 @@ class DatasetEntry:
     template: str
     n_test: int | None = None
     wds: str | None = None
-    band: tuple[float, float] | None = None
+    band: tuple[int, int] | None = None
     smallest_pool: int | None = None
 
 

@@ -1,0 +1,177 @@
+"""Runs as a user starts them, with real processes."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+
+from kshot.bench.records import SECONDS, Records, load
+from kshot.bench.status import standing
+from kshot.bench.study import Cell, load_study
+from kshot.features.simulate import WORLDS, write
+from kshot.features.store import Store
+
+KSHOT = [sys.executable, "-m", "kshot"]
+
+
+def kshot(*arguments, **options):
+    return subprocess.run([*KSHOT, *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+def edit(path, old, new, to=None):
+    text = Path(path).read_text()
+    assert old in text
+    Path(to or path).write_text(text.replace(old, new))
+
+
+def comparable(folder):
+    """Everything in the records but the seconds."""
+    return load(folder).drop_columns(list(SECONDS))
+
+
+@pytest.fixture
+def finished(folder):
+    done = kshot("run", "small.toml", "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    return folder / "records" / "small"
+
+
+def test_every_cell_and_method_is_recorded(finished):
+    table = load(finished)
+    assert table.num_rows == 2 * 2 * 3 * 3
+    ok = table.filter(pc.equal(table["status"], "ok")).to_pylist()
+    for row in ok:
+        hits = np.unpackbits(np.frombuffer(row["hits"], np.uint8))[: row["n_test"]]
+        assert hits.sum() == row["n_correct"] == round(row["accuracy"] * row["n_test"])
+    undefined = table.filter(pc.equal(table["status"], "undefined")).to_pylist()
+    assert {(row["method"], row["shots"]) for row in undefined} == {("loo_blend", 1)}
+    assert all(row["simulated"] and 0.7 < row["share"] < 0.9 for row in table.to_pylist())
+
+
+def test_a_second_run_computes_nothing(finished):
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*.parquet")}
+    again = kshot("run", "small.toml")
+    assert "0 to compute" in again.stdout
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*.parquet")} == before
+
+
+def test_only_what_is_missing_is_computed(finished):
+    whole = comparable(finished)
+    gone = Records(finished).path(Cell("sim-pets", "simulated", "dataset", 2, 1))
+    gone.unlink()
+    others = {path: path.stat().st_mtime_ns for path in finished.rglob("*.parquet")}
+    assert "1 to compute" in kshot("run", "small.toml").stdout
+    assert comparable(finished).equals(whole)
+    assert {path: path.stat().st_mtime_ns for path in others} == others
+
+
+def test_worker_count_does_not_change_the_records(finished):
+    kshot("run", "small.toml", "--workers", "1", "--records", "alone")
+    assert comparable("alone").equals(comparable(finished))
+
+
+def test_another_study_is_refused(finished):
+    edit("small.toml", "seeds = [0, 1, 2]", "seeds = [0]", to="other.toml")
+    refused = kshot("run", "other.toml")
+    assert refused.returncode == 2
+    assert load_study("other.toml").hash in refused.stderr
+    assert load_study("small.toml").hash in refused.stderr
+    assert "Give another folder with --records" in refused.stderr
+
+
+def test_other_features_are_refused(finished):
+    write(replace(WORLDS["sim-pets"], within=0.7), Store("features"))
+    refused = kshot("run", "small.toml")
+    assert refused.returncode == 2
+    assert "computed on other features: sim-pets/simulated/pool had sha256" in refused.stderr
+
+
+def test_status_counts(finished):
+    found = standing(finished)
+    assert (found.total, found.done, found.missing, found.dropped) == (12, 12, 0, 0)
+    assert found.methods["loo_blend"] == {"ok": 6, "undefined": 6}
+    assert "needs 2 shots per class" in next(iter(found.reasons["loo_blend undefined"]))
+
+
+def test_outsiders_method_fails_alone_and_can_be_retried(folder):
+    broken = "from kshot.methods.ncm import NCM\nclass Mine(NCM):\n    def _fit(self, task):\n        "
+    (folder / "mine.py").write_text(broken + "raise RuntimeError('not today')\n")
+    first = kshot("run", "small.toml", "--method", "mine:Mine")
+    assert first.returncode == 0, first.stderr
+    table = load("records/small")
+    failed = table.filter(pc.equal(table["status"], "failed")).to_pylist()
+    assert {row["method"] for row in failed} == {"mine:Mine"}
+    assert failed[0]["reason"].startswith("RuntimeError: not today\nTraceback")
+    assert "mine:Mine failed, 12×: RuntimeError: not today" in kshot("status", "records/small").stdout
+    (folder / "mine.py").write_text(broken + "super()._fit(task)\n")
+    assert "12 to compute" in kshot("run", "small.toml", "--method", "mine:Mine", "--retry").stdout
+    table = load("records/small")
+    mine, ncm = (table.filter(pc.equal(table["method"], name))["accuracy"] for name in ("mine:Mine", "ncm"))
+    assert mine.to_pylist() == ncm.to_pylist()
+
+
+def test_thin_pools_are_dropped_and_counted(folder):
+    edit("small.toml", "shots = [1, 2]", "shots = [2, 28]")  # 32 in the pool leave four
+    assert "12 cells, 6 dropped (thin pool), 0 done, 6 to compute" in kshot("run", "small.toml").stdout
+    assert standing(Path("records/small")).dropped == 6
+    assert "dropped  6" in kshot("plan", "small.toml").stdout
+
+
+def test_progress_is_plain_lines_when_not_on_a_terminal(folder):
+    out = kshot("run", "small.toml").stdout
+    assert "12/12 cells" in out
+    assert "\x1b" not in out
+    assert "\r" not in out
+
+
+@pytest.mark.parametrize("victim", ["driver", "worker"])
+def test_killed_at_random_moments_and_resumed(folder, victim):
+    """SIGKILL whenever it hurts; the end is the same as without, and nothing finished is computed again."""
+    edit("small.toml", "seeds = [0, 1, 2]", "seeds = [0, 1, 2, 3, 4, 5, 6, 7]")
+    assert kshot("run", "small.toml", "--records", "calm").returncode == 0
+    rng = random.Random(4)
+    stamps: dict = {}
+    for _ in range(6):
+        run = subprocess.Popen(
+            [*KSHOT, "run", "small.toml", "--records", "stormy", "--workers", "2"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(rng.uniform(0.4, 2.5))
+        workers = _children(run.pid)
+        for pid in [run.pid] if victim == "driver" else workers:
+            os.kill(pid, signal.SIGKILL)
+        if victim == "driver":
+            run.wait()
+            _wait_until_gone(workers)
+        else:
+            assert run.wait(timeout=120) == 0
+        now = {path: path.stat().st_mtime_ns for path in (folder / "stormy").rglob("K*.parquet")}
+        assert {path: now[path] for path in stamps} == stamps
+        stamps = now
+    assert kshot("run", "small.toml", "--records", "stormy").returncode == 0
+    assert comparable("stormy").equals(comparable("calm"))
+    assert not list((folder / "stormy").rglob(".tmp-*"))
+
+
+def _children(pid) -> list[int]:
+    """Spawned workers of a process (not multiprocessing's resource tracker)."""
+    found = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True
+    ).stdout
+    return [int(line.split()[0]) for line in found.splitlines() if "spawn_main" in line]
+
+
+def _wait_until_gone(pids) -> None:
+    deadline = time.monotonic() + 20
+    while any(os.path.exists(f"/proc/{pid}") for pid in pids):
+        assert time.monotonic() < deadline, "workers outlived their driver"
+        time.sleep(0.05)

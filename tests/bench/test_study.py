@@ -1,0 +1,72 @@
+import pytest
+
+from kshot.bench.study import Cell, load_study, parse_study, study_from_json
+from kshot.errors import KshotError, StudyError
+
+GRID = {
+    "datasets": ["a", "b"],
+    "backbones": ["x"],
+    "tiers": ["photo"],
+    "shots": [1, 2],
+    "seeds": [0, 1, 2],
+    "methods": ["ncm"],
+}
+
+
+def study(**changes):
+    return parse_study({"name": "s"} | GRID | changes, "s.toml")
+
+
+def test_cells_are_all_combinations():
+    cells = study().cells()
+    assert len(cells) == 2 * 2 * 3
+    assert Cell("b", "x", "photo", 2, 1) in cells
+
+
+def test_grids_meet_in_a_cell_and_join_their_methods():
+    both = study(grid=[{}, {"methods": ["zero_shot"], "shots": [2, 4]}]).cells()
+    assert len(both) == 2 * 3 * 3
+    assert [spec.name for spec in both[Cell("a", "x", "photo", 2, 0)]] == ["ncm", "zero_shot"]
+    assert [spec.name for spec in both[Cell("a", "x", "photo", 4, 0)]] == ["zero_shot"]
+
+
+def test_hash_follows_content_and_not_layout():
+    assert study().hash == study(seeds=[0, 1, 2]).hash
+    assert study().hash != study(seeds=[0, 1]).hash
+    assert study().hash != study(dtype="float64").hash
+    assert study().hash != study().with_methods(["m:C"]).hash
+
+
+def test_json_round_trip():
+    original = study(methods=["ncm", {"use": "loo_blend", "as": "lenient", "allow_single": True}])
+    assert study_from_json(original.to_json()) == original
+    assert original.methods()["lenient"].params == {"allow_single": True}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shots": []}, "'shots' must be a list with at least one entry"),
+        ({"shots": [0]}, "whole numbers from 1 up"),
+        ({"seeds": [1.5]}, "whole numbers from 0 up"),
+        ({"seeds": [True]}, "whole numbers"),
+        ({"dtype": "float16"}, "allowed are float32 and float64"),
+        ({"metods": ["ncm"]}, "unknown key 'metods'. Did you mean methods"),
+        ({"datasets": ["../etc"]}, "cannot be a file name"),
+        ({"name": 3}, "needs a name"),
+        ({"methods": [{"as": "x"}]}, "needs use"),
+        ({"methods": [{"use": "ncm", "scale": 2}]}, "a name as"),
+        ({"grid": [{"colour": [1]}]}, "unknown key 'colour'"),
+    ],
+)
+def test_mistakes_are_sentences(changes, message):
+    with pytest.raises(KshotError, match=message):
+        study(**changes)
+
+
+def test_files(tmp_path):
+    with pytest.raises(StudyError, match="unknown study file"):
+        load_study(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("name = ")
+    with pytest.raises(StudyError, match="not valid TOML"):
+        load_study(tmp_path / "bad.toml")

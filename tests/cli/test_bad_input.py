@@ -1,0 +1,119 @@
+"""Bad input gets one clear message, exit code 2 and no half-written file."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def edit(old, new):
+    text = Path("tiny.toml").read_text()
+    assert old in text
+    Path("tiny.toml").write_text(text.replace(old, new))
+
+
+def assert_refused(done, *words):
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert done.stderr.startswith("kshot: ")
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "sim-satellite",
+            "sim-sattelite",
+            ["'sim-sattelite/simulated'", "Did you mean sim-satellite/simulated"],
+        ),
+        ('"simulated"', '"ViT-B-99"', ["'sim-satellite/ViT-B-99'"]),
+        ('tiers = ["dataset"]', 'tiers = ["datset"]', ["unknown tier 'datset'", "Did you mean dataset"]),
+        ('"ncm"', '"nmc"', ["unknown method 'nmc'", "Did you mean ncm"]),
+        ('"ncm"', '"nowhere:Class"', ["cannot import 'nowhere'"]),
+        ("shots = [1, 2]", "shots = []", ["'shots' must be a list"]),
+        ("name", "nmae", ["unknown key 'nmae'", "Did you mean name"]),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_unknown_names_in_a_study(kshot, command, old, new, words):
+    edit(old, new)
+    assert_refused(kshot(command, "tiny.toml"), *words)
+    assert not Path("records").exists()
+
+
+def test_missing_study_and_records(kshot):
+    assert_refused(kshot("run", "absent.toml"), "unknown study file 'absent.toml'")
+    assert_refused(kshot("status", "nowhere"), "no records folder at nowhere", "kshot run")
+    assert_refused(kshot("report", "tiny.toml"), "records/tiny", "kshot run")
+    assert_refused(kshot("show", "Flwers102"), "Did you mean Flowers102")
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate"])
+def test_damaged_features_stop_a_run_and_cost_no_record(kshot, damage):
+    edit("shots = [1, 2]", "shots = [1]")
+    assert kshot("run", "tiny.toml").returncode == 0
+    finished = {path: path.read_bytes() for path in Path("records").rglob("*.parquet")}
+    path = Path("features/sim-satellite/simulated/pool.safetensors")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content if damage == "flip" else content[: len(content) // 2])
+    edit("shots = [1]", "shots = [1, 2]")
+    shutil.move("records/tiny", "records/old")
+    done = kshot("run", "tiny.toml")
+    assert_refused(done, str(path), "is damaged", "sha256")
+    assert not list(Path("records").rglob(".tmp-*"))
+    assert {Path("records/old", *p.parts[2:]).read_bytes() for p in finished} == set(finished.values())
+
+
+def test_records_of_another_study(kshot):
+    assert kshot("run", "tiny.toml").returncode == 0
+    edit("seeds = [0]", "seeds = [0, 1]")
+    assert_refused(kshot("run", "tiny.toml"), "holds records of study 'tiny' with hash", "--records")
+
+
+def test_a_folder_that_is_something_else(kshot):
+    Path("photos").mkdir()
+    Path("photos/cat.jpg").write_text("miaow")
+    assert_refused(kshot("run", "tiny.toml", "--records", "photos"), "not empty and not a records folder")
+
+
+@pytest.fixture
+def small_disk(tmp_path_factory):
+    """A real file system of 300 kB."""
+    folder = tmp_path_factory.mktemp("disk")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", folder], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("this machine does not let us mount a small file system")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_is_said_and_the_run_continues_elsewhere(kshot, small_disk):
+    edit("seeds = [0]", f"seeds = {list(range(20))}")
+    done = kshot("run", "tiny.toml", "--records", str(small_disk / "records"))
+    assert_refused(done, "the disk is full", "run the same command again")
+    assert not list(small_disk.rglob(".tmp-*"))
+    kept = list(small_disk.rglob("K*.parquet"))
+    assert kept
+    shutil.copytree(small_disk / "records", "records/tiny")
+    more = kshot("run", "tiny.toml")
+    assert more.returncode == 0, more.stderr
+    assert f"{len(kept)} done, {40 - len(kept)} to compute" in more.stdout
+
+
+def test_a_full_disk_while_simulating(kshot, small_disk):
+    done = kshot("simulate", "--features", str(small_disk / "features"))
+    assert_refused(done, "the disk is full")
+    assert not list(small_disk.rglob(".tmp-*"))
+
+
+def test_a_read_only_folder(kshot):
+    """Root may write anywhere, so the folder is a file: the other way to be unwritable."""
+    Path("records").write_text("")
+    assert_refused(kshot("run", "tiny.toml"), "cannot write records/tiny/study.json")

@@ -1,0 +1,82 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("torch", "matplotlib", "sklearn", "scipy", "pandas")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["ls"], ["status", "records/tiny"], ["--version"]])
+def test_quick_commands_import_nothing_heavy(kshot, arguments):
+    kshot("run", "tiny.toml")
+    program = (
+        "import sys, kshot.cli.main as m\n"
+        f"sys.argv = ['kshot', *{arguments!r}]\n"
+        "try: m.main()\n"
+        "except SystemExit: pass\n"
+        f"print('loaded:', [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert out.stdout.strip().endswith("loaded: []"), out.stdout + out.stderr
+
+
+def test_importing_kshot_is_lazy():
+    program = "import sys, kshot; print([m for m in ('numpy', 'torch', 'matplotlib') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_public_names_exist():
+    import kshot
+
+    assert len(kshot.__all__) <= 25
+    assert all(getattr(kshot, name) is not None for name in kshot.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        kshot.Nonsense  # noqa: B018
+
+
+def test_a_whole_session(kshot):
+    assert "cells    2" in kshot("plan", "tiny.toml").stdout
+    assert "2/2 cells" in kshot("run", "tiny.toml").stdout
+    assert "2 done, 0 missing" in kshot("status", "tiny.toml").stdout
+    report = kshot("report", "records/tiny")
+    assert "Oracle ratio" in report.stdout
+    assert "SIMULATED" in report.stdout
+    page = Path("records/tiny/report/report.html").read_text()
+    assert "<table>" in page
+    assert "simulated" in page
+    assert "http" not in page
+    assert "[no interval]" in Path("records/tiny/report/report.md").read_text()
+
+
+def test_listing_and_showing(kshot):
+    everything = kshot("ls").stdout
+    for name in ("Flowers102", "SigLIP2-B-16", "cupl", "mse_oracle", "nothing stored"):
+        assert name in everything
+    assert "reference point, sees pool, support, text" in kshot("ls", "methods").stdout
+    assert "Did you mean" not in kshot("show", "Flowers102").stdout
+    assert "band           (65, 78)" in kshot("show", "Flowers102").stdout
+    assert "LOOBlend(k_correction=True" in kshot("show", "loo_blend_kcorr").stdout
+
+
+def test_simulated_features_pass_their_check(kshot):
+    assert "wrote 7 simulated datasets" in kshot("simulate").stdout
+    checked = kshot("check")
+    assert checked.returncode == 0
+    assert "7 stratum(s) pass every check" in checked.stdout
+    assert (
+        "sim-pets simulated (simulated): pool 1184, test 1110, text-dataset 37"
+        in kshot("ls", "features").stdout
+    )
+
+
+def test_check_catches_damage(kshot):
+    kshot("run", "tiny.toml")
+    path = Path("features/sim-satellite/simulated/test.safetensors")
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 4
+    path.write_bytes(content)
+    checked = kshot("check", "sim-satellite")
+    assert checked.returncode == 2
+    assert "FAIL sim-satellite/simulated" in checked.stdout
+    assert str(path) in checked.stdout

@@ -1,0 +1,36 @@
+"""Shared fixtures; `../shared` is read where it exists and never required."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture(scope="session")
+def published() -> Path:
+    folder = SHARED / "published"
+    if not folder.is_dir():
+        pytest.skip("the study's published tables are not beside the repository")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cars() -> dict[str, np.ndarray]:
+    """Real CLIP features of Stanford Cars."""
+    path = SHARED / "real" / "stanford_cars_vitb32.npz"
+    if not path.is_file():
+        pytest.skip("the real features are not beside the repository")
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
+
+
+@pytest.fixture(scope="session")
+def official() -> Path:
+    """Outputs of the official codes, of which tests/reference holds small copies."""
+    folder = SHARED / "reference"
+    if not folder.is_dir():
+        pytest.skip("the official codes' outputs are not beside the repository")
+    return folder

@@ -1,0 +1,41 @@
+import csv
+
+from kshot.features.catalog import backbones, datasets, tiers
+
+
+def test_the_ten_datasets_carry_their_published_numbers(published):
+    with (published / "datasets.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 10
+    for row in rows:
+        entry = datasets()[row["dataset"]]
+        assert entry.classes == int(row["classes"])
+        assert entry.n_test == int(row["n_test"])
+        assert entry.split == row["pool_split"].removesuffix("-split")
+        assert entry.band == (int(row["published_low"]), int(row["published_high"]))
+
+
+def test_clip_benchmark_names_exist_in_published_results(published):
+    with (published / "zero_shot_clip_benchmark.csv").open() as file:
+        known = {row["dataset"] for row in csv.DictReader(file)}
+    named = {entry.wds for entry in datasets().values() if entry.wds}
+    assert named <= known
+    assert len(named) == 10
+
+
+def test_every_template_has_one_place_for_the_class():
+    assert all(entry.template.count("{}") == 1 for entry in datasets().values())
+
+
+def test_eight_encoders_two_without_text():
+    assert len(backbones()) == 8
+    assert [name for name, entry in backbones().items() if not entry.text] == ["DINOv2-B-14", "DINOv3-B-16"]
+    assert all(
+        "quickgelu" in e.open_clip[0]
+        for e in backbones().values()
+        if e.open_clip and e.open_clip[1] == "openai"
+    )
+
+
+def test_four_tiers():
+    assert list(tiers()) == ["photo", "dataset", "ensemble", "cupl"]
