@@ -45,7 +45,9 @@ def main() -> int:
         heads = [GDA(alpha=alpha).fit(problem.X, problem.y, **given) for alpha in three]
         return [head.selected_["alpha"].value for head in heads]
 
-    ratio, found, expected = alternate(ours, lambda: [by_pinv(problem, alpha) for alpha in three], repeats=2)
+    ratio, found, expected, _ = alternate(
+        ours, lambda: [by_pinv(problem, alpha) for alpha in three], repeats=2
+    )
     assert expected == found, f"the two ways choose {expected} and {found}"
     return verdict("GDA, three alphas, C=1000, K=16, d=512, 16,000 validation rows", ratio, 8)
 
