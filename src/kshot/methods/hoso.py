@@ -36,9 +36,14 @@ class HOSO(AdaptedFeature):
     - the first shot of each class is held out; the adapter learns on the other K − 1 at ratio 0.2 (AdamW at
       1e-3, CLAP's cosine schedule and batches) and does not see the ratio that is learnt;
     - the ratio minimises the held-out cross-entropy on a grid of 101;
-    - the adapter is then trained once more, from the same start, on all K shots. HELD
+    - the adapter is then trained once more, from the same start, on all K shots: the held-out ones have done
+      their duty, and at K = 2 they are half of the evidence.
+    Five draws of Stanford Cars (CLIP ViT-B/32) gave 62.8, 65.6 and 73.4 at K = 2, 4 and 16, the LOO blend
+    62.2, 65.0 and 70.7; without the second training it was 61.6, 64.5 and 72.9.
+
     The random start lives in the coordinates of the features, so a rotation of all features changes the head.
-    SPREAD
+    Rounding can switch a rectifier: over five starts on one draw the accuracy spreads with a standard
+    deviation of 0.3 points (K = 2) and XX (K = 4), and float32 differs from float64 by up to YY points.
     """
 
     def __init__(

@@ -18,6 +18,9 @@ from kshot.solvers.schedule import softmax_residual
 from kshot.solvers.span import span_basis
 from kshot.types import Array
 
+# The update of a class passes over five arrays; blocks of classes this large keep them in the cache.
+BLOCK_BYTES = 128 * 1024
+
 
 def anchor_confidence(
     X: Float[Array, "M d"], y: Int[Array, " M"], text: Float[Array, "C d"], scale: float
@@ -59,29 +62,43 @@ def _train(
     scale: float,
     momentum: float,
 ) -> Float[Array, "B C d"]:
-    W, velocity = anchors.copy(), np.zeros_like(anchors)
-    gradient, scratch = np.empty_like(anchors), np.empty_like(anchors)
-    pull = (2 / anchors.shape[1]) * penalties
-    anchor_pull = pull[:, :, None] * anchors
+    W, velocity, gradient = anchors.copy(), np.zeros_like(anchors), np.empty_like(anchors)
+    directions = np.empty_like(anchors)
+    pull = ((2 / anchors.shape[1]) * penalties)[:, :, None]
+    anchor_pull = pull * anchors
+    block = max(1, BLOCK_BYTES // (W.itemsize * W.shape[0] * W.shape[2]))
+    blocks = [np.s_[:, low : low + block] for low in range(0, W.shape[1], block)]
     problem = np.arange(len(X))[:, None]
-    residual = np.empty((0, 0, 0), X.dtype)
     rows, labels = X, y
+    residual = np.empty((len(X), 0, anchors.shape[1]), X.dtype)
+    inverse = np.empty((*W.shape[:2], 1), W.dtype)
+    for part in blocks:
+        _point(W[part], inverse[part], directions[part], scale)
     for rate in rates.tolist():
         chosen = next(steps)
         if chosen is not None:
             rows, labels = X[problem, chosen], y[problem, chosen]
         if residual.shape[1] != rows.shape[1]:
             residual = np.empty((len(X), rows.shape[1], anchors.shape[1]), X.dtype)
-        inverse = 1 / np.sqrt(squared_norms(W))
-        directions = np.multiply(W, (scale * inverse)[:, :, None], out=scratch)
         np.matmul(rows, directions.swapaxes(1, 2), out=residual)
         softmax_residual(residual, labels, scale / rows.shape[1])
         np.matmul(residual.swapaxes(1, 2), rows, out=gradient)
-        radial = np.einsum("bcd,bcd->bc", gradient, W) * inverse**3
-        gradient *= inverse[:, :, None]
-        velocity *= momentum
-        velocity += gradient
-        velocity += np.multiply(W, (pull - radial)[:, :, None], out=scratch)
-        velocity -= anchor_pull
-        W -= np.multiply(velocity, rate, out=scratch)
+        for part in blocks:
+            w, v, g, inv, scratch = W[part], velocity[part], gradient[part], inverse[part], directions[part]
+            radial = np.einsum("bcd,bcd->bc", g, w)[:, :, None] * inv**3
+            g *= inv
+            v *= momentum
+            v += g
+            v += np.multiply(w, pull[part] - radial, out=scratch)
+            v -= anchor_pull[part]
+            w -= np.multiply(v, rate, out=scratch)
+            _point(w, inv, scratch, scale)
     return W
+
+
+def _point(
+    W: Float[Array, "B c d"], inverse: Float[Array, "B c 1"], directions: Float[Array, "B c d"], scale: float
+) -> None:
+    """Write 1/|w| and scale·w/|w|."""
+    inverse[:, :, 0] = 1 / np.sqrt(squared_norms(W))
+    np.multiply(W, scale * inverse, out=directions)
