@@ -56,6 +56,15 @@ class Store:
         folder = self.root / safe_name("dataset", dataset) / safe_name("backbone", backbone)
         return folder / f"{safe_name('part', part)}.safetensors"
 
+    def manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
+        """What is said of a part, without touching its features."""
+        path = self.path(dataset, backbone, part).with_suffix(".json")
+        if not path.is_file():
+            known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.manifests()}
+            where = f"Nothing complete is stored under {self.root}; see `kshot ls features`."
+            raise FeatureError(unknown("features", f"{dataset}/{backbone}/{part}", known, where))
+        return read_manifest(path)
+
     def has(self, dataset: str, backbone: str, part: str) -> bool:
         return self.path(dataset, backbone, part).with_suffix(".json").is_file()
 
@@ -129,14 +138,8 @@ class Store:
         return path
 
     def _open(self, dataset: str, backbone: str, part: str) -> tuple[Manifest, dict[str, Array]]:
-        path = self.path(dataset, backbone, part)
-        if not path.with_suffix(".json").is_file():
-            known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.manifests()}
-            where = f"Nothing complete is stored under {self.root}; see `kshot ls features`."
-            raise FeatureError(unknown("features", f"{dataset}/{backbone}/{part}", known, where))
-        manifest = read_manifest(path.with_suffix(".json"))
-        self.verify(manifest)
-        return manifest, map_tensors(path)
+        manifest = self.manifest(dataset, backbone, part)
+        return manifest, map_tensors(self.verify(manifest))
 
     def _write(
         self,
