@@ -61,7 +61,7 @@ def test_relabelling_permutes_the_scores(name, drawn, seed):
     bias = np.linspace(-0.1, 0.1, len(order))
     params = [{"bias_init": b.tolist()} if name == "lpp" else {} for b in (bias, bias[order])]
     before, after = (scores(name, d, **p) for d, p in zip((data, moved), params, strict=True))
-    if name in ("clip_adapter", "hoso"):
+    if name in ("clip_adapter", "hoso") and not np.allclose(after, before[:, order], atol=1e-6):
         # Rounding can switch a rectifier on, and 300 steps later that shows in the scores.
         assert np.mean(renamed[before.argmax(axis=1)] == after.argmax(axis=1)) >= 0.9
     else:

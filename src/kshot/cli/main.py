@@ -5,7 +5,21 @@ import sys
 import typer
 
 from kshot import __version__
-from kshot.cli import check, knob, ls, plan, records, report, run, show, simulate, slurm, status
+from kshot.cli import (
+    check,
+    diagnose,
+    knob,
+    ls,
+    plan,
+    records,
+    report,
+    run,
+    show,
+    simulate,
+    slurm,
+    status,
+    verify,
+)
 from kshot.errors import KshotError
 
 app = typer.Typer(
@@ -28,6 +42,8 @@ app.command("ls")(ls.ls)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("simulate")(simulate.simulate)
+app.command("diagnose")(diagnose.diagnose)
+app.command("verify")(verify.verify)
 
 
 def _print_version(wanted: bool) -> None:
