@@ -5,7 +5,21 @@ import sys
 import typer
 
 from kshot import __version__
-from kshot.cli import check, diagnose, ls, plan, records, report, run, show, simulate, slurm, status, verify
+from kshot.cli import (
+    check,
+    diagnose,
+    knob,
+    ls,
+    plan,
+    records,
+    report,
+    run,
+    show,
+    simulate,
+    slurm,
+    status,
+    verify,
+)
 from kshot.errors import KshotError
 
 app = typer.Typer(
@@ -19,6 +33,7 @@ app.command("plan")(plan.plan)
 app.command("status")(status.status)
 app.command("retry")(run.retry)
 app.command("report")(report.report)
+app.command("knob")(knob.knob)
 app.command("diff")(records.diff)
 app.command("compact")(records.compact)
 app.command("precision")(records.precision)
