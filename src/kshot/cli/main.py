@@ -9,6 +9,8 @@ from kshot.cli import (
     check,
     coverage,
     diagnose,
+    judge,
+    knob,
     ls,
     plan,
     records,
@@ -33,7 +35,9 @@ app.command("plan")(plan.plan)
 app.command("status")(status.status)
 app.command("retry")(run.retry)
 app.command("report")(report.report)
+app.command("judge")(judge.judge)
 app.command("coverage")(coverage.coverage)
+app.command("knob")(knob.knob)
 app.command("diff")(records.diff)
 app.command("compact")(records.compact)
 app.command("precision")(records.precision)

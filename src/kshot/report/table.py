@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 ABSENT = "–"
+# Longer cells are sentences, which may wrap on a terminal.
+LONGEST_FIGURE = 36
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{c: "\\" + c for c in "&%$#_{}"},
@@ -54,7 +56,8 @@ class Table:
             title=plain(self.title), caption=plain(self.caption), box=box.SIMPLE_HEAD, caption_justify="left"
         )
         for index, name in enumerate(self.columns):
-            shown.add_column(plain(name), justify="left" if index == 0 else "right", no_wrap=True)
+            figures = all(len(row[index]) <= LONGEST_FIGURE for row in self.rows)
+            shown.add_column(plain(name), justify="left" if index == 0 else "right", no_wrap=figures)
         for index, row in enumerate(self.rows):
             cells = (
                 f"[bold]{plain(cell)}[/bold]" if (index, j) in self.best else plain(cell)

@@ -1,0 +1,59 @@
+"""`kshot judge`: the five things to know about a new method."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kshot.cli.report import report_context
+from kshot.cli.run import DEFAULT_WORKERS, WorkersOption, chosen_engine, compute_and_tell
+from kshot.cli.shared import (
+    DEFAULT_FEATURES,
+    FeaturesOption,
+    RecordsOption,
+    StudyArgument,
+    console,
+    own_modules,
+    records_folder,
+)
+
+
+def judge(
+    method: Annotated[str, typer.Argument(help="The newcomer, as package.module:Class or a known name.")],
+    study: StudyArgument,
+    records: RecordsOption = None,
+    features: FeaturesOption = DEFAULT_FEATURES,
+    workers: WorkersOption = DEFAULT_WORKERS,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write to; RECORDS/report unless given.")
+    ] = None,
+) -> None:
+    """Run a method beside zero-shot, the oracle ratio, the LOO blend, CLAP and LP++ on a study, and judge it."""
+    from kshot.bench.judge import judged_study, knob_oracle
+    from kshot.bench.records import Records, load
+    from kshot.bench.study import load_study
+    from kshot.features.store import Store
+    from kshot.report.judge import OwnKnob, judgement, judgement_table
+    from kshot.report.tables import all_tables
+    from kshot.report.write import write_report
+    from kshot.stats.panel import CELL, panel
+
+    own_modules()
+    judged = judged_study(load_study(study), method)
+    target = Records(records_folder(records, judged.name))
+    compute_and_tell(judged, features, target, chosen_engine("local", workers, None))
+    found = panel(load(target.folder))
+    oracle = knob_oracle(judged, target.done(judged.cells()), method, Store(features))
+    knob = None
+    if oracle is not None:
+        values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}
+        knob = OwnKnob(oracle.name, values)
+    table = judgement_table(found, method, knob)
+    context = report_context(target.folder, features)
+    out = console()
+    out.print(table.rich())
+    tables = [table, *all_tables(found, context)]
+    written = write_report(
+        found, tables, output or target.folder / "report", context, judgement(found, method, knob)
+    )
+    out.print(f"wrote {written[0]}", markup=False)

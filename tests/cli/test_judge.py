@@ -1,0 +1,122 @@
+"""`kshot judge` on methods whose place is known beforehand."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from kshot.bench.judge import COMPANIONS, judged_study
+from kshot.bench.records import load
+from kshot.bench.study import parse_study
+from kshot.methods import registry
+from kshot.report.judge import judgement
+from kshot.stats.panel import panel
+from synthetic_records import synthetic_table
+
+STUDY = """
+name = "tiny"
+datasets = ["sim-satellite", "sim-pets"]
+backbones = ["simulated"]
+tiers = ["dataset"]
+shots = [1, 4]
+seeds = [0]
+methods = ["ncm"]
+"""
+NEWCOMERS = '''
+from kshot.methods.base import Classifier
+from kshot.methods.blending import blend
+from kshot.methods.ratio_knob import RatioKnob
+from kshot.types import Choice, MethodInfo
+
+
+class TextOnly(Classifier):
+    """Zero-shot under another name: every difference to zero-shot is nil."""
+
+    @property
+    def info(self):
+        return MethodInfo(key="text_only", title="Text only", sees=frozenset({"text", "support"}), min_shots=1)
+
+    def _fit(self, task):
+        self._set_linear(task.text.copy())
+
+
+class Half(RatioKnob, Classifier):
+    """A ratio nobody chose, with the family's knob: its own oracle is the oracle ratio."""
+
+    @property
+    def info(self):
+        return MethodInfo(key="half", title="Half", sees=frozenset({"text", "support"}), min_shots=1)
+
+    def _fit(self, task):
+        self.selected_ = {"lambda": Choice(0.5, "fixed")}
+        self._set_linear(blend(task.means, task.text, 0.5))
+'''
+
+
+@pytest.fixture
+def court(kshot):
+    Path("tiny.toml").write_text(STUDY)
+    Path("newcomers.py").write_text(NEWCOMERS)
+    return kshot
+
+
+def answers(text):
+    return {
+        line.split("  ")[1].strip(): line
+        for line in text.splitlines()
+        if re.match(r"\s+\d (against|how)", line)
+    }
+
+
+def numbers(text):
+    return [float(x.replace("−", "-")) for x in re.findall(r"[+−-]?\d+\.\d+", text)]
+
+
+def test_a_copy_of_zero_shot_without_a_knob(court):
+    done = court("judge", "newcomers:TextOnly", "tiny.toml", "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    found = answers(done.stdout)
+    assert set(numbers(found["1 against zero-shot"])) == {0.0}
+    assert "no knob declared" in found["2 against its knob's oracle"]
+    assert "nothing was fitted" in found["5 how its knob was chosen"]
+    page = Path("records/tiny-judge-newcomers-TextOnly/report/report.html").read_text()
+    assert "2 against its knob" in page
+
+
+def test_a_blend_with_the_family_knob(court):
+    done = court("judge", "newcomers:Half", "tiny.toml", "--workers", "1")
+    found = answers(done.stdout)
+    assert numbers(found["2 against its knob's oracle"]) == numbers(found["3 against the oracle ratio"])
+    assert "lambda from fixed" in found["5 how its knob was chosen"]
+    rows = load("records/tiny-judge-newcomers-Half").to_pylist()
+    accuracy = {(r["dataset"], r["shots"], r["method"]): r["accuracy"] for r in rows}
+    cells = sorted({key[:2] for key in accuracy})
+    for other, question in (("clap", "4 against CLAP"), ("oracle_lambda", "3 against the oracle ratio")):
+        differences = [100 * (accuracy[*c, "newcomers:Half"] - accuracy[*c, other]) for c in cells]
+        assert numbers(found[question])[0] == pytest.approx(sum(differences) / len(cells), abs=0.006)
+
+
+def test_a_second_run_computes_nothing_and_a_wrong_name_is_said(court):
+    court("judge", "newcomers:Half", "tiny.toml", "--workers", "1")
+    assert "4 done, 0 to compute" in court("judge", "newcomers:Half", "tiny.toml", "--workers", "1").stdout
+    wrong = court("judge", "newcomers:Nobody", "tiny.toml")
+    assert wrong.returncode == 2
+    assert "has no class 'Nobody'" in wrong.stderr
+
+
+def test_absent_companions_are_said_not_faked(court, monkeypatch):
+    study = parse_study(tomllib.loads(STUDY), "here")
+    monkeypatch.setattr(registry, "names", lambda: ["zero_shot", "oracle_lambda"])
+    judged = judged_study(study, "newcomers:Half")
+    assert list(judged.methods()) == ["zero_shot", "oracle_lambda", "newcomers:Half"]
+    found = panel(synthetic_table(methods=("zero_shot", "oracle_lambda", "loo_blend")))
+    said = judgement(found, "loo_blend", None)
+    assert any("clap is not registered or not in this study" in line for line in said)
+    assert any("lambda from support" in line for line in said)
+
+
+def test_a_known_method_can_be_judged_too():
+    study = parse_study(tomllib.loads(STUDY), "here")
+    assert sorted(judged_study(study, "clap").methods()) == sorted(COMPANIONS)
+    assert judged_study(study, "a.b:C").name == "tiny-judge-a.b-C"
