@@ -72,6 +72,16 @@ def test_report_without_features_says_so(kshot):
     assert "figure geometry is missing: no features in elsewhere" in said
 
 
+def test_report_with_headroom(kshot):
+    content = Path("tiny.toml").read_text().replace('"ncm"', '"clap"')
+    Path("tiny.toml").write_text(content.replace('["sim-satellite"]', '["sim-satellite", "sim-pets"]'))
+    kshot("run", "tiny.toml")
+    done = kshot("report", "tiny.toml", "--headroom")
+    assert "figure headroom is missing" not in done.stdout
+    assert Path("records/tiny/report/figures/headroom.pdf").is_file()
+    assert "Headroom against CLAP's surplus" in done.stdout.replace("\n", " ")
+
+
 def test_coverage(kshot):
     said = kshot("coverage", "--trials", "500").stdout
     assert "10 clusters of 75 to 125 cells" in said

@@ -11,6 +11,7 @@ from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, existing
 if TYPE_CHECKING:
     from kshot.report.context import Context
     from kshot.report.table import Table
+    from kshot.stats.panel import Panel
 
 
 class Format(StrEnum):
@@ -36,9 +37,15 @@ def report(
     corrected: Annotated[
         bool, typer.Option("--corrected", help="Add intervals that hold simultaneously (Bonferroni).")
     ] = False,
+    headroom: Annotated[
+        bool,
+        typer.Option("--headroom", help="Compute each stratum's headroom from the features; takes a while."),
+    ] = False,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """Print the tables, and write them with the figures and a page that opens from disk."""
+    from dataclasses import replace
+
     from threadpoolctl import threadpool_limits
 
     from kshot.bench.records import load
@@ -52,7 +59,12 @@ def report(
     threadpool_limits(1)
     folder = existing_records(records)
     found = panel(load(folder))
-    context = report_context(folder, features, precision, corrected)
+    context = replace(
+        report_context(folder, features),
+        other_precision=None if precision is None else panel(load(existing_records(precision))),
+        corrected=corrected,
+        headroom=_headroom(found, features) if headroom else {},
+    )
     tables = all_tables(found, context)
     if table is not None:
         chosen = [t for t in tables if t.key == table]
@@ -70,17 +82,14 @@ def report(
     out.print(f"wrote {written[0]} and {len(written) + len(drawn) - 1} other files in {target}", markup=False)
 
 
-def report_context(
-    folder: Path, features: Path, precision: Path | None = None, corrected: bool = False
-) -> "Context":
+def report_context(folder: Path, features: Path) -> "Context":
     """What the report may know beside the records: published bands, and features where they are stored."""
-    from kshot.bench.records import Records, load
+    from kshot.bench.records import Records
     from kshot.bench.sketch import sketches
     from kshot.errors import KshotError
     from kshot.features import catalog
     from kshot.features.store import Store
     from kshot.report.context import Context, Gate
-    from kshot.stats.panel import panel
 
     try:
         drawn, absent = list(sketches(Records(folder).study(), Store(features))), f"no features in {features}"
@@ -92,9 +101,27 @@ def report_context(
         band_tier=catalog.BAND_TIER,
         sketches=drawn,
         sketches_absent=absent,
-        other_precision=None if precision is None else panel(load(existing_records(precision))),
-        corrected=corrected,
     )
+
+
+def _headroom(found: "Panel", features: Path) -> dict[tuple[str, str], float]:
+    """What Theorem 2 leaves above the blend path, in points of error, where the features are stored."""
+    from kshot.diagnose.headroom import headroom_row
+    from kshot.episodes.stratum import load_prior, load_stratum
+    from kshot.features.store import Store
+    from kshot.report.focus import focus, primary
+
+    store, tier, shown = Store(features), focus(found).tier, primary(found)
+    strata = sorted(set(zip(shown.dataset.tolist(), shown.backbone.tolist(), strict=True)))
+    return {
+        (dataset, backbone): float(
+            headroom_row(
+                load_stratum(store, dataset, backbone).pool, load_prior(store, dataset, backbone, tier).text
+            )["headroom"]
+        )
+        for dataset, backbone in strata
+        if tier in store.tiers(dataset, backbone)
+    }
 
 
 def print_tables(tables: "list[Table]", format: Format) -> None:

@@ -86,7 +86,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
 def headroom(panel: Panel, context: Context) -> "Figure | str":
     """The predicted headroom of each stratum against CLAP's measured surplus over the oracle ratio."""
     if not context.headroom:
-        return "headroom not at hand: it needs the features"
+        return "headroom not at hand: `kshot report --headroom` computes it from the features"
     if not {CLAP, ORACLE} <= set(panel.methods):
         return f"the study does not run {CLAP} and {ORACLE}"
     shown = primary(panel)

@@ -79,7 +79,7 @@ def strata_table(panel: Panel, context: Context | None = None) -> Table:
 
 def _headroom_sentence(strata: list, surplus: dict[str, list[float]], headroom: dict, panel: Panel) -> str:
     if not headroom or CLAP not in surplus:
-        return "Headroom is not at hand: it needs the features (`kshot diagnose`)."
+        return "Headroom is not at hand; `kshot report --headroom` computes it from the features."
     predicted = np.array([headroom.get(s, np.nan) for s in strata])
     names = np.array([s[0] for s in strata])
     difficulty = np.array(
