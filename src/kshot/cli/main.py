@@ -5,7 +5,7 @@ import sys
 import typer
 
 from kshot import __version__
-from kshot.cli import check, ls, plan, report, run, show, simulate, status
+from kshot.cli import check, encode, ls, open, plan, report, run, show, simulate, status
 from kshot.errors import KshotError
 
 app = typer.Typer(
@@ -22,6 +22,8 @@ app.command("ls")(ls.ls)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("simulate")(simulate.simulate)
+app.command("encode")(encode.encode)
+app.add_typer(open.app, name="open")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,34 @@
+"""The 8 × 8 handwritten digits that scikit-learn carries."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from kshot.encode.sources.base import Picture
+from kshot.features.open.grey import grey_picture
+from kshot.features.open.openset import Listing, OpenSet
+
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+GREYS = 16
+
+
+def listing(_: Path) -> Listing:
+    """Dark ink on white: the library stores ink as 16."""
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    shades = (255 - np.round(data.images * (255 / GREYS))).astype(np.uint8)
+    pictures = [
+        Picture("all", f"{row:04d}", int(label), partial(grey_picture, shades[row]))
+        for row, label in enumerate(data.target)
+    ]
+    return Listing(WORDS, pictures)
+
+
+SET = OpenSet(
+    name="digits",
+    unpack=lambda downloads: downloads,
+    listing=listing,
+    per_class={"all": 70},
+)
