@@ -68,7 +68,7 @@ def _ensure_features(store: Store, dataset: str, backbone: str) -> None:
     if dataset in simulate.WORLDS and backbone == simulate.BACKBONE:
         simulate.write(simulate.WORLDS[dataset], store)
         return
-    stored = {f"{m.dataset}/{m.backbone}" for m in store.manifests()}
+    stored = {f"{m.dataset}/{m.backbone}" for m in (*store.manifests(), *store.bundled())}
     known = stored | {f"{name}/{simulate.BACKBONE}" for name in simulate.WORLDS}
     raise StudyError(
         unknown(

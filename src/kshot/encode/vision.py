@@ -41,7 +41,7 @@ VARIANTS = {
         "lvd142m",
         patch=14,
         prefix_tokens=1,
-        parameters=85_727_232,
+        parameters=85_527_552,
         preprocessing=Preprocessing(224, IMAGENET_MEAN, IMAGENET_STD, resize_to=256),
     ),
     "DINOv3-B-16": Variant(
@@ -49,7 +49,7 @@ VARIANTS = {
         "lvd1689m",
         patch=16,
         prefix_tokens=5,
-        parameters=85_640_448,
+        parameters=85_641_216,
         preprocessing=Preprocessing(224, IMAGENET_MEAN, IMAGENET_STD, "squash", "bilinear"),
     ),
 }
