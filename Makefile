@@ -5,7 +5,7 @@ BASE_PYTHON ?= python3
 SHARED := ../shared
 .DEFAULT_GOAL := help
 
-.PHONY: help bench test test-slow lint types contracts check benchmarks clean
+.PHONY: help bench test test-slow lint types contracts check benchmarks readme clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ contracts: $(VENV)/.installed  ## which room may import which
 	$(VENV)/bin/lint-imports
 
 check: lint types contracts test  ## everything that CI runs
+
+readme: bench  ## put the tables of `make bench` into the README
+	$(PY) tests/docs/update_readme.py
 
 benchmarks: $(VENV)/.installed  ## speed, as ratios against named baselines
 	$(PY) -m benchmarks

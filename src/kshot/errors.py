@@ -34,3 +34,8 @@ def unknown(kind: str, given: str, allowed: Iterable[str], next_step: str) -> st
     near = get_close_matches(given, names, n=3, cutoff=0.5)
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"unknown {kind} '{given}'.{meant} Known: {', '.join(names) or 'none'}. {next_step}"
+
+
+def missing_extra(package: str, extra: str) -> KshotError:
+    """The error for an optional package that is not installed, with the command that installs it."""
+    return KshotError(f"this needs {package}, which is not installed. Type: pip install 'kshot[{extra}]'")

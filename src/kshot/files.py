@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, suffix=path.suffix, dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=_own_prefix(), suffix=path.suffix, dir=path.parent)
         os.close(handle)
         temporary = Path(name)
         write(temporary)
@@ -49,11 +50,35 @@ def sha256(path: Path) -> str:
 
 
 def remove_torn(folder: Path) -> int:
-    """Delete temporaries that a killed process left behind; return how many there were."""
-    torn = list(folder.rglob(f"{TEMPORARY_PREFIX}*"))
-    for path in torn:
-        path.unlink(missing_ok=True)
-    return len(torn)
+    """Delete temporaries that killed processes of this machine left behind; return how many there were.
+
+    Files of living processes and of other machines are somebody's work in progress.
+    """
+    removed = 0
+    for path in folder.rglob(f"{TEMPORARY_PREFIX}{_host()}-*"):
+        owner = path.name.removeprefix(f"{TEMPORARY_PREFIX}{_host()}-").split("-")[0]
+        if owner.isdigit() and not _alive(int(owner)):
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed
+
+
+def _own_prefix() -> str:
+    return f"{TEMPORARY_PREFIX}{_host()}-{os.getpid()}-"
+
+
+def _host() -> str:
+    return "".join(c for c in socket.gethostname() if c.isalnum())
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _cannot_write(path: Path, error: OSError) -> str:

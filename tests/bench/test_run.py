@@ -6,15 +6,19 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from kshot.bench.records import SECONDS, Records, load
+from kshot.bench.records import Records, load
+from kshot.bench.schema import SECONDS
 from kshot.bench.status import standing
 from kshot.bench.study import Cell, load_study
+from kshot.features.simulate import WORLDS, write
+from kshot.features.store import Store
 
 KSHOT = [sys.executable, "-m", "kshot"]
 
@@ -84,6 +88,13 @@ def test_another_study_is_refused(finished):
     assert "Give another folder with --records" in refused.stderr
 
 
+def test_other_features_are_refused(finished):
+    write(replace(WORLDS["sim-pets"], within=0.7), Store("features"))
+    refused = kshot("run", "small.toml")
+    assert refused.returncode == 2
+    assert "computed on other features: sim-pets/simulated/pool had sha256" in refused.stderr
+
+
 def test_status_counts(finished):
     found = standing(finished)
     assert (found.total, found.done, found.missing, found.dropped) == (12, 12, 0, 0)
@@ -99,10 +110,13 @@ def test_outsiders_method_fails_alone_and_can_be_retried(folder):
     table = load("records/small")
     failed = table.filter(pc.equal(table["status"], "failed")).to_pylist()
     assert {row["method"] for row in failed} == {"mine:Mine"}
-    assert failed[0]["reason"].startswith("RuntimeError: not today\nTraceback")
+    assert failed[0]["reason"] == "RuntimeError: not today"
+    tracebacks = list(Path("records/small/failures").rglob("*.txt"))
+    assert len(tracebacks) == 12
+    assert "mine.py" in tracebacks[0].read_text()
     assert "mine:Mine failed, 12×: RuntimeError: not today" in kshot("status", "records/small").stdout
     (folder / "mine.py").write_text(broken + "super()._fit(task)\n")
-    assert "12 to compute" in kshot("run", "small.toml", "--method", "mine:Mine", "--retry").stdout
+    assert "12 to compute" in kshot("retry", "small.toml", "--method", "mine:Mine").stdout
     table = load("records/small")
     mine, ncm = (table.filter(pc.equal(table["method"], name))["accuracy"] for name in ("mine:Mine", "ncm"))
     assert mine.to_pylist() == ncm.to_pylist()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kshot.bench.records import CellFacts, Record
+from kshot.bench.schema import CellFacts, Record
 from kshot.bench.study import Cell, MethodSpec
 from kshot.episodes.guard import Episode
 from kshot.episodes.stratum import Prior, Stratum
@@ -49,8 +49,8 @@ def run_method(
     except UndefinedError as error:
         return Record(**common, status="undefined", reason=str(error))
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
-        return Record(**common, status="failed", reason=reason)
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        return Record(**common, status="failed", reason=reason, traceback=traceback.format_exc())
     hits = predicted == episode.reveal(frozenset({"test"})).test.y
     return Record(
         **common,

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from kshot.bench.cell import run_method
 from kshot.bench.prepare import Work
-from kshot.bench.records import Record
+from kshot.bench.schema import Record
+from kshot.bench.strata import Sizes
 from kshot.bench.study import Cell
 from kshot.episodes.stratum import Prior, Stratum
 from kshot.features import simulate
-from kshot.features.store import Store
 from kshot.solvers.rows import unit_rows
 from kshot.types import Labelled
 
@@ -19,16 +19,6 @@ BYTES_PER_RECORD = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """What the cost of a cell grows with."""
-
-    shots: int
-    classes: int
-    dim: int
-    n_test: int
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate:
     """Seconds on one core and bytes on disk for the missing cells."""
 
@@ -36,28 +26,24 @@ class Estimate:
     disk_bytes: int
 
 
-def estimate(work: Work, store: Store) -> Estimate:
-    """A forecast within a factor of about two: fitting grows with N·C·d, scoring with n·C·d."""
-    probe_size, probes = _probe(work)
-    sizes: dict[tuple[str, str], Size] = {}
+def estimate(work: Work) -> Estimate:
+    """A forecast good to a factor of a few: fitting grows with N·C·d, scoring with n·C·d."""
+    probe, measured = _probe(work)
     seconds, disk = 0.0, 0
     for cell in work.missing:
-        stratum = (cell.dataset, cell.backbone)
-        if stratum not in sizes:
-            sizes[stratum] = _size(store, *stratum)
-        size = sizes[stratum]
-        width = size.classes * size.dim / (probe_size.classes * probe_size.dim)
-        scoring = width * size.n_test / probe_size.n_test
-        fitting = width * cell.shots * size.classes / (probe_size.shots * probe_size.classes)
+        size = work.strata[cell.dataset, cell.backbone]
+        width = size.classes * size.dim / (probe.classes * probe.dim)
+        scoring = width * size.n_test / probe.n_test
+        fitting = width * cell.shots * size.classes / (PROBE_SHOTS * probe.classes)
         for spec in work.cells[cell]:
-            probe = probes[spec.name]
-            seconds += probe.score_seconds * scoring
-            seconds += probe.fit_seconds * (scoring if "test" in probe.sees else fitting)
+            record = measured[spec.name]
+            seconds += record.score_seconds * scoring
+            seconds += record.fit_seconds * (scoring if "test" in record.sees else fitting)
         disk += BYTES_PER_FILE + len(work.cells[cell]) * (BYTES_PER_RECORD + size.n_test // 8)
     return Estimate(seconds, disk)
 
 
-def _probe(work: Work) -> tuple[Size, dict[str, Record]]:
+def _probe(work: Work) -> tuple[Sizes, dict[str, Record]]:
     drawn = simulate.sample(PROBE)
     pool, test = (
         Labelled(unit_rows(rows.X.astype(work.study.dtype), "probe"), rows.y)
@@ -68,18 +54,10 @@ def _probe(work: Work) -> tuple[Size, dict[str, Record]]:
     prior = Prior(drawn.text.astype(work.study.dtype), None, "")
     cell = Cell("probe", "probe", "probe", PROBE_SHOTS, 0)
     episode = stratum.episode(cell.shots, cell.seed, prior.text)
-    specs = {spec.name: spec for specs in work.cells.values() for spec in specs}
+    specs = work.study.methods()
 
     def measure() -> dict[str, Record]:
         return {name: run_method(cell, spec, episode, stratum, prior) for name, spec in specs.items()}
 
     measure()  # pays for imports and first-time allocations
-    records = measure()
-    return Size(PROBE_SHOTS, PROBE.classes, PROBE.dim, episode.n_test), records
-
-
-def _size(store: Store, dataset: str, backbone: str) -> Size:
-    part = "all" if store.has(dataset, backbone, "all") else "test"
-    manifest = store.images(dataset, backbone, part).manifest
-    rows = manifest.rows if part == "test" else round(0.32 * manifest.rows)
-    return Size(0, len(manifest.classes), manifest.dim, rows)
+    return Sizes(True, PROBE.classes, PROBE.dim, episode.n_test, None), measure()

@@ -2,15 +2,17 @@
 
 RECORDS/study.json                                      what belongs here, written first
 RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; whole or absent
+RECORDS/compact/*.parquet                               many cells joined by `kshot compact`
+RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed methods
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from kshot.bench.schema import CELL, CellFacts, Record, table
 from kshot.bench.study import Cell, Study, study_from_json
 from kshot.errors import StudyError
 from kshot.files import write_atomically, write_text
@@ -18,42 +20,6 @@ from kshot.files import write_atomically, write_text
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-
-SECONDS = ("fit_seconds", "score_seconds")
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One method on one cell, as it is stored."""
-
-    cell: Cell
-    method: str
-    title: str
-    sees: tuple[str, ...]
-    status: Literal["ok", "undefined", "failed"]
-    reason: str = ""
-    accuracy: float | None = None
-    n_test: int = 0
-    n_correct: int | None = None
-    hits: bytes = b""
-    selected: dict[str, Any] = field(default_factory=dict)
-    selected_from: dict[str, str] = field(default_factory=dict)
-    fit_seconds: float = 0.0
-    score_seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class CellFacts:
-    """What a record repeats about its cell: sizes, geometry, provenance. NaN never: unknown is None."""
-
-    simulated: bool
-    dtype: str
-    n_classes: int
-    feature_hashes: dict[str, str]
-    lambda_js: float | None
-    d2: float | None
-    v: float | None
-    share: float | None
 
 
 class Records:
@@ -66,18 +32,12 @@ class Records:
     def header(self) -> Path:
         return self.folder / "study.json"
 
-    def claim(self, study: Study, dropped: Iterable[Cell]) -> None:
-        """Make the folder this study's, or refuse it when it belongs to another."""
+    def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
+        """Make the folder this study's, or refuse it when it belongs to another study or other features."""
         if self.header.is_file():
-            found = self.study()
-            if found.hash != study.hash:
-                raise StudyError(
-                    f"{self.folder} holds records of study '{found.name}' with hash {found.hash}, but this "
-                    f"is '{study.name}' with hash {study.hash}. Give another folder with --records, or "
-                    "restore the study file that wrote it."
-                )
-            return
-        if self.folder.is_dir() and any(self.folder.iterdir()):
+            self._check_owner(study, features)
+            features = self._read_header()["features"] | features
+        elif self.folder.is_dir() and any(self.folder.iterdir()):
             raise StudyError(
                 f"{self.folder} is not empty and not a records folder. Choose another --records."
             )
@@ -85,8 +45,24 @@ class Records:
             "hash": study.hash,
             "study": json.loads(study.to_json()),
             "dropped": [[c.dataset, c.backbone, c.tier, c.shots, c.seed] for c in dropped],
+            "features": features,
         }
         write_text(self.header, json.dumps(content, indent=1) + "\n")
+
+    def _check_owner(self, study: Study, features: dict[str, str]) -> None:
+        found = self.study()
+        if found.hash != study.hash:
+            raise StudyError(
+                f"{self.folder} holds records of study '{found.name}' with hash {found.hash}, but this is "
+                f"'{study.name}' with hash {study.hash}. Give another folder with --records, or restore the "
+                "study file that wrote it."
+            )
+        for name, before in self._read_header()["features"].items():
+            if features.get(name, before) != before:
+                raise StudyError(
+                    f"{self.folder} was computed on other features: {name} had sha256 {before}, now it has "
+                    f"{features[name]}. Give another folder with --records, or restore the features."
+                )
 
     def study(self) -> Study:
         return study_from_json(json.dumps(self._read_header()["study"]))
@@ -98,20 +74,45 @@ class Records:
         folder = self.folder / "cells" / cell.dataset / cell.backbone / cell.tier
         return folder / f"K{cell.shots:02d}-s{cell.seed}.parquet"
 
+    def loose(self) -> list[Path]:
+        """Files of single cells, in a fixed order."""
+        return sorted((self.folder / "cells").glob("*/*/*/K*.parquet"))
+
+    def joined(self) -> list[Path]:
+        """Files of many cells."""
+        return sorted((self.folder / "compact").glob("*.parquet"))
+
     def done(self, cells: Iterable[Cell]) -> set[Cell]:
-        """Which of these cells have their file."""
-        present = {str(path) for path in (self.folder / "cells").glob("*/*/*/K*.parquet")}
-        return {cell for cell in cells if str(self.path(cell)) in present}
+        """Which of these cells are recorded."""
+        present = {str(path) for path in self.loose()}
+        compacted = set()
+        if self.joined():
+            compacted = {
+                Cell(*row)
+                for row in query(self.folder, f"select distinct {', '.join(CELL)} from joined").fetchall()
+            }
+        return {cell for cell in cells if cell in compacted or str(self.path(cell)) in present}
 
     def write(self, study: Study, facts: CellFacts, records: Sequence[Record]) -> None:
-        """One cell's file, all or nothing."""
-        import pyarrow as pa
+        """One cell's file, all or nothing; tracebacks of failures go beside it first."""
         import pyarrow.parquet as pq
 
-        rows = [_row(study, facts, record) for record in records]
-        table = pa.Table.from_pylist(rows, schema=schema())
         path = self.path(records[0].cell)
-        write_atomically(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
+        for record in records:
+            if record.traceback:
+                write_text(self.failure(record.cell, record.method), record.traceback)
+        content = table(study, facts, records)
+        write_atomically(path, lambda temporary: pq.write_table(content, temporary, compression="zstd"))
+
+    def failure(self, cell: Cell, method: str) -> Path:
+        """Where the traceback of a failed method is kept."""
+        inside = self.path(cell).relative_to(self.folder / "cells").with_suffix("")
+        return (
+            self.folder
+            / "failures"
+            / inside.parent
+            / f"{inside.name}.{re.sub(r'[^A-Za-z0-9._-]', '_', method)}.txt"
+        )
 
     def _read_header(self) -> dict[str, Any]:
         if not self.header.is_file():
@@ -127,95 +128,34 @@ class Records:
 
 
 def query(folder: Path | str, sql: str) -> "duckdb.DuckDBPyRelation":
-    """SQL over the records, which it calls `records`."""
+    """SQL over the views `records` (each record once), `loose` (single cells) and `joined` (compacted)."""
     import duckdb
 
-    files = Path(folder) / "cells"
-    if not any(files.glob("*/*/*/*.parquet")):
+    records = Records(folder)
+    loose, joined = records.loose(), records.joined()
+    if not loose and not joined:
         raise StudyError(
             f"{folder} holds no finished cell yet. Run `kshot run` first, or see `kshot status`."
         )
     connection = duckdb.connect()
-    pattern = str(files / "*/*/*/*.parquet").replace("'", "''")
-    connection.execute(f"create view records as select * from read_parquet('{pattern}')")
+    for name, paths in (("loose", loose), ("joined", joined)):
+        source = f"read_parquet([{', '.join(_quoted(path) for path in paths)}])"
+        empty = f"read_parquet({_quoted((loose or joined)[0])}) limit 0"
+        connection.execute(f"create view {name} as select * from {source if paths else empty}")
+    # A cell that was computed again lies in a file of its own beside its compacted former self.
+    key = ", ".join((*CELL, "method"))
+    both = "select *, 0 as age from loose union all by name select *, 1 as age from joined"
+    once = (
+        f"select * exclude age from ({both}) qualify row_number() over (partition by {key} order by age) = 1"
+    )
+    connection.execute(f"create view records as {once if joined else 'select * from loose'}")
     return connection.sql(sql)
 
 
 def load(folder: Path | str) -> "pa.Table":
     """All records, in an order that does not depend on how they were computed."""
-    ordered = "select * from records order by dataset, backbone, tier, shots, seed, method"
-    return query(folder, ordered).to_arrow_table()
+    return query(folder, f"select * from records order by {', '.join(CELL)}, method").to_arrow_table()
 
 
-def schema() -> "pa.Schema":
-    import pyarrow as pa
-
-    text, number, whole = pa.string(), pa.float64(), pa.int32()
-    return pa.schema(
-        [
-            ("study", text),
-            ("study_hash", text),
-            ("dataset", text),
-            ("backbone", text),
-            ("tier", text),
-            ("shots", whole),
-            ("seed", whole),
-            ("method", text),
-            ("title", text),
-            ("sees", pa.list_(text)),
-            ("status", text),
-            ("reason", text),
-            ("accuracy", number),
-            ("n_test", whole),
-            ("n_correct", whole),
-            ("hits", pa.binary()),
-            ("selected", text),
-            ("selected_from", text),
-            ("lambda_js", number),
-            ("d2", number),
-            ("v", number),
-            ("share", number),
-            ("n_classes", whole),
-            ("simulated", pa.bool_()),
-            ("dtype", text),
-            ("version", text),
-            ("feature_hashes", text),
-            ("fit_seconds", number),
-            ("score_seconds", number),
-        ]
-    )
-
-
-def _row(study: Study, facts: CellFacts, record: Record) -> dict[str, Any]:
-    cell = record.cell
-    return {
-        "study": study.name,
-        "study_hash": study.hash,
-        "dataset": cell.dataset,
-        "backbone": cell.backbone,
-        "tier": cell.tier,
-        "shots": cell.shots,
-        "seed": cell.seed,
-        "method": record.method,
-        "title": record.title,
-        "sees": sorted(record.sees),
-        "status": record.status,
-        "reason": record.reason,
-        "accuracy": record.accuracy,
-        "n_test": record.n_test,
-        "n_correct": record.n_correct,
-        "hits": record.hits,
-        "selected": json.dumps(record.selected, sort_keys=True),
-        "selected_from": json.dumps(record.selected_from, sort_keys=True),
-        "lambda_js": facts.lambda_js,
-        "d2": facts.d2,
-        "v": facts.v,
-        "share": facts.share,
-        "n_classes": facts.n_classes,
-        "simulated": facts.simulated,
-        "dtype": facts.dtype,
-        "version": version("kshot"),
-        "feature_hashes": json.dumps(facts.feature_hashes, sort_keys=True),
-        "fit_seconds": record.fit_seconds,
-        "score_seconds": record.score_seconds,
-    }
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"

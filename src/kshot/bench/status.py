@@ -32,14 +32,16 @@ def standing(folder: Path) -> Standing:
     methods: dict[str, Counter] = {name: Counter() for name in study.methods()}
     reasons: dict[str, Counter] = {}
     if done:
-        # Only the first line of a reason: the rest is a traceback.
-        rows = query(
-            folder,
-            "select method, status, case when status = 'ok' then '' else split_part(reason, chr(10), 1) end "
-            "as reason, count(*) as n from records group by all order by all",
-        )
+        rows = query(folder, "select method, status, reason, count(*) from records group by all order by all")
         for method, status, reason, count in rows.fetchall():
             methods.setdefault(method, Counter())[status] += count
             if reason:
                 reasons.setdefault(f"{method} {status}", Counter())[reason] += count
     return Standing(study.name, study.hash, len(cells), len(records.dropped()), done, methods, reasons)
+
+
+def count_done(folder: Path) -> tuple[int, int]:
+    """Cells recorded and cells wanted."""
+    records = Records(folder)
+    cells = records.study().cells()
+    return len(records.done(cells)), len(cells) - len(records.dropped())

@@ -75,6 +75,19 @@ class Study:
     def methods(self) -> dict[str, MethodSpec]:
         return {spec.name: spec for grid in self.grids for spec in grid.methods}
 
+    def in_precision(self, dtype: str) -> "Study":
+        """The same cells computed in another dtype, as a study of its own."""
+        return replace(self, name=f"{self.name}-{dtype}", dtype=dtype)
+
+    def on_datasets(self, names: Sequence[str]) -> "Study":
+        """Only these datasets."""
+        known = {dataset for grid in self.grids for dataset in grid.datasets}
+        for name in names:
+            if name not in known:
+                raise StudyError(unknown("dataset", name, known, "Choose from the study's own datasets."))
+        kept = (replace(g, datasets=tuple(d for d in g.datasets if d in names)) for g in self.grids)
+        return replace(self, grids=tuple(grid for grid in kept if grid.datasets))
+
     def with_methods(self, extra: Sequence[str]) -> "Study":
         """The study plus outsiders' methods on every grid."""
         specs = tuple(_method(name) for name in extra)

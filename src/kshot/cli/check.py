@@ -21,7 +21,7 @@ def check(
 
     store = Store(features)
     own = sorted({(m.dataset, m.backbone) for m in store.manifests()})
-    strata = sorted({*own, *((m.dataset, m.backbone) for m in store.bundled())})
+    strata = sorted({(m.dataset, m.backbone) for m in store.readable()})
     chosen = [s for s in strata if s[0] == dataset] if dataset is not None else own or strata
     if not chosen:
         names = {name for name, _ in strata}

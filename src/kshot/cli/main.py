@@ -5,7 +5,7 @@ import sys
 import typer
 
 from kshot import __version__
-from kshot.cli import check, encode, ls, open, plan, report, run, show, simulate, status
+from kshot.cli import check, encode, ls, open, plan, records, report, run, show, simulate, slurm, status
 from kshot.errors import KshotError
 
 app = typer.Typer(
@@ -17,7 +17,12 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("plan")(plan.plan)
 app.command("status")(status.status)
+app.command("retry")(run.retry)
 app.command("report")(report.report)
+app.command("diff")(records.diff)
+app.command("compact")(records.compact)
+app.command("precision")(records.precision)
+app.command("slurm")(slurm.slurm)
 app.command("ls")(ls.ls)
 app.command("show")(show.show)
 app.command("check")(check.check)

@@ -20,7 +20,7 @@ def plan(
     features: FeaturesOption = DEFAULT_FEATURES,
     method: MethodOption = None,
 ) -> None:
-    """Cells, time and disk of a study before anything runs."""
+    """Cells, time and disk of a study before anything runs; features need not be there yet."""
     from kshot.bench.plan import estimate
     from kshot.bench.prepare import prepare
     from kshot.bench.records import Records
@@ -29,17 +29,22 @@ def plan(
 
     own_modules()
     loaded = load_study(study).with_methods(method or [])
-    store = Store(features)
-    work = prepare(loaded, store, Records(records_folder(records, loaded.name)))
-    forecast = estimate(work, store)
+    target = Records(records_folder(records, loaded.name))
+    work = prepare(loaded, Store(features), target, must_be_stored=False)
+    forecast = estimate(work)
     out = console()
-    out.print(f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}")
-    out.print(f"cells    {len(work.cells)}")
-    out.print(f"dropped  {len(work.dropped)} (smallest class would keep fewer than five pool pictures)")
-    out.print(f"done     {len(work.done)}")
-    out.print(f"missing  {len(work.missing)}")
-    out.print(f"methods  {', '.join(loaded.methods())}")
+    out.print(f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}", markup=False)
+    out.print(f"cells    {len(work.cells):,}")
+    out.print(f"dropped  {len(work.dropped):,} (smallest class would keep fewer than five pool pictures)")
+    out.print(f"done     {len(work.done):,}")
+    out.print(f"missing  {len(work.missing):,}")
+    if work.unstored:
+        listed = ", ".join(f"{dataset}/{backbone}" for dataset, backbone in work.unstored[:3])
+        out.print(
+            f"features {len(work.unstored)} of {len(work.strata)} strata not stored in {features}: {listed} …"
+        )
+    out.print(f"methods  {', '.join(loaded.methods())}", markup=False)
     out.print(
-        f"time     about {human_seconds(forecast.cpu_seconds)} on one core (each method timed on a probe)"
+        f"time     about {human_seconds(forecast.cpu_seconds)} of one core (each method timed here on a probe)"
     )
     out.print(f"disk     about {human_bytes(forecast.disk_bytes)}")

@@ -1,6 +1,7 @@
-"""`kshot run`: compute what a study still lacks."""
+"""`kshot run` and `kshot retry`: compute what a study still lacks."""
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,47 +19,112 @@ from kshot.cli.shared import (
 )
 
 if TYPE_CHECKING:
+    from kshot.bench.engines import Engine
     from kshot.bench.records import Records
+    from kshot.bench.run import Shard
+    from kshot.bench.study import Study
+
+WorkersOption = Annotated[int, typer.Option(min=1, help="Worker processes, one BLAS thread each.")]
+DEFAULT_WORKERS = os.cpu_count() or 1
 
 
 def run(
     study: StudyArgument,
     records: RecordsOption = None,
     features: FeaturesOption = DEFAULT_FEATURES,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Worker processes, one BLAS thread each.")
-    ] = os.cpu_count() or 1,
+    workers: WorkersOption = DEFAULT_WORKERS,
     method: MethodOption = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Compute cells with failed methods again.")] = False,
+    engine: Annotated[str, typer.Option(help="local or dask.")] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Scheduler of an existing dask cluster; without it one is started here."),
+    ] = None,
+    shard: Annotated[str, typer.Option(help="Only part i of n, as i/n counted from 0.")] = "0/1",
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
-    import time
-
-    from kshot.bench.engines import local
-    from kshot.bench.prepare import prepare
     from kshot.bench.records import Records
     from kshot.bench.study import load_study
-    from kshot.features.store import Store
-    from kshot.files import remove_torn
 
     own_modules()
     loaded = load_study(study).with_methods(method or [])
     target = Records(records_folder(records, loaded.name))
-    work = prepare(loaded, Store(features), target)
-    target.claim(loaded, work.dropped)
-    remove_torn(target.folder)
-    if retry and _forget_failed(target):
-        work = prepare(loaded, Store(features), target)
+    compute_and_tell(loaded, features, target, chosen_engine(engine, workers, address), parse_shard(shard))
+    console().print(f"next: kshot report {target.folder}", markup=False)
+
+
+def retry(
+    study: StudyArgument,
+    records: RecordsOption = None,
+    features: FeaturesOption = DEFAULT_FEATURES,
+    workers: WorkersOption = DEFAULT_WORKERS,
+    method: MethodOption = None,
+) -> None:
+    """Compute the cells with a failed method again, after its cause was repaired."""
+    from kshot.bench.compact import failed_cells, forget
+    from kshot.bench.records import Records
+    from kshot.bench.run import open_run
+    from kshot.bench.study import load_study
+
+    own_modules()
+    loaded = load_study(study).with_methods(method or [])
+    target = Records(records_folder(records, loaded.name))
+    open_run(loaded, features, target)
+    failed = failed_cells(target)
+    forget(target, failed)
+    console().print(f"{len(failed)} cells had a failed method")
+    compute_and_tell(loaded, features, target, chosen_engine("local", workers, None))
+
+
+def compute_and_tell(
+    study: "Study", features: Path, records: "Records", engine: "Engine", shard: "Shard | None" = None
+) -> None:
+    """Run with a progress display; used by every command that computes cells."""
+    import time
+
+    from kshot.bench.run import WHOLE, compute, open_run
+
+    part = shard or WHOLE
+    work = open_run(study, features, records)
+    todo = sum(len(batch.cells) for batch in work.batches(part.index, part.count))
     out = console()
+    share = f" in shard {part.index}/{part.count}" if part.count > 1 else ""
     out.print(
-        f"{loaded.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
-        f"{len(work.done)} done, {len(work.missing)} to compute with {workers} worker(s)."
+        f"{study.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
+        f"{len(work.done)} done, {todo} to compute{share} with {engine!r}.",
+        markup=False,
     )
     start = time.perf_counter()
-    with CellProgress(len(work.missing)) as progress:
-        local.run(loaded, features, target, work.batches(), workers, progress.advance)
-    out.print(f"finished in {human_seconds(time.perf_counter() - start)}; records in {target.folder}")
-    out.print(f"next: kshot report {target.folder}")
+    with CellProgress(todo) as progress:
+        compute(work, features, records, engine, part, progress.advance)
+    out.print(
+        f"finished in {human_seconds(time.perf_counter() - start)}; records in {records.folder}", markup=False
+    )
+
+
+def chosen_engine(name: str, workers: int, address: str | None) -> "Engine":
+    from kshot.errors import KshotError, unknown
+
+    if name == "local":
+        from kshot.bench.engines.local import LocalEngine
+
+        if address is not None:
+            raise KshotError("--address belongs to --engine dask.")
+        return LocalEngine(workers)
+    if name == "dask":
+        from kshot.bench.engines.dask import DaskEngine
+
+        return DaskEngine(workers, address)
+    raise KshotError(unknown("engine", name, ("local", "dask"), "For SLURM see `kshot slurm --help`."))
+
+
+def parse_shard(text: str) -> "Shard":
+    from kshot.bench.run import Shard
+    from kshot.errors import KshotError
+
+    index, slash, count = text.partition("/")
+    if slash and index.isdigit() and count.isdigit() and int(index) < int(count):
+        return Shard(int(index), int(count))
+    raise KshotError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
 
 
 class CellProgress:
@@ -95,17 +161,3 @@ class CellProgress:
             self.console.print(
                 f"{self.count}/{self.total} cells, {human_seconds(self.last_line - self.started)}"
             )
-
-
-def _forget_failed(records: "Records") -> int:
-    """Remove the files of cells with a failed method, so that they count as missing."""
-    from kshot.bench.records import query
-    from kshot.bench.study import Cell
-
-    columns = "dataset, backbone, tier, shots, seed"
-    failed = query(
-        records.folder, f"select distinct {columns} from records where status = 'failed'"
-    ).fetchall()
-    for row in failed:
-        records.path(Cell(*row)).unlink()
-    return len(failed)

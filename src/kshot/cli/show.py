@@ -19,7 +19,7 @@ def show(
     from kshot.features.store import Store
     from kshot.methods import registry
 
-    everything = [*Store(features).manifests(), *Store(features).bundled()]
+    everything = list(Store(features).readable())
     stored = [m for m in everything if name in (m.dataset, m.backbone)]
     known = {**catalog.datasets(), **catalog.backbones(), **catalog.tiers()}
     facts: dict[str, Any] = {}

@@ -1,30 +1,41 @@
 """`kshot status`: where a run stands."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kshot.cli.shared import console, existing_records
+from kshot.cli.shared import console, existing_records, human_seconds
+
+if TYPE_CHECKING:
+    from kshot.bench.status import Standing
+
+POLL_SECONDS = 2.0
 
 
 def status(
     records: Annotated[Path, typer.Argument(help="Records folder, or the study file that filled it.")],
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Stay and show rate and time left until done.")
+    ] = False,
 ) -> None:
     """Cells done and missing; records undefined and failed, with reasons."""
+    from kshot.bench.status import standing
+
+    folder = existing_records(records)
+    if watch:
+        _watch(folder)
+    _show(standing(folder), folder)
+
+
+def _show(found: "Standing", folder: Path) -> None:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
-    from kshot.bench.status import standing
-
-    folder = existing_records(records)
-    found = standing(folder)
     out = console()
     out.print(f"{found.study}, hash {found.hash}, in {folder}", markup=False)
-    out.print(
-        f"{found.total} cells: {found.done} done, {found.missing} missing, {found.dropped} dropped (thin pool)"
-    )
+    out.print(_cells(found))
     table = Table("method", box=box.SIMPLE_HEAD)
     for column in ("ok", "undefined", "failed"):
         table.add_column(column, justify="right")
@@ -37,4 +48,35 @@ def status(
     if found.missing:
         out.print("next: run the same `kshot run` command to compute what is missing")
     if any(counts["failed"] for counts in found.methods.values()):
-        out.print("failed methods: repair the cause, then `kshot run STUDY --retry`")
+        out.print(
+            f"tracebacks in {folder / 'failures'}; repair the cause, then `kshot retry STUDY`", markup=False
+        )
+
+
+def _cells(found: "Standing") -> str:
+    counts = f"{found.done:,} done, {found.missing:,} missing, {found.dropped:,} dropped (thin pool)"
+    return f"{found.total:,} cells: {counts}"
+
+
+def _watch(folder: Path) -> None:
+    """Look at the folder again and again; the rate is what appeared since the watch began."""
+    import time
+
+    from kshot.bench.status import count_done
+
+    out = console()
+    first, total = count_done(folder)
+    began = time.monotonic()
+    shown = -1
+    while True:
+        done, total = count_done(folder)
+        rate = (done - first) / max(time.monotonic() - began, 1e-9)
+        left = f", {human_seconds((total - done) / rate)} left" if rate > 0 and done < total else ""
+        if out.is_terminal or done != shown:
+            end = "\r" if out.is_terminal else "\n"
+            out.print(f"{done:,}/{total:,} cells, {rate:.2f} per second{left}      ", end=end)
+            shown = done
+        if done >= total:
+            break
+        time.sleep(POLL_SECONDS)
+    out.print()

@@ -61,9 +61,23 @@ class Store:
             if self._home(path.parts[-3], path.parts[-2]) == BUNDLED:
                 yield read_manifest(path)
 
+    def readable(self) -> Iterator[Manifest]:
+        """This folder's parts and the bundled ones that it does not replace."""
+        yield from self.manifests()
+        yield from self.bundled()
+
     def path(self, dataset: str, backbone: str, part: str) -> Path:
         """Where a part is written."""
         return _path(self.root, dataset, backbone, part)
+
+    def manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
+        """What is said of a part, without touching its features."""
+        path = self._found(dataset, backbone, part).with_suffix(".json")
+        if not path.is_file():
+            known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.readable()}
+            where = f"Nothing complete is stored under {self.root}; see `kshot ls features`."
+            raise FeatureError(unknown("features", f"{dataset}/{backbone}/{part}", known, where))
+        return read_manifest(path)
 
     def has(self, dataset: str, backbone: str, part: str) -> bool:
         return self._found(dataset, backbone, part).with_suffix(".json").is_file()
@@ -160,15 +174,8 @@ class Store:
         return _path(self._home(dataset, backbone), dataset, backbone, part)
 
     def _open(self, dataset: str, backbone: str, part: str) -> tuple[Manifest, dict[str, Array]]:
-        path = self._found(dataset, backbone, part)
-        if not path.with_suffix(".json").is_file():
-            stored = (*self.manifests(), *self.bundled())
-            known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in stored}
-            where = f"Nothing complete is stored under {self.root}; see `kshot ls features`."
-            raise FeatureError(unknown("features", f"{dataset}/{backbone}/{part}", known, where))
-        manifest = read_manifest(path.with_suffix(".json"))
-        self.verify(manifest)
-        return manifest, map_tensors(path)
+        manifest = self.manifest(dataset, backbone, part)
+        return manifest, map_tensors(self.verify(manifest))
 
     def _write(
         self,

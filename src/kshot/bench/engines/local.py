@@ -7,79 +7,66 @@ no file are handed out again. A driver that dies takes its workers with it.
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
+from dataclasses import dataclass
 
 from kshot.bench.batch import run_batch
+from kshot.bench.engines import Job, one_thread_per_worker
 from kshot.bench.prepare import Batch
-from kshot.bench.records import Records
-from kshot.bench.study import Study
 from kshot.errors import KshotError
 
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
 DEATHS_WITHOUT_PROGRESS = 3
 
 
-def run(
-    study: Study,
-    features: Path,
-    records: Records,
-    batches: Sequence[Batch],
-    workers: int,
-    finished: Callable[[int], None],
-) -> None:
-    """Run all batches; `finished` hears how many cells each completed batch held."""
-    # Children read these when they load their BLAS, before any code of ours runs in them.
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
-    remaining = list(batches)
-    deaths = 0
-    while remaining:
-        before = len(remaining)
+@dataclass(frozen=True)
+class LocalEngine:
+    """`workers` processes."""
+
+    workers: int
+
+    def __call__(self, job: Job, finished: Callable[[int], None]) -> None:
+        one_thread_per_worker()
+        remaining = list(job.batches)
+        deaths = 0
+        while remaining:
+            before = _missing_cells(job, remaining)
+            try:
+                self._drain(job, remaining, finished)
+            except BrokenProcessPool:
+                for batch in [b for b in remaining if b not in job.unfinished(remaining)]:
+                    remaining.remove(batch)
+                    finished(len(batch.cells))
+                deaths = 0 if _missing_cells(job, remaining) < before else deaths + 1
+                if deaths >= DEATHS_WITHOUT_PROGRESS:
+                    cell = remaining[0].cells[0]
+                    raise KshotError(
+                        f"workers keep dying, last near {cell.dataset}, {cell.backbone}, {cell.shots} shots; "
+                        "probably out of memory. Finished cells are kept: run again with --workers 1."
+                    ) from None
+
+    def _drain(self, job: Job, remaining: list[Batch], finished: Callable[[int], None]) -> None:
+        """Hand out every batch once; those that complete leave `remaining`."""
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(min(self.workers, len(remaining)), context, _start_worker)
         try:
-            remaining = _drain(study, features, records, remaining, workers, finished)
-        except BrokenProcessPool:
-            remaining = [b for b in remaining if not all(records.path(c).exists() for c in b.cells)]
-            deaths = 0 if len(remaining) < before else deaths + 1
-            if deaths >= DEATHS_WITHOUT_PROGRESS:
-                cell = remaining[0].cells[0]
-                raise KshotError(
-                    f"workers keep dying, last near {cell.dataset}, {cell.backbone}, {cell.shots} shots; "
-                    "probably out of memory. Finished cells are kept: run again with --workers 1."
-                ) from None
+            waiting: dict[Future, Batch] = {
+                pool.submit(run_batch, job.study, job.features, job.records, batch): batch
+                for batch in remaining
+            }
+            while waiting:
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    future.result()
+                    batch = waiting.pop(future)
+                    remaining.remove(batch)
+                    finished(len(batch.cells))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _drain(
-    study: Study,
-    features: Path,
-    records: Records,
-    batches: list[Batch],
-    workers: int,
-    finished: Callable[[int], None],
-) -> list[Batch]:
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers, len(batches)), context, _start_worker)
-    try:
-        waiting: dict[Future, Batch] = {
-            pool.submit(run_batch, study, features, records, batch): batch for batch in batches
-        }
-        while waiting:
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                future.result()
-                batch = waiting.pop(future)
-                batches.remove(batch)
-                finished(len(batch.cells))
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-    return batches
+def _missing_cells(job: Job, batches: list[Batch]) -> int:
+    return sum(not job.records.path(cell).exists() for batch in batches for cell in batch.cells)
 
 
 def _start_worker() -> None:

@@ -1,0 +1,91 @@
+"""dask.distributed: an existing cluster by address, or one started here.
+
+Workers are given paths, not features; they must see the feature store and the records folder.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kshot.bench.batch import run_batch
+from kshot.bench.engines import Job, one_thread_per_worker
+from kshot.bench.prepare import Batch
+from kshot.errors import KshotError, missing_extra
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+LOSSES_WITHOUT_PROGRESS = 3
+
+
+@dataclass(frozen=True)
+class DaskEngine:
+    """The scheduler at `address`, or a local cluster of `workers` processes without one."""
+
+    workers: int
+    address: str | None = None
+
+    def __call__(self, job: Job, finished: Callable[[int], None]) -> None:
+        remaining = list(job.batches)
+        losses = 0
+        with self._client() as client:
+            while remaining:
+                before = len(remaining)
+                self._drain(client, job, remaining, finished)
+                losses = 0 if len(remaining) < before else losses + 1
+                if remaining and losses >= LOSSES_WITHOUT_PROGRESS:
+                    raise KshotError(
+                        f"the cluster lost {len(remaining)} batches {losses} times in a row; finished cells are kept. "
+                        "Look at the workers' memory and logs, then run the same command again."
+                    )
+
+    def _drain(
+        self, client: "Client", job: Job, remaining: list[Batch], finished: Callable[[int], None]
+    ) -> None:
+        """Hand out every batch once; those whose workers were lost stay in `remaining`."""
+        from distributed import KilledWorker, as_completed
+
+        waiting: dict[Any, Batch] = {
+            client.submit(
+                _one_thread_batch, job.study, job.features, job.records, batch, pure=False, priority=-number
+            ): batch
+            for number, batch in enumerate(remaining)
+        }
+        for future in as_completed(waiting):
+            try:
+                future.result()
+            except KilledWorker:
+                continue
+            batch = waiting[future]
+            remaining.remove(batch)
+            finished(len(batch.cells))
+
+    @contextmanager
+    def _client(self) -> Iterator["Client"]:
+        try:
+            from distributed import Client, LocalCluster
+        except ModuleNotFoundError as error:
+            raise missing_extra("distributed", "dask") from error
+        if self.address is not None:
+            try:
+                client = Client(self.address, timeout="20s")
+            except (OSError, ValueError) as error:
+                raise KshotError(f"no dask scheduler answers at {self.address} ({error}).") from error
+            with client:
+                yield client
+            return
+        one_thread_per_worker()
+        with (
+            LocalCluster(n_workers=self.workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+
+
+def _one_thread_batch(study, features, records, batch) -> int:
+    """Workers of an existing cluster were not started by us, so their BLAS is limited here."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return run_batch(study, features, records, batch)

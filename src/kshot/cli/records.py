@@ -1,0 +1,82 @@
+"""`kshot compact`, `kshot diff` and `kshot precision`: looking after records."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kshot.cli.run import DEFAULT_WORKERS, WorkersOption, chosen_engine, compute_and_tell
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, StudyArgument, console, existing_records
+
+if TYPE_CHECKING:
+    from kshot.bench.diff import Difference
+
+RecordsArgument = Annotated[Path, typer.Argument(help="Records folder, or the study file that filled it.")]
+
+
+def compact(records: RecordsArgument) -> None:
+    """Join the small files of a records folder into one; every row is kept."""
+    from kshot.bench.compact import compact as join
+    from kshot.bench.records import Records
+
+    folder = existing_records(records)
+    console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
+
+
+def diff(first: RecordsArgument, second: RecordsArgument) -> None:
+    """Compare two records folders cell by cell and say what moved; exit code 1 if anything did."""
+    from kshot.bench.diff import compare
+
+    found = compare(existing_records(first), existing_records(second))
+    show_difference(found, "second minus first")
+    if not found.same:
+        raise typer.Exit(1)
+
+
+def precision(
+    study: StudyArgument,
+    dataset: Annotated[
+        list[str] | None, typer.Option("--dataset", help="Only this dataset. Repeatable.")
+    ] = None,
+    features: FeaturesOption = DEFAULT_FEATURES,
+    workers: WorkersOption = DEFAULT_WORKERS,
+) -> None:
+    """Run a study in float32 and in float64 and tabulate what moves."""
+    from kshot.bench.diff import compare
+    from kshot.bench.records import Records
+    from kshot.bench.study import DTYPES, load_study
+
+    loaded = load_study(study)
+    if dataset:
+        loaded = loaded.on_datasets(dataset)
+    folders = []
+    for dtype in DTYPES:
+        arm = loaded.in_precision(dtype)
+        folders.append(Path("records") / arm.name)
+        compute_and_tell(arm, features, Records(folders[-1]), chosen_engine("local", workers, None))
+    show_difference(compare(*folders), "float64 minus float32")
+
+
+def show_difference(found: "Difference", direction: str) -> None:
+    from rich import box
+    from rich.table import Table
+
+    out = console()
+    for name, (before, after) in found.circumstances.items():
+        out.print(f"{name}: {', '.join(before)} → {', '.join(after)}", markup=False)
+    if found.only_first or found.only_second:
+        out.print(f"{found.only_first} records only in the first, {found.only_second} only in the second")
+    table = Table("method", box=box.SIMPLE_HEAD, caption=f"accuracy in percentage points, {direction}")
+    for column in ("records", "identical", "flipped test pictures", "mean change", "largest change"):
+        table.add_column(column, justify="right")
+    for move in found.moves:
+        table.add_row(
+            move.method,
+            str(move.records),
+            str(move.identical),
+            f"{100 * move.flipped:.3f} %",
+            f"{move.mean_change:+.3f}",
+            f"{move.largest_change:+.2f}",
+        )
+    out.print(table)
+    out.print("the same records" if found.same else "some records differ")

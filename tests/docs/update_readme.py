@@ -1,0 +1,26 @@
+"""Put the tables that `make bench` printed into the README: `make readme`."""
+
+import re
+from pathlib import Path
+
+from kshot.bench.records import load
+from kshot.report.tables import all_tables
+from kshot.stats.panel import panel
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"(<!-- leaderboard:.*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def rendered() -> str:
+    from rich.console import Console
+
+    console = Console(width=118, highlight=False)
+    with console.capture() as capture:
+        console.print(all_tables(panel(load(ROOT / "records" / "embedded")))[0].rich())
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+if __name__ == "__main__":
+    readme = ROOT / "README.md"
+    text = rendered()
+    readme.write_text(BLOCK.sub(lambda m: f"{m[1]}```text\n{text}\n```\n{m[3]}", readme.read_text()))
