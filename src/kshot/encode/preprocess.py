@@ -46,7 +46,8 @@ class Preprocessing:
         """An augmented view: a box of the picture, scaled to the input and perhaps mirrored."""
         from PIL import Image
 
-        cut = picture.resize((self.pixels, self.pixels), self._filter(), box=box)
+        # Cropped first: scaling with a box would let the filter read across its border.
+        cut = picture.crop(box).resize((self.pixels, self.pixels), self._filter())
         return self._scale(cut.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if flip else cut)
 
     def facts(self) -> dict[str, Any]:

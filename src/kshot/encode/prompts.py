@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from kshot.encode.protocol import Encoder, PromptFeatures
+from kshot.encode.protocol import PromptFeatures
 from kshot.errors import InputError
 
 
@@ -39,10 +39,12 @@ def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
     return [[_with_name(s, name) for s in written[by_key[_key(name)][0]]] for name in classes]
 
 
-def encode_tier(encoder: Encoder, prompts: Sequence[Sequence[str]]) -> PromptFeatures:
+def encode_tier(
+    encode_prompts: Callable[[Sequence[str]], PromptFeatures], prompts: Sequence[Sequence[str]]
+) -> PromptFeatures:
     """Per class: each prompt normalised, averaged, normalised again; the norm is the prompts' mean norm."""
     flat = [prompt for own in prompts for prompt in own]
-    encoded = encoder.encode_prompts(flat)
+    encoded = encode_prompts(flat)
     ends = np.cumsum([len(own) for own in prompts])[:-1]
     means = np.stack([rows.mean(axis=0, dtype=np.float64) for rows in np.split(encoded.unit, ends)])
     norms = np.array([rows.mean() for rows in np.split(encoded.norms, ends)], np.float32)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Float
 
@@ -17,14 +17,20 @@ class PromptFeatures(NamedTuple):
     norms: Array
 
 
+@runtime_checkable
 class Encoder(Protocol):
     """Pictures and prompts to unit features, with everything that a manifest must say about how."""
 
-    dim: int
-    preprocessing: Preprocessing
-    logit_scale: float | None
-    logit_bias: float | None
-    text: bool
+    @property
+    def dim(self) -> int: ...
+    @property
+    def preprocessing(self) -> Preprocessing: ...
+    @property
+    def logit_scale(self) -> float | None: ...
+    @property
+    def logit_bias(self) -> float | None: ...
+    @property
+    def text(self) -> bool: ...
 
     def encode_images(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]: ...
 

@@ -10,7 +10,7 @@ DEFAULT_VIEWS = 20
 # Least share of the area that a crop keeps, by the published recipe that uses it.
 RECIPES = {"tip": 0.5, "gda": 0.5, "lpp": 0.5, "clap": 0.08}
 _TRIES = 10
-_ASPECTS = (3 / 4, 4 / 3)
+_LOG_ASPECT = math.log(4 / 3)
 
 
 class View(NamedTuple):
@@ -28,7 +28,7 @@ def draw_view(picture_id: str, number: int, size: tuple[int, int], least_area: f
     flip = bool(rng.random() < 0.5)
     for _ in range(_TRIES):
         area = width * height * rng.uniform(least_area, 1)
-        aspect = math.exp(rng.uniform(*map(math.log, _ASPECTS)))
+        aspect = math.exp(rng.uniform(-_LOG_ASPECT, _LOG_ASPECT))
         w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if 0 < w <= width and 0 < h <= height:
             left, top = int(rng.integers(width - w + 1)), int(rng.integers(height - h + 1))

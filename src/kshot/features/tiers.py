@@ -33,7 +33,7 @@ def encode_tiers(job: Job, store: Store, names: Sequence[str], sentence_files: M
     prompts = {name: tier_prompts(job, name, sentence_files) for name in names}
     about = job.about()
     for name, own in prompts.items():
-        found = encode_tier(job.encoder, own)
+        found = encode_tier(job.encoder.encode_prompts, own)
         unit = found.unit.astype(np.float16)
         store.write_text(job.dataset, job.backbone, name, unit, found.norms, job.source.classes, **about)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from kshot.errors import InputError
 
@@ -31,6 +31,7 @@ class Shard:
     key: str
 
 
+@runtime_checkable
 class Source(Protocol):
     """Pictures of one dataset; `templates` hold {} for the class name."""
 

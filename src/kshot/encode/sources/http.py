@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from kshot.errors import KshotError
 
@@ -23,7 +23,7 @@ def is_url(where: str) -> bool:
 
 
 @contextmanager
-def opened(base: str, name: str) -> Iterator[BinaryIO]:
+def opened(base: str, name: str) -> Iterator[IO[bytes]]:
     """A file below a folder or an address; what came over the network lies in a temporary file."""
     if not is_url(base):
         with Path(base, name).open("rb") as file:
@@ -49,7 +49,7 @@ class AbsentError(KshotError):
     """The server answered that there is no such file."""
 
 
-def download(url: str, file: BinaryIO, pause: Callable[[float], None] = time.sleep) -> None:
+def download(url: str, file: IO[bytes], pause: Callable[[float], None] = time.sleep) -> None:
     """Fetch all of `url` into `file`; a broken connection is continued by a range request."""
     tries = 0
     while True:
@@ -74,7 +74,7 @@ def download(url: str, file: BinaryIO, pause: Callable[[float], None] = time.sle
         pause(min(0.1 * 2**tries, 5))
 
 
-def _continue(url: str, file: BinaryIO) -> None:
+def _continue(url: str, file: IO[bytes]) -> None:
     have = file.tell()
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     with urllib.request.urlopen(request, timeout=SECONDS_TO_WAIT) as answer:
