@@ -221,7 +221,7 @@ def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
     [
         (["--tiers", "enssemble"], ["unknown tier 'enssemble'", "Did you mean ensemble"]),
         (["--tiers", "cupl"], ["tier cupl needs its sentences: --sentences cupl=FILE.json"]),
-        (["--tiers", "dataset", "--dataset", "mine"], ["no templates are known for tier dataset of 'mine'"]),
+        (["--tiers", "dataset", "--dataset", "mine"], ["no templates are known for tier dataset of"]),
         (["--sentences", "cupl"], ["--sentences cupl: write TIER=FILE.json"]),
         (["--view-recipe", "tpi"], ["unknown view recipe 'tpi'", "Did you mean tip"]),
         (["--dataset", "a", "--dataset", "b"], ["2 datasets for one source; put {wds}"]),

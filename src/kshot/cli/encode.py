@@ -54,28 +54,27 @@ def encode(
         raise InputError(unknown("view recipe", view_recipe, RECIPES, "Give one of them."))
     files = dict(_named_file(text) for text in sentences or [])
     names = [name.strip() for name in tiers.split(",") if name.strip()]
-    origins = find_origins(source, dataset or [])
+    found = [(origin, origin.open()) for origin in find_origins(source, dataset or [])]
+    # A wrong tier is told before hours of encoding.
+    prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in found}
     encoder = load_encoder(backbone, weights, device)
     store = Store(features)
-    for origin in origins:
+    for origin, opened in found:
         job = Job(
             origin.dataset,
             stored_name(backbone),
-            origin.open(),
+            opened,
             encoder,
             licence=origin.licence,
-            template=origin.template,
             batch=batch,
             threads=threads,
         )
-        for name in names:
-            tier_prompts(job, name, files)  # a wrong tier is told before hours of encoding
         check_reference(job, store)
         with EncodeProgress(job.dataset) as progress:
             encode_pictures(job, store, progress.advance)
             if views:
                 encode_views(job, store, views, RECIPES[view_recipe], progress.advance)
-        encode_tiers(job, store, names, files)
+        encode_tiers(job, store, prompts[job.dataset])
     typer.echo(f"next: kshot check --features {features}")
 
 

@@ -7,6 +7,8 @@ import typer
 
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
 
+TIERS = ("photo", "dataset", "ensemble")
+
 app = typer.Typer(no_args_is_help=True, help="The open benchmark: picture sets made from package registries.")
 
 
@@ -37,7 +39,7 @@ def build(
     from kshot.features.encoding import Job, check_reference, encode_pictures
     from kshot.features.open.sets import open_set
     from kshot.features.store import Store
-    from kshot.features.tiers import encode_tiers
+    from kshot.features.tiers import encode_tiers, tier_prompts
 
     chosen = open_set(name)
     store = Store(features)
@@ -51,12 +53,11 @@ def build(
         source,
         encoder,
         licence=chosen.entry.licence,
-        template=chosen.entry.template,
         about_source=f"{source.origin}; {proof}",
     )
     check_reference(job, store)
     with EncodeProgress(job.dataset) as progress:
         encode_pictures(job, store, progress.advance)
     if encoder.text:
-        encode_tiers(job, store, ["photo", "dataset", "ensemble"], {})
+        encode_tiers(job, store, tier_prompts(source, chosen.entry.template, TIERS, {}))
     typer.echo(f"next: kshot check {job.dataset} --features {features}")

@@ -34,7 +34,6 @@ class Job:
     source: Source
     encoder: Encoder
     licence: str = ""
-    template: str | None = None
     about_source: str = ""
     batch: int = 32
     threads: int = 2

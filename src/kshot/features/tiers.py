@@ -6,16 +6,35 @@ from pathlib import Path
 import numpy as np
 
 from kshot.encode.prompts import encode_tier, from_sentences, from_templates
+from kshot.encode.sources.base import Source
 from kshot.errors import InputError, unknown
 from kshot.features.catalog import tiers
 from kshot.features.encoding import Job
 from kshot.features.store import Store
 
+Prompts = dict[str, list[list[str]]]
 
-def tier_prompts(job: Job, tier: str, sentence_files: Mapping[str, Path]) -> list[list[str]]:
-    """Sentences per class: from the user's file of that tier, else from templates."""
+
+def tier_prompts(
+    source: Source, template: str | None, names: Sequence[str], sentence_files: Mapping[str, Path]
+) -> Prompts:
+    """Sentences per class for every tier: from the user's file of that tier, else from templates."""
+    return {name: _prompts(source, template, name, sentence_files) for name in names}
+
+
+def encode_tiers(job: Job, store: Store, prompts: Prompts) -> None:
+    about = job.about()
+    for name, own in prompts.items():
+        found = encode_tier(job.encoder.encode_prompts, own)
+        unit = found.unit.astype(np.float16)
+        store.write_text(job.dataset, job.backbone, name, unit, found.norms, job.source.classes, **about)
+
+
+def _prompts(
+    source: Source, template: str | None, tier: str, sentence_files: Mapping[str, Path]
+) -> list[list[str]]:
     if tier in sentence_files:
-        return from_sentences(job.source.classes, sentence_files[tier])
+        return from_sentences(source.classes, sentence_files[tier])
     if tier == "cupl":
         raise InputError(
             "tier cupl needs its sentences: --sentences cupl=FILE.json with {class name: [sentence, …]}."
@@ -25,28 +44,18 @@ def tier_prompts(job: Job, tier: str, sentence_files: Mapping[str, Path]) -> lis
         raise InputError(
             unknown("tier", tier, names, f"Your own tier: --sentences {tier}=FILE.json with its sentences.")
         )
-    return from_templates(job.source.classes, _templates(job, tier))
+    return from_templates(source.classes, _templates(source, template, tier))
 
 
-def encode_tiers(job: Job, store: Store, names: Sequence[str], sentence_files: Mapping[str, Path]) -> None:
-    """All tiers, after every one of them was found complete."""
-    prompts = {name: tier_prompts(job, name, sentence_files) for name in names}
-    about = job.about()
-    for name, own in prompts.items():
-        found = encode_tier(job.encoder.encode_prompts, own)
-        unit = found.unit.astype(np.float16)
-        store.write_text(job.dataset, job.backbone, name, unit, found.norms, job.source.classes, **about)
-
-
-def _templates(job: Job, tier: str) -> Sequence[str]:
+def _templates(source: Source, template: str | None, tier: str) -> Sequence[str]:
     generic = tiers()[tier].template
     if generic is not None:
         return [generic]
-    if tier == "dataset" and job.template is not None:
-        return [job.template]
-    if tier == "ensemble" and job.source.templates:
-        return job.source.templates
+    if tier == "dataset" and template is not None:
+        return [template]
+    if tier == "ensemble" and source.templates:
+        return source.templates
     raise InputError(
-        f"no templates are known for tier {tier} of '{job.dataset}'. Leave the tier out, or write its "
+        f"no templates are known for tier {tier} of {source.origin}. Leave the tier out, or write its "
         f"sentences: --sentences {tier}=FILE.json with {{class name: [sentence, …]}}."
     )
