@@ -169,7 +169,7 @@ def test_killed_at_random_moments_and_resumed(folder, victim):
 def _children(pid) -> list[int]:
     """Spawned workers of a process (not multiprocessing's resource tracker)."""
     found = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True
     ).stdout
     return [int(line.split()[0]) for line in found.splitlines() if "spawn_main" in line]
 

@@ -5,7 +5,22 @@ import sys
 import typer
 
 from kshot import __version__
-from kshot.cli import check, encode, ls, open, plan, records, report, run, show, simulate, slurm, status
+from kshot.cli import (
+    check,
+    diagnose,
+    encode,
+    ls,
+    open,
+    plan,
+    records,
+    report,
+    run,
+    show,
+    simulate,
+    slurm,
+    status,
+    verify,
+)
 from kshot.errors import KshotError
 
 app = typer.Typer(
@@ -27,6 +42,8 @@ app.command("ls")(ls.ls)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("simulate")(simulate.simulate)
+app.command("diagnose")(diagnose.diagnose)
+app.command("verify")(verify.verify)
 app.command("encode")(encode.encode)
 app.add_typer(open.app, name="open")
 

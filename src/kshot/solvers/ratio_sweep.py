@@ -72,6 +72,22 @@ def deflated_means(
     return np.where(n > 1, (n * means[y] - X) / np.maximum(n - 1, 1), means[y])
 
 
+def held_out_scores(
+    X: Float[Array, "N d"],
+    y: Int[Array, " N"],
+    means: Float[Array, "C d"],
+    text: Float[Array, "C d"],
+    counts: Int[Array, " C"],
+    grid: Float[Array, " L"] = GRID,
+) -> Float[Array, "N L"]:
+    """Each shot's cosine to its own class at every ratio, its own class mean deflated."""
+    held_out = deflated_means(X, y, means, counts)
+    lam = grid.astype(X.dtype)
+    own_image = np.einsum("ij,ij->i", X, held_out)[:, None]
+    own_text = np.einsum("ij,ij->i", X, text[y])[:, None]
+    return (lam * own_image + (1 - lam) * own_text) * inverse_blend_norms(held_out, text[y], grid).T
+
+
 def leave_one_out_predictions(
     X: Float[Array, "N d"],
     y: Int[Array, " N"],
@@ -81,12 +97,7 @@ def leave_one_out_predictions(
     grid: Float[Array, " L"] = GRID,
 ) -> Int[Array, "L N"]:
     """What each ratio predicts for each shot when its own class mean is deflated (study, Algorithm 1)."""
-    held_out = deflated_means(X, y, means, counts)
-    lam = grid.astype(X.dtype)
-    own_image = np.einsum("ij,ij->i", X, held_out)[:, None]
-    own_text = np.einsum("ij,ij->i", X, text[y])[:, None]
-    own = (lam * own_image + (1 - lam) * own_text) * inverse_blend_norms(held_out, text[y], grid).T
-    return sweep_predictions(X, means, text, grid, (y, own))
+    return sweep_predictions(X, means, text, grid, (y, held_out_scores(X, y, means, text, counts, grid)))
 
 
 def accuracy_curve(predicted: Int[Array, "L N"], y: Int[Array, " N"]) -> Float[Array, " L"]:

@@ -21,6 +21,12 @@ def james_stein_ratio(v: Float[Array, " C"], d2: Float[Array, " C"]) -> Float[Ar
     return np.where(d2 > 0, np.clip(1 - v / np.where(d2 > 0, d2, 1), 0, None), 0).astype(v.dtype)
 
 
+def optimal_ratio(g2: Float[Array, " C"], v: Float[Array, " C"]) -> Float[Array, " C"]:
+    """g²/(g² + v), the ratio of least squared error (study, Prop. 1); 0 where both vanish."""
+    total = g2 + v
+    return np.where(total > 0, g2 / np.where(total > 0, total, 1), 0).astype(g2.dtype)
+
+
 def common_offset(means: Float[Array, "C d"], text: Float[Array, "C d"]) -> Float[Array, " d"]:
     """The class-independent part of text minus image, Delta of the study's decomposition."""
     return (text - means).mean(axis=0)
@@ -36,7 +42,7 @@ def class_independent_share(means: Float[Array, "C d"], text: Float[Array, "C d"
 def correct_for_shots(lam: float, shots: int | float) -> float:
     """Carry a ratio fitted with K−1 shots to K: odds × K/(K−1); a ratio of 1 stays 1."""
     odds = lam * shots / (shots - 1)
-    return odds / (odds + 1 - lam)
+    return odds / (odds + (1 - lam))
 
 
 def population_moments(

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kshot.bench.prepare import Batch
 from kshot.bench.records import Records
@@ -38,6 +38,7 @@ class Job:
         return [b for b in batches if not all(self.records.path(cell).exists() for cell in b.cells)]
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Runs all batches of a job; `finished` hears how many cells each completed batch held."""
 

@@ -7,7 +7,7 @@ from kshot.methods.base import Classifier
 from kshot.methods.blending import blend, summary
 from kshot.methods.task import Task
 from kshot.solvers.rows import class_counts, squared_norms
-from kshot.solvers.shrinkage import population_moments
+from kshot.solvers.shrinkage import optimal_ratio, population_moments
 from kshot.types import Choice, MethodInfo
 
 INFO = MethodInfo(
@@ -33,7 +33,6 @@ class MSEOracleBlend(Classifier):
             raise InputError(f"mse_oracle needs two pool images per class; class {thin[0]} has fewer.")
         mu_star, trace = population_moments(task.pool.X, task.pool.y, task.n_classes)
         g2 = squared_norms(task.text - mu_star)
-        total = g2 + trace / task.counts.astype(g2.dtype)
-        ratios = np.where(total > 0, g2 / np.where(total > 0, total, 1), 0).astype(g2.dtype)
+        ratios = optimal_ratio(g2, trace / task.counts.astype(g2.dtype))
         self.selected_ = {"lambda": Choice(summary(ratios), "pool")}
         self._set_linear(blend(task.means, task.text, ratios))

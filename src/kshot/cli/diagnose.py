@@ -1,0 +1,63 @@
+"""`kshot diagnose`: why a blend wins or loses on stored features."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, existing_records
+
+if TYPE_CHECKING:
+    from kshot.diagnose.section import Section
+    from kshot.report.table import Table
+
+
+def diagnose(
+    dataset: Annotated[str, typer.Argument(help="A dataset with stored features; see `kshot ls features`.")],
+    backbone: Annotated[str, typer.Argument(help="A backbone it was encoded with.")],
+    tier: Annotated[str, typer.Option(help="Prompt tier of the text prototypes.")] = "dataset",
+    shots: Annotated[
+        list[int] | None, typer.Option(help="Shots per class. Repeatable; 2, 4, 8, 16 unless given.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=2, help="Support draws at each shot count.")] = 5,
+    records: Annotated[
+        Path | None, typer.Option(help="Records folder, for the probes that compare strata.")
+    ] = None,
+    features: FeaturesOption = DEFAULT_FEATURES,
+) -> None:
+    """Measure what the theory predicts: offset, headroom, precision, counterfactual, one ratio per class."""
+    from kshot.diagnose.across import diagnose_records
+    from kshot.diagnose.stratum import diagnose_stratum
+    from kshot.episodes.stratum import load_prior, load_stratum
+    from kshot.features.store import Store
+
+    out, store = console(), Store(features)
+    folder = None if records is None else existing_records(records)
+    stratum = load_stratum(store, dataset, backbone)
+    text = load_prior(store, dataset, backbone, tier).text
+    with out.status("") as line:
+
+        def progress(what: str) -> None:
+            line.update(what) if out.is_terminal else out.print(f"… {what}")
+
+        sections = diagnose_stratum(stratum, text, shots or [2, 4, 8, 16], range(seeds), progress)
+        if folder is not None:
+            progress("records")
+            sections += diagnose_records(folder, store, tier)
+    if stratum.simulated:
+        out.print("These features are simulated; they say nothing about pictures.")
+    for section in sections:
+        out.print(_table(section).rich())
+
+
+def _table(section: "Section") -> "Table":
+    from kshot.report.table import ABSENT, Table
+
+    def text(value: str | int | float) -> str:
+        if isinstance(value, float):
+            return ABSENT if value != value else f"{value:.3g}"
+        return str(value)
+
+    columns = tuple(section.rows[0])
+    rows = tuple(tuple(text(row[name]) for name in columns) for row in section.rows)
+    return Table(section.title, columns, rows, section.note)

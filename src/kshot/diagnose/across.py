@@ -1,0 +1,80 @@
+"""Probes that compare strata or cells: they read records, and features for the headroom."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from kshot.bench.records import query
+from kshot.diagnose.agreement import surplus_row, tuned_weight_rows
+from kshot.diagnose.headroom import headroom_row
+from kshot.diagnose.section import Section
+from kshot.episodes.stratum import load_prior, load_stratum
+from kshot.features.store import Store
+
+PROBE, BOUND, DIFFICULTY = "clap", "oracle_lambda", "zero_shot"
+
+
+def diagnose_records(records: Path, store: Store, tier: str) -> list[Section]:
+    """Headroom against the probe's surplus, and fitted ratios against a tuned weight, where recorded."""
+    return [
+        section for section in (_surplus(records, store, tier), _tuned_weight(records, tier)) if section.rows
+    ]
+
+
+def _surplus(records: Path, store: Store, tier: str) -> Section:
+    """CLAP minus oracle blend, averaged over the cells of a stratum where all three methods exist."""
+    strata = query(
+        records,
+        f"""select dataset, backbone, avg(probe - bound), avg(plain) from (
+              select dataset, backbone, shots, seed,
+                     max(accuracy) filter (method = '{PROBE}') probe,
+                     max(accuracy) filter (method = '{BOUND}') bound,
+                     max(accuracy) filter (method = '{DIFFICULTY}') plain
+              from records where tier = {_quoted(tier)} group by all)
+            where probe is not null and bound is not null and plain is not null
+            group by all order by all""",
+    ).fetchall()
+    rows = []
+    if len(strata) > 2:
+        headroom = []
+        for dataset, backbone, *_ in strata:
+            text = load_prior(store, dataset, backbone, tier).text
+            headroom.append(headroom_row(load_stratum(store, dataset, backbone).pool, text)["headroom"])
+        names = np.array([row[:2] for row in strata])
+        surplus, plain = np.array([row[2:] for row in strata], float).T
+        rows = [surplus_row(np.array(headroom), surplus, plain, names[:, 0], names[:, 1])]
+    return Section(
+        "Headroom against CLAP's surplus over the oracle blend",
+        rows,
+        "Rank correlations over strata; difficulty is zero-shot accuracy; within: median over groups.",
+    )
+
+
+def _tuned_weight(records: Path, tier: str) -> Section:
+    cells = query(
+        records,
+        f"""select * from (
+              select backbone, dataset, shots, seed, any_value(lambda_js) js,
+                     max(selected) filter (method = 'loo_blend' and status = 'ok') loo,
+                     max(selected) filter (method = 'tip_adapter_test' and status = 'ok') tip
+              from records where tier = {_quoted(tier)} group by all order by all)
+            where js is not null and loo is not null and tip is not null""",
+    ).fetchall()
+    rows = []
+    if cells:
+        loo, alpha = (
+            np.array([float(json.loads(cell[column])[name]) for cell in cells])
+            for column, name in ((5, "lambda"), (6, "alpha"))
+        )
+        backbone, js = np.array([cell[0] for cell in cells]), np.array([cell[4] for cell in cells], float)
+        rows = tuned_weight_rows(backbone, js, loo, alpha)
+    return Section(
+        "Fitted ratios against Tip-Adapter's test-tuned alpha",
+        rows,
+        "Spearman over cells; if the bias–variance story held, James–Stein would predict the tuned trust.",
+    )
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,29 @@
+"""How much of the best separation the blend path reaches, over all class pairs."""
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.diagnose.section import Row
+from kshot.solvers.rows import class_means
+from kshot.theory.capacity import capacity, headroom, margin_ratio, separation_error
+from kshot.theory.covariance import pooled_covariance
+from kshot.types import Array, Labelled
+
+
+def headroom_row(pool: Labelled, text: Float[Array, "C d"]) -> Row:
+    """Mean margins, errors and headroom of Theorem 2, in per cent where they are errors."""
+    X = pool.X.astype(np.float64)
+    means = class_means(X, pool.y, len(text))
+    found = capacity(means, text.astype(np.float64), pooled_covariance(X, pool.y, len(text)))
+    error = {
+        name: 100 * np.mean(separation_error(getattr(found, name))) for name in ("path", "plane", "full")
+    }
+    return {
+        "pairs": len(found.full),
+        "path/full": float(margin_ratio(found).mean()),
+        "path error": float(error["path"]),
+        "plane error": float(error["plane"]),
+        "full error": float(error["full"]),
+        "headroom": float(100 * headroom(found).mean()),
+        "best s": float(found.shrinkage.mean()),
+    }

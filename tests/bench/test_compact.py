@@ -1,0 +1,76 @@
+import shutil
+
+import pytest
+
+from kshot.bench.compact import compact, failed_cells, forget
+from kshot.bench.diff import compare
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.records import Records, load
+from kshot.bench.run import compute, open_run
+from kshot.bench.status import standing
+from kshot.bench.study import Cell, load_study
+
+
+@pytest.fixture
+def records(folder):
+    study = load_study("small.toml")
+    found = Records(folder / "records")
+    compute(open_run(study, folder / "features", found), folder / "features", found, LocalEngine(2))
+    return found
+
+
+def test_every_row_is_kept_and_nothing_is_missing(records):
+    before = load(records.folder)
+    assert compact(records) == 12
+    assert not records.loose()
+    assert len(records.joined()) == 1
+    assert load(records.folder).equals(before)
+    assert records.done(records.study().cells()) == set(records.study().cells())
+    assert standing(records.folder).missing == 0
+    assert compact(records) == 0
+
+
+def test_a_crash_before_the_sources_are_deleted_counts_nothing_twice(records, monkeypatch):
+    before = load(records.folder)
+    copies = records.folder.parent / "copies"
+    shutil.copytree(records.folder / "cells", copies)
+    compact(records)
+    shutil.copytree(copies, records.folder / "cells", dirs_exist_ok=True)
+    assert load(records.folder).equals(before)
+    assert compact(records) == 13
+    assert load(records.folder).equals(before)
+
+
+def test_compacting_again_joins_what_came_later(records):
+    before = load(records.folder)
+    later = Cell("sim-pets", "simulated", "dataset", 1, 0)
+    kept = records.path(later).read_bytes()
+    records.path(later).unlink()
+    compact(records)
+    records.path(later).write_bytes(kept)
+    assert compact(records) == 2
+    assert load(records.folder).equals(before)
+
+
+def test_forgetting_a_compacted_cell_makes_it_missing(records):
+    gone = Cell("sim-pets", "simulated", "dataset", 2, 1)
+    compact(records)
+    assert forget(records, [gone]) == 1
+    assert gone not in records.done(records.study().cells())
+    assert standing(records.folder).missing == 1
+    assert failed_cells(records) == []
+
+
+def test_diff_finds_what_moved(records, folder):
+    same = compare(records.folder, records.folder)
+    assert same.same
+    assert same.circumstances == {}
+    study = load_study("small.toml").in_precision("float64")
+    other = Records(folder / "double")
+    compute(open_run(study, folder / "features", other), folder / "features", other, LocalEngine(1))
+    found = compare(records.folder, other.folder)
+    assert found.circumstances["dtype"] == (["float32"], ["float64"])
+    assert {move.method for move in found.moves} == {"zero_shot", "ncm", "loo_blend"}
+    assert all(abs(move.largest_change) < 0.5 for move in found.moves)
+    other.path(Cell("sim-pets", "simulated", "dataset", 2, 1)).unlink()
+    assert compare(records.folder, other.folder).only_first == 3

@@ -1,0 +1,20 @@
+"""Comparing records folders and counting computations."""
+
+from pathlib import Path
+
+from kshot.bench.records import load
+from kshot.bench.schema import SECONDS
+
+
+def comparable(folder):
+    """Everything in the records but the seconds."""
+    return load(folder).drop_columns(list(SECONDS))
+
+
+def stamps(folder) -> dict:
+    """When each cell's file was written; a finished cell must never be written again."""
+    return {path: path.stat().st_mtime_ns for path in Path(folder).rglob("K*.parquet")}
+
+
+def fits() -> int:
+    return Path("fits.log").stat().st_size

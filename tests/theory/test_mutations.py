@@ -1,0 +1,98 @@
+"""A check that cannot fail proves nothing: every wrong version of every formula must make one fail."""
+
+from functools import cache
+from importlib import import_module
+
+import pytest
+
+from kshot.theory import checks
+from kshot.theory.checks.verdict import Effort
+from mutants import mutants
+
+EFFORT = Effort(40)
+
+# module, function, the checks that answer for it
+FORMULAS = [
+    ("solvers.shrinkage", "mean_variances", "plug_in"),
+    ("solvers.shrinkage", "james_stein_ratio", "plug_in"),
+    ("solvers.shrinkage", "optimal_ratio", "plug_in"),
+    ("solvers.shrinkage", "correct_for_shots", "shot_correction"),
+    ("solvers.shrinkage", "common_offset", "common_shift"),
+    ("solvers.shrinkage", "class_independent_share", "common_shift"),
+    ("theory.shrinkage", "blend_risk", "plug_in"),
+    ("theory.shrinkage", "optimal_risk", "plug_in"),
+    ("theory.shrinkage", "classical_james_stein_ratio", "james_stein"),
+    ("theory.shrinkage", "dominates_mean", "dominance"),
+    ("theory.shrinkage", "mean_inverse_square", "dominance"),
+    ("theory.shrinkage", "unclipped_risk_change", "dominance"),
+    ("theory.sampling", "distance_law", "sampling_isotropic"),
+    ("theory.sampling", "variance_law", "sampling_isotropic"),
+    ("theory.sampling", "isotropic_standard_error", "sampling_isotropic"),
+    ("theory.sampling", "distance_variance", "sampling_general"),
+    ("theory.sampling", "variance_variance", "sampling_general"),
+    ("theory.sampling", "participation_ratio", "sampling_general"),
+    ("theory.sampling", "general_standard_error", "sampling_general"),
+    ("theory.sampling", "unbiased_trace_of_square", "trace_square"),
+    ("theory.shift", "inner_product_scores", "common_shift"),
+    ("theory.shift", "nearest_prototype_scores", "common_shift"),
+    ("theory.shift", "decisive_part", "common_shift"),
+    ("theory.shift", "expected_squared_overlap", "common_shift"),
+    ("theory.shift", "squared_cosines", "common_shift"),
+    ("theory.two_class", "signed_margins", "two_class_risk"),
+    ("theory.two_class", "score_variance", "two_class_risk"),
+    ("theory.two_class", "blend_error", "two_class_risk"),
+    ("theory.two_class", "noisy_score_variance", "noise_aware"),
+    ("theory.two_class", "deflection", "noise_aware"),
+    ("theory.two_class", "noise_aware_shrinkage", "noise_aware"),
+    ("theory.capacity", "separation_error", "error_formula"),
+    ("theory.capacity", "path_margin", "best_on_path"),
+    ("theory.capacity", "stationary_shrinkage", "best_on_path"),
+    ("theory.capacity", "best_on_path", "best_on_path"),
+    ("theory.capacity", "plane_squared_margin", "nesting"),
+    ("theory.capacity", "margin_ratio", "nesting"),
+    ("theory.capacity", "headroom", "nesting"),
+    ("theory.capacity", "pair_forms", "nesting best_on_path"),
+    ("theory.pairs", "pair_products", "nesting"),
+]
+
+# Changes that leave the formula what it was.
+EQUIVALENT = {
+    # the width of a summation window that already holds all of the mass
+    ("mean_inverse_square", "12 -> 13"),
+    ("mean_inverse_square", "60 -> 61"),
+    # centring before differences of rows are taken is for rounding only
+    ("squared_cosines", "prototypes - prototypes.mean(axis=0) -> prototypes + prototypes.mean(axis=0)"),
+    ("pair_forms", "means - means.mean(axis=0) -> means + means.mean(axis=0)"),
+    ("pair_forms", "gap - gap.mean(axis=0) -> gap + gap.mean(axis=0)"),
+}
+
+
+def holds(names: str) -> bool:
+    try:
+        return all(v.passed for name in names.split() for v in checks.load(name).check(EFFORT, _silent))
+    except Exception:
+        return False
+
+
+@cache
+def holds_unchanged(names: str) -> bool:
+    return holds(names)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("module", "function", "names"), FORMULAS, ids=[row[1] for row in FORMULAS])
+def test_every_wrong_formula_fails_its_check(monkeypatch, module, function, names):
+    assert holds_unchanged(names)
+    where = import_module(f"kshot.{module}")
+    changes = list(mutants(where, function))
+    assert changes or function == "inner_product_scores"
+    survivors = set()
+    for change, mutant in changes:
+        monkeypatch.setattr(where, function, mutant)
+        if holds(names):
+            survivors.add((function, change))
+    assert survivors <= EQUIVALENT
+
+
+def _silent(done: float) -> None:
+    pass
