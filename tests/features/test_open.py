@@ -208,10 +208,10 @@ def test_a_client_that_fails_or_is_absent(tmp_path, monkeypatch):
     with pytest.raises(KshotError, match="`npm pack thing@1 --silent` failed: npm error 404"):
         fetch.npm_package("thing", "1", tmp_path / "downloads")
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    with pytest.raises(KshotError, match="fetched by apt-get .* which is not on this machine"):
+    with pytest.raises(KshotError, match=r"fetched by apt-get .* which is not on this machine"):
         fetch.debian_package("thing", tmp_path / "downloads")
 
 
 def test_a_set_that_does_not_exist():
-    with pytest.raises(KshotError, match="unknown open set 'cifar'. Did you mean cifar10"):
+    with pytest.raises(KshotError, match=r"unknown open set 'cifar'\. Did you mean cifar10"):
         open_set("cifar")
