@@ -97,7 +97,9 @@ def _create(library: Any, model: str, tag: str | None) -> Any:
             f"{model} has another activation than the weights '{tag}' were trained with ({mismatch}). "
             f"Use {model.removesuffix('-quickgelu')}{'' if model.endswith('-quickgelu') else '-quickgelu'}."
         ) from None
-    except (RuntimeError, OSError, ValueError) as error:
+    except (
+        Exception
+    ) as error:  # a checkpoint can be broken in as many ways as there are libraries that read it
         reason = str(error).splitlines()[0][:300]
         raise KshotError(
             f"cannot load {model} with weights '{tag}': {reason}. Offline, give a checkpoint with --weights."

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from kshot.errors import InputError
@@ -62,15 +63,22 @@ class Listed:
             )
 
     def shards(self) -> list[Shard]:
-        sizes: dict[str, int] = {}
-        for row in self.rows:
-            sizes[row.part] = sizes.get(row.part, 0) + 1
-        return [Shard(part, str(start)) for part in sizes for start in range(0, sizes[part], ROWS_PER_SHARD)]
+        return [
+            Shard(part, str(start))
+            for part, rows in self._by_part.items()
+            for start in range(0, len(rows), ROWS_PER_SHARD)
+        ]
 
     def pictures(self, shard: Shard) -> Iterator[Picture]:
-        own = [row for row in self.rows if row.part == shard.part]
         start = int(shard.key)
-        yield from own[start : start + ROWS_PER_SHARD]
+        yield from self._by_part[shard.part][start : start + ROWS_PER_SHARD]
+
+    @cached_property
+    def _by_part(self) -> dict[str, list[Picture]]:
+        parts: dict[str, list[Picture]] = {}
+        for row in self.rows:
+            parts.setdefault(row.part, []).append(row)
+        return parts
 
 
 def readable_class(name: str) -> str:
