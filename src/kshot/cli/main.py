@@ -8,8 +8,10 @@ from kshot import __version__
 from kshot.cli import (
     check,
     diagnose,
+    encode,
     knob,
     ls,
+    open,
     plan,
     records,
     report,
@@ -44,6 +46,8 @@ app.command("check")(check.check)
 app.command("simulate")(simulate.simulate)
 app.command("diagnose")(diagnose.diagnose)
 app.command("verify")(verify.verify)
+app.command("encode")(encode.encode)
+app.add_typer(open.app, name="open")
 
 
 def _print_version(wanted: bool) -> None:
