@@ -2,6 +2,8 @@ VENV := .venv
 KSHOT := $(VENV)/bin/kshot
 PY := $(VENV)/bin/python
 BASE_PYTHON ?= python3
+# Elsewhere users choose their torch; the tests run on one.
+TORCH := torch==2.13.0
 SHARED := ../shared
 .DEFAULT_GOAL := help
 
@@ -15,6 +17,12 @@ $(VENV)/.installed: pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+# The encoders are large, so only what runs them asks for them: `make bench` stays light.
+$(VENV)/.installed-encode: $(VENV)/.installed
+	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH)
+	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH) --editable '.[dev,encode,lite]'
+	@touch $@
+
 bench: $(VENV)/.installed  ## run the embedded study and write its report
 	$(KSHOT) run studies/embedded.toml
 	$(KSHOT) report records/embedded
@@ -22,17 +30,17 @@ bench: $(VENV)/.installed  ## run the embedded study and write its report
 browser:  ## make sure of the Chromium that drives the page in the tests
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 
-test: $(VENV)/.installed  ## run the tests
+test: $(VENV)/.installed-encode  ## run the tests
 	$(PY) -m pytest -n 2 -m "not slow"
 
-test-slow: $(VENV)/.installed  ## run the tests that take minutes
+test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes
 	$(PY) -m pytest -m slow
 
 lint: $(VENV)/.installed  ## style of the code
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 
-types: $(VENV)/.installed  ## static types
+types: $(VENV)/.installed-encode  ## static types
 	$(VENV)/bin/pyright
 
 contracts: $(VENV)/.installed  ## which room may import which
@@ -43,7 +51,7 @@ check: lint types contracts test  ## everything that CI runs
 readme: bench  ## put the tables of `make bench` into the README
 	$(PY) tests/docs/update_readme.py
 
-benchmarks: $(VENV)/.installed  ## speed, as ratios against named baselines
+benchmarks: $(VENV)/.installed-encode  ## speed, as ratios against named baselines
 	$(PY) -m benchmarks
 
 clean:  ## forget the environment and everything computed

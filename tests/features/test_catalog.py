@@ -24,11 +24,13 @@ def test_clip_benchmark_names_exist_in_published_results(published):
 
 
 def test_every_template_has_one_place_for_the_class():
-    assert all(entry.template.count("{}") == 1 for entry in datasets().values())
+    for entry in datasets().values():
+        assert all(template.count("{}") == 1 for template in (entry.template, *entry.templates))
 
 
-def test_eight_encoders_two_without_text():
-    assert len(backbones()) == 8
+def test_eight_encoders_of_the_study_two_without_text_and_two_light_ones():
+    assert len(backbones()) == 10
+    assert all("not CLIP" in backbones()[name].title for name in ("lite0", "lite2"))
     assert [name for name, entry in backbones().items() if not entry.text] == ["DINOv2-B-14", "DINOv3-B-16"]
     assert all(
         "quickgelu" in e.open_clip[0]

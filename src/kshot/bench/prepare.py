@@ -69,7 +69,7 @@ def prepare(study: Study, store: Store, records: Records, *, must_be_stored: boo
     cells = study.cells()
     hashes = {
         f"{m.dataset}/{m.backbone}/{m.part}": m.sha256
-        for m in store.manifests()
+        for m in store.readable()
         if (m.dataset, m.backbone) in strata
     }
     done = frozenset(records.done(cells))

@@ -85,7 +85,7 @@ def _from_catalog(dataset: str, backbone: str) -> Sizes:
 
 
 def _not_stored(store: Store, dataset: str, backbone: str) -> str:
-    stored = {f"{m.dataset}/{m.backbone}" for m in store.manifests()}
+    stored = {f"{m.dataset}/{m.backbone}" for m in store.readable()}
     known = stored | {f"{name}/{simulate.BACKBONE}" for name in simulate.WORLDS}
     where = f"The study needs its features in {store.root}; see `kshot ls features`."
     return unknown("dataset/backbone", f"{dataset}/{backbone}", known, where)

@@ -11,14 +11,18 @@ def check(
     dataset: Annotated[str | None, typer.Argument(help="One dataset only.")] = None,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
-    """Hashes, shapes, norms, labels, disjoint splits, and zero-shot accuracy against its published band."""
+    """Hashes, shapes, norms, labels, disjoint splits, and zero-shot accuracy against its published band.
+
+    Without a name everything in the folder is checked; bundled features by name, or where the folder is empty.
+    """
     from kshot.episodes.check import check_stratum
     from kshot.errors import FeatureError, unknown
     from kshot.features.store import Store
 
     store = Store(features)
-    strata = sorted({(m.dataset, m.backbone) for m in store.manifests()})
-    chosen = [s for s in strata if dataset in (None, s[0])]
+    own = sorted({(m.dataset, m.backbone) for m in store.manifests()})
+    strata = sorted({(m.dataset, m.backbone) for m in store.readable()})
+    chosen = [s for s in strata if s[0] == dataset] if dataset is not None else own or strata
     if not chosen:
         names = {name for name, _ in strata}
         raise FeatureError(

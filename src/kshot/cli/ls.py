@@ -1,11 +1,15 @@
 """`kshot ls`: what there is."""
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+
+if TYPE_CHECKING:
+    from kshot.features.manifest import Manifest
 
 
 class What(StrEnum):
@@ -74,11 +78,17 @@ def _methods() -> list[str]:
 def _features(root) -> list[str]:
     from kshot.features.store import Store
 
+    store = Store(root)
+    own = _strata((manifest, " (simulated)" if manifest.simulated else "") for manifest in store.manifests())
+    nothing = [f"nothing stored in {root}; `kshot simulate` writes a generated world"]
+    return (own or nothing) + _strata((manifest, " (bundled)") for manifest in store.bundled())
+
+
+def _strata(manifests: "Iterable[tuple[Manifest, str]]") -> list[str]:
+    """One line per stratum with the rows of its parts."""
     parts: dict[str, list[str]] = {}
-    for manifest in Store(root).manifests():
-        label = " (simulated)" if manifest.simulated else ""
+    for manifest, label in manifests:
         parts.setdefault(f"{manifest.dataset} {manifest.backbone}{label}", []).append(
             f"{manifest.part} {manifest.rows}"
         )
-    nothing = [f"nothing stored in {root}; `kshot simulate` writes a generated world"]
-    return [f"{stratum}: {', '.join(found)}" for stratum, found in parts.items()] or nothing
+    return [f"{stratum}: {', '.join(found)}" for stratum, found in parts.items()]

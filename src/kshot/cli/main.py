@@ -9,9 +9,11 @@ from kshot.cli import (
     check,
     coverage,
     diagnose,
+    encode,
     judge,
     knob,
     ls,
+    open,
     plan,
     records,
     report,
@@ -48,6 +50,8 @@ app.command("check")(check.check)
 app.command("simulate")(simulate.simulate)
 app.command("diagnose")(diagnose.diagnose)
 app.command("verify")(verify.verify)
+app.command("encode")(encode.encode)
+app.add_typer(open.app, name="open")
 
 
 def _print_version(wanted: bool) -> None:

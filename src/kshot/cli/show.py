@@ -19,7 +19,8 @@ def show(
     from kshot.features.store import Store
     from kshot.methods import registry
 
-    stored = [m for m in Store(features).manifests() if name in (m.dataset, m.backbone)]
+    everything = list(Store(features).readable())
+    stored = [m for m in everything if name in (m.dataset, m.backbone)]
     known = {**catalog.datasets(), **catalog.backbones(), **catalog.tiers()}
     facts: dict[str, Any] = {}
     if name in known:
@@ -32,10 +33,10 @@ def show(
         }
         typer.echo((inspect.getdoc(type(method)) or "") + "\n")
     elif not stored:
-        names = [*known, *registry.names(), *{m.dataset for m in Store(features).manifests()}]
+        names = [*known, *registry.names(), *{m.dataset for m in everything}]
         raise KshotError(unknown("name", name, names, "List them with `kshot ls`."))
     for key, value in facts.items():
-        if value not in (None, ""):
+        if value not in (None, "", ()):
             typer.echo(f"{key:14} {value}")
     for manifest in stored:
         typer.echo(

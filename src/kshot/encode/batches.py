@@ -1,0 +1,42 @@
+"""Pictures decoded ahead of the encoder by a few threads, never more than two batches at a time."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from kshot.encode.sources.base import Picture
+from kshot.types import Array
+
+
+class Batch(NamedTuple):
+    """Inputs (B, 3, H, W) with the ids and labels of their pictures."""
+
+    ids: list[str]
+    labels: list[int]
+    inputs: Array
+
+
+def batches(
+    pictures: Iterable[Picture], prepare: Callable[[Picture], Array], size: int, threads: int
+) -> Iterator[Batch]:
+    """Batches in the order of the pictures, whatever thread was first."""
+    waiting: deque[tuple[Picture, Future[Array]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for picture in pictures:
+                waiting.append((picture, pool.submit(prepare, picture)))
+                if len(waiting) == 2 * size:
+                    yield _take(waiting, size)
+            while waiting:
+                yield _take(waiting, min(size, len(waiting)))
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+def _take(waiting: deque[tuple[Picture, Future[Array]]], size: int) -> Batch:
+    own = [waiting.popleft() for _ in range(size)]
+    return Batch([p.id for p, _ in own], [p.label for p, _ in own], np.stack([f.result() for _, f in own]))

@@ -1,0 +1,51 @@
+"""Bytes to RGB pictures, with a guard in front of the decoder."""
+
+import io
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kshot.encode.requires import need
+from kshot.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# Decoders of plain raster formats only: no document format that starts another program.
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".tif", ".tiff"})
+MOST_PIXELS = 100_000_000
+
+
+def decode(content: bytes | Path, name: str) -> "Image":
+    """An RGB picture; transparency becomes white. Damaged or absurdly large pictures are refused by name."""
+    need("PIL", "encode")
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            file = io.BytesIO(content) if isinstance(content, bytes) else content
+            with Image.open(file, formats=FORMATS) as picture:
+                if picture.width * picture.height > MOST_PIXELS:
+                    raise InputError(
+                        f"{name} declares {picture.width} × {picture.height} pixels; at most "
+                        f"{MOST_PIXELS:,} are decoded. Shrink the picture or remove it."
+                    )
+                return on_white(picture)
+    except Image.DecompressionBombError as error:
+        raise InputError(f"{name} is too large to decode: {error}") from None
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name} is not a readable picture ({error}).") from None
+
+
+def on_white(picture: "Image") -> "Image":
+    """RGB, with whatever is transparent shown on white."""
+    from PIL import Image
+
+    if "A" not in picture.getbands() and "transparency" not in picture.info:
+        return picture.convert("RGB")
+    layered = picture.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", layered.size, "white"), layered).convert("RGB")

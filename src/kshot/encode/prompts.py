@@ -1,0 +1,73 @@
+"""Prompt tiers: classes to sentences to prototypes."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from kshot.encode.protocol import PromptFeatures
+from kshot.errors import InputError
+
+
+def from_templates(classes: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
+    """Every template filled with every class name; {} or {c} stands for the name."""
+    for template in templates:
+        if "{}" not in template and "{c}" not in template:
+            raise InputError(f"template '{template}' has no {{}} for the class name.")
+    return [[t.replace("{c}", name).replace("{}", name) for t in templates] for name in classes]
+
+
+def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
+    """A JSON file {class: [sentences]}; a sentence that lacks its class name gets it in front.
+
+    Names match when their lower-cased letters and digits agree. All missing and ambiguous names are told at once.
+    """
+    written = _read(file)
+    by_key: dict[str, list[str]] = {}
+    for name in written:
+        by_key.setdefault(_key(name), []).append(name)
+    missing = [name for name in classes if _key(name) not in by_key]
+    ambiguous = [found for name in classes if len(found := by_key.get(_key(name), [])) > 1]
+    empty = [name for name in classes if not missing and not written[by_key[_key(name)][0]]]
+    if missing or ambiguous or empty:
+        told = [f"missing: {', '.join(missing)}"] if missing else []
+        told += [f"ambiguous: {' = '.join(found)}" for found in ambiguous]
+        told += [f"without sentences: {', '.join(empty)}"] if empty else []
+        raise InputError(f"{file} does not fit the classes; {'; '.join(told)}.")
+    return [[_with_name(s, name) for s in written[by_key[_key(name)][0]]] for name in classes]
+
+
+def encode_tier(
+    encode_prompts: Callable[[Sequence[str]], PromptFeatures], prompts: Sequence[Sequence[str]]
+) -> PromptFeatures:
+    """Per class: each prompt normalised, averaged, normalised again; the norm is the prompts' mean norm."""
+    flat = [prompt for own in prompts for prompt in own]
+    encoded = encode_prompts(flat)
+    ends = np.cumsum([len(own) for own in prompts])[:-1]
+    means = np.stack([rows.mean(axis=0, dtype=np.float64) for rows in np.split(encoded.unit, ends)])
+    norms = np.array([rows.mean() for rows in np.split(encoded.norms, ends)], np.float32)
+    unit = means / np.linalg.norm(means, axis=1, keepdims=True)
+    return PromptFeatures(unit.astype(np.float32), norms)
+
+
+def _read(file: Path) -> Mapping[str, list[str]]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} is not a readable JSON file ({error}).") from None
+    fits = isinstance(content, dict) and all(
+        isinstance(own, list) and all(isinstance(s, str) for s in own) for own in content.values()
+    )
+    if not fits:
+        raise InputError(f"{file} must hold {{class name: [sentence, …]}}.")
+    return content
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name.casefold())
+
+
+def _with_name(sentence: str, name: str) -> str:
+    return sentence if _key(name) in _key(sentence) else f"{name}. {sentence}"

@@ -1,0 +1,86 @@
+"""What every source offers: named parts, cut into shards that can be read again alone."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from kshot.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ROWS_PER_SHARD = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture with an id that never changes; `load` decodes it to RGB when it is its turn."""
+
+    part: str
+    id: str
+    label: int
+    load: Callable[[], "Image"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The unit of resuming: `key` tells the source what to read."""
+
+    part: str
+    key: str
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Pictures of one dataset; `templates` hold {} for the class name."""
+
+    @property
+    def origin(self) -> str: ...
+    @property
+    def classes(self) -> tuple[str, ...]: ...
+    @property
+    def templates(self) -> tuple[str, ...]: ...
+    def shards(self) -> Sequence[Shard]: ...
+    def pictures(self, shard: Shard) -> Iterator[Picture]: ...
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Pictures that are known one by one, in a fixed order."""
+
+    origin: str
+    classes: tuple[str, ...]
+    rows: Sequence[Picture]
+    templates: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.rows:
+            raise InputError(
+                f"{self.origin} holds no pictures. Expected CLASS/picture.jpg, or train/CLASS/… and "
+                "test/CLASS/…; or test/nshards.txt for webdataset shards."
+            )
+
+    def shards(self) -> list[Shard]:
+        return [
+            Shard(part, str(start))
+            for part, rows in self._by_part.items()
+            for start in range(0, len(rows), ROWS_PER_SHARD)
+        ]
+
+    def pictures(self, shard: Shard) -> Iterator[Picture]:
+        start = int(shard.key)
+        yield from self._by_part[shard.part][start : start + ROWS_PER_SHARD]
+
+    @cached_property
+    def _by_part(self) -> dict[str, list[Picture]]:
+        parts: dict[str, list[Picture]] = {}
+        for row in self.rows:
+            parts.setdefault(row.part, []).append(row)
+        return parts
+
+
+def readable_class(name: str) -> str:
+    """A folder name as words."""
+    return re.sub(r"[_\s]+", " ", name).strip()

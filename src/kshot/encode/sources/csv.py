@@ -1,0 +1,42 @@
+"""A CSV file with columns `path`, `label` and, where there are splits, `part`."""
+
+import csv
+from functools import partial
+from pathlib import Path
+
+from kshot.encode.pictures import decode
+from kshot.encode.sources.base import Listed, Picture
+from kshot.encode.sources.folder import PARTS
+from kshot.errors import InputError
+
+COLUMNS = ("path", "label")
+
+
+def csv_source(file: Path) -> Listed:
+    """Paths are relative to the CSV file and stay below its folder; the path is the id, the label the class."""
+    with file.open(encoding="utf-8-sig", newline="") as opened:
+        reader = csv.DictReader(opened)
+        missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+        if missing:
+            raise InputError(
+                f"{file} has columns {', '.join(reader.fieldnames or ()) or 'none'}; needed are path, label "
+                "and optionally part (train or test)."
+            )
+        lines = list(reader)
+    classes = sorted({line["label"] for line in lines})
+    label = {name: number for number, name in enumerate(classes)}
+    rows = [_row(file, number, line, label) for number, line in enumerate(lines, start=2)]
+    if "all" in (parts := {row.part for row in rows}) and len(parts) > 1:
+        raise InputError(f"{file} names a part in some lines only; name train or test in all lines or none.")
+    return Listed(str(file), tuple(classes), rows)
+
+
+def _row(file: Path, number: int, line: dict[str, str], label: dict[str, int]) -> Picture:
+    part = line.get("part") or "all"
+    if part not in (*PARTS, "all"):
+        raise InputError(f"{file} line {number}: part '{part}'; allowed are {', '.join(PARTS)}.")
+    path = (file.parent / line["path"]).resolve()
+    if not path.is_relative_to(file.parent.resolve()):
+        raise InputError(f"{file} line {number}: '{line['path']}' lies outside {file.parent}.")
+    load = partial(decode, path, f"{file} line {number}: {path.name}")
+    return Picture(PARTS.get(part, part), line["path"], label[line["label"]], load)

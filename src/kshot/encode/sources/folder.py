@@ -1,0 +1,33 @@
+"""A folder of pictures: ROOT/CLASS/picture, or ROOT/{train,test}/CLASS/picture."""
+
+from functools import partial
+from pathlib import Path
+
+from kshot.encode.pictures import SUFFIXES, decode
+from kshot.encode.sources.base import Listed, Picture, readable_class
+from kshot.errors import InputError
+
+PARTS = {"train": "pool", "pool": "pool", "test": "test", "val": "test"}
+
+
+def folder_source(root: Path) -> Listed:
+    """Pictures in the order of their paths, which are their ids; without train and test all are one part."""
+    splits = {name: root / name for name in PARTS if (root / name).is_dir()}
+    parts = {PARTS[name]: path for name, path in splits.items()}
+    if splits and (len(parts) < len(splits) or len(parts) < 2):
+        raise InputError(
+            f"{root} has {', '.join(splits)}; needed are one of train, pool and one of test, val."
+        )
+    found = {
+        path: (part, path.relative_to(base).parts[0])
+        for part, base in (parts or {"all": root}).items()
+        for path in sorted(base.rglob("*"))
+        if path.suffix.lower() in SUFFIXES and path.is_file() and path.parent != base
+    }
+    folders = sorted({name for _, name in found.values()})
+    label = {name: number for number, name in enumerate(folders)}
+    rows = [
+        Picture(part, path.relative_to(root).as_posix(), label[name], partial(decode, path, str(path)))
+        for path, (part, name) in found.items()
+    ]
+    return Listed(str(root), tuple(map(readable_class, folders)), rows)

@@ -1,0 +1,124 @@
+"""Webdataset tar shards in clip-benchmark's layout, on disk or over HTTP.
+
+ROOT/classnames.txt, ROOT/zeroshot_classification_templates.txt (with {c}), ROOT/{train,test}/nshards.txt and
+0.tar, 1.tar …; a picture is a member NAME.{webp,png,jpg} with its class number in NAME.cls. Members are read in
+memory and never written under the name they claim; members of any other kind are not opened.
+"""
+
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePosixPath
+
+from kshot.encode.pictures import decode
+from kshot.encode.sources.base import Picture, Shard
+from kshot.encode.sources.http import exists, opened
+from kshot.errors import InputError
+
+PICTURES = frozenset({".webp", ".png", ".jpg", ".jpeg"})
+MOST_BYTES = {"picture": 64 << 20, "label": 64}
+SPLITS = {"train": "pool", "test": "test"}
+
+
+@dataclass(frozen=True)
+class WebDataset:
+    """`evaluation_only` takes the test shards as one part `all`, for datasets that kshot splits itself."""
+
+    origin: str
+    classes: tuple[str, ...]
+    templates: tuple[str, ...]
+    counts: dict[str, int]
+    evaluation_only: bool
+
+    def shards(self) -> list[Shard]:
+        names = ["test"] if self.evaluation_only else ["train", "test"]
+        parts = {"test": "all"} if self.evaluation_only else SPLITS
+        return [Shard(parts[split], f"{split}/{n}.tar") for split in names for n in range(self.counts[split])]
+
+    def pictures(self, shard: Shard) -> Iterator[Picture]:
+        where = f"{self.origin.rstrip('/')}/{shard.key}"
+        with opened(self.origin, shard.key) as file:
+            for name, content, label in _samples(file, where):
+                if not 0 <= label < len(self.classes):
+                    raise InputError(
+                        f"{where}: {name} has class {label}; allowed is 0..{len(self.classes) - 1}."
+                    )
+                picture_id = f"{shard.key.removesuffix('.tar')}/{name}"
+                yield Picture(shard.part, picture_id, label, partial(decode, content, f"{where}:{name}"))
+
+
+def webdataset_source(origin: str, evaluation_only: bool = False) -> WebDataset:
+    """Read the small text files; shards come when they are asked for."""
+    counts = {
+        split: int(_lines(origin, f"{split}/nshards.txt")[0])
+        for split in SPLITS
+        if exists(origin, f"{split}/nshards.txt")
+    }
+    if "test" not in counts:
+        raise InputError(f"{origin} has no test/nshards.txt; expected clip-benchmark's webdataset layout.")
+    templates = "zeroshot_classification_templates.txt"
+    return WebDataset(
+        origin,
+        tuple(_lines(origin, "classnames.txt")),
+        tuple(line.replace("{c}", "{}") for line in _lines(origin, templates))
+        if exists(origin, templates)
+        else (),
+        counts,
+        evaluation_only or "train" not in counts,
+    )
+
+
+def is_webdataset(origin: str) -> bool:
+    return exists(origin, "test/nshards.txt")
+
+
+def _lines(origin: str, name: str) -> list[str]:
+    with opened(origin, name) as file:
+        return [line for line in file.read().decode().splitlines() if line.strip()]
+
+
+def _samples(file, where: str) -> Iterator[tuple[str, bytes, int]]:
+    """Pictures paired with their class numbers, in the order of the archive."""
+    waiting: dict[str, bytes | int] = {}
+    try:
+        with tarfile.open(fileobj=file, mode="r:") as archive:
+            for member in archive:
+                name, kind = _accepted(member)
+                if kind is None:
+                    continue
+                if member.size > MOST_BYTES[kind]:
+                    raise InputError(f"{where}: {member.name} declares {member.size} bytes; refused.")
+                stream = archive.extractfile(member)
+                content = stream.read() if stream else b""
+                value = content if kind == "picture" else _class_number(content, f"{where}: {member.name}")
+                other = waiting.pop(name, None)
+                if other is None:
+                    waiting[name] = value
+                elif isinstance(value, bytes) and isinstance(other, int):
+                    yield name, value, other
+                elif isinstance(value, int) and isinstance(other, bytes):
+                    yield name, other, value
+                else:
+                    raise InputError(f"{where}: {name} occurs twice.")
+    except tarfile.TarError as error:
+        raise InputError(f"{where} is not a readable tar archive ({error}).") from None
+    if waiting:
+        raise InputError(f"{where}: {min(waiting)} has a picture without class or a class without picture.")
+
+
+def _accepted(member: tarfile.TarInfo) -> tuple[str, str | None]:
+    """The sample's name and what the member is; links, folders, devices and other files are nothing."""
+    path = PurePosixPath(member.name)
+    if not member.isreg() or path.is_absolute() or ".." in path.parts:
+        return "", None
+    suffix = path.suffix.lower()
+    kind = "picture" if suffix in PICTURES else "label" if suffix == ".cls" else None
+    return path.name.removesuffix(path.suffix), kind
+
+
+def _class_number(content: bytes, where: str) -> int:
+    text = content.decode("ascii", "replace").strip()
+    if not text.isdigit():
+        raise InputError(f"{where} holds '{text[:20]}', not a class number.")
+    return int(text)

@@ -1,0 +1,135 @@
+"""Encoders without a text tower, for the text-free arm: DINOv2 and DINOv3 through timm.
+
+Their checkpoints come from several mirrors, so architecture, parameter count and input geometry are asserted
+before a feature is trusted. DINOv2 scales the shorter side to 256 and crops 224; DINOv3 scales straight to
+224 × 224.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.encode.preprocess import Preprocessing
+from kshot.encode.protocol import PromptFeatures, weights_fingerprint
+from kshot.encode.requires import need
+from kshot.encode.torchvision_fix import import_torchvision
+from kshot.errors import KshotError
+from kshot.types import Array
+
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What a genuine checkpoint must have."""
+
+    model: str
+    tag: str
+    patch: int
+    prefix_tokens: int
+    parameters: int
+    preprocessing: Preprocessing
+
+
+VARIANTS = {
+    "DINOv2-B-14": Variant(
+        "vit_base_patch14_dinov2",
+        "lvd142m",
+        patch=14,
+        prefix_tokens=1,
+        parameters=85_527_552,
+        preprocessing=Preprocessing(224, IMAGENET_MEAN, IMAGENET_STD, resize_to=256),
+    ),
+    "DINOv3-B-16": Variant(
+        "vit_base_patch16_dinov3",
+        "lvd1689m",
+        patch=16,
+        prefix_tokens=5,
+        parameters=85_641_216,
+        preprocessing=Preprocessing(224, IMAGENET_MEAN, IMAGENET_STD, "squash", "bilinear"),
+    ),
+}
+
+
+class VisionEncoder:
+    """The class token after the last layer norm."""
+
+    text = False
+    logit_scale = None
+    logit_bias = None
+    dim = 768
+
+    def __init__(self, name: str, weights: Path | None = None, device: str = "cpu"):
+        import_torchvision()
+        timm = need("timm", "encode")
+        self.variant = VARIANTS[name]
+        self.device = device
+        overlay = {"file": str(weights)} if weights is not None else None
+        try:
+            self.model = timm.create_model(
+                f"{self.variant.model}.{self.variant.tag}",
+                pretrained=True,
+                pretrained_cfg_overlay=overlay,
+                img_size=self.variant.preprocessing.pixels,
+                num_classes=0,
+            ).eval()
+        except Exception as error:  # a checkpoint can be broken in as many ways as there are readers of it
+            reason = str(error).splitlines()[0][:300]
+            raise KshotError(
+                f"cannot load {name}: {reason}. Offline, give a checkpoint with --weights."
+            ) from None
+        check_architecture(self.model, name)
+        self.preprocessing = self.variant.preprocessing
+        self.weights_sha256 = weights_fingerprint(self.model.state_dict())
+        self.model.to(device)
+
+    def encode_images(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
+        import torch
+
+        with torch.inference_mode():
+            tokens = self.model.forward_features(torch.from_numpy(batch).to(self.device))
+        rows = tokens[:, 0].float().cpu().numpy()
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
+        raise KshotError(f"{self.variant.model} has no text tower; leave --tiers out.")
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "name": self.variant.model,
+            "library": "timm",
+            "activation": type(self.model.blocks[0].mlp.act).__name__,
+            "weights_sha256": self.weights_sha256,
+            "preprocessing": self.preprocessing.facts(),
+        }
+
+
+def check_architecture(model: Any, name: str) -> None:
+    """Raise unless the model is the one the name promises."""
+    variant = VARIANTS[name]
+    found = {
+        "width": model.embed_dim,
+        "layers": len(model.blocks),
+        "patch": model.patch_embed.patch_size[0],
+        "prefix tokens": model.num_prefix_tokens,
+        "parameters": parameter_count(model),
+    }
+    expected = dict(
+        zip(
+            found,
+            (VisionEncoder.dim, 12, variant.patch, variant.prefix_tokens, variant.parameters),
+            strict=True,
+        )
+    )
+    wrong = [f"{key} {found[key]}, expected {expected[key]}" for key in found if found[key] != expected[key]]
+    if wrong:
+        raise KshotError(f"this checkpoint is not {name}: {'; '.join(wrong)}.")
+
+
+def parameter_count(model: Any) -> int:
+    """Position tables depend on the input size and are left out."""
+    return sum(p.numel() for key, p in model.named_parameters() if key != "pos_embed")

@@ -1,0 +1,63 @@
+"""The commands of docs/real-features.md that need a hub and a GPU, word for word against stand-ins for both."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from kshot.features.catalog import datasets
+from kshot.features.store import Store
+from picture_sets import picture, write_shards
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "real-features.md").read_text()
+FOUR, OWN = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def kshot(line: str, folder: Path, *more: str, **variables: str) -> str:
+    words = [os.path.expandvars(word) for word in shlex.split(line)]
+    assert words[0] == "kshot"
+    command = [sys.executable, "-m", *words, *more]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    return f"{done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def test_four_commands_to_the_studys_ten_datasets(tiny_clip, serve, tmp_path, monkeypatch):
+    install, encode, check, run = FOUR.strip().splitlines()
+    assert install == "pip install 'kshot[encode]'"
+    ten = {name: entry for name, entry in datasets().items() if entry.wds}
+    assert len(ten) == 10
+    for entry in ten.values():
+        splits = {"test": 1} if entry.split == "self" else {"train": 1, "test": 1}
+        write_shards(tmp_path / "hub" / f"wds_{entry.wds.replace('/', '-')}" / "resolve" / "main", splits)
+    monkeypatch.setenv("HUB", serve(tmp_path / "hub").url)
+    assert "--device cuda" in encode
+    out = kshot(encode.replace("--device cuda", "--device cpu"), tmp_path, "--weights", str(tiny_clip))
+    assert out.startswith("0\n"), out
+    store = Store(tmp_path / "features")
+    for name, entry in ten.items():
+        parts = ("all",) if entry.split == "self" else ("pool", "test")
+        assert all(store.has(name, "ViT-B-16", part) for part in parts)
+        assert store.tiers(name, "ViT-B-16") == ["dataset", "ensemble", "photo"]
+    checked = kshot(check, tmp_path)
+    assert "FAIL Pets/ViT-B-16: pool names 3 classes, published 37" in checked  # stand-ins are not the pets
+    (tmp_path / "studies").mkdir()
+    study = (ROOT / "studies" / "ten-datasets.toml").read_text().replace("[1, 2, 4, 8, 16]", "[1]")
+    (tmp_path / "studies" / "ten-datasets.toml").write_text(study)
+    ran = kshot(run, tmp_path)
+    assert ran.startswith("0\n"), ran
+    assert "50 cells" in ran
+
+
+def test_own_pictures(tmp_path):
+    for label, name in enumerate(("cat", "dog")):
+        (tmp_path / "my-pictures" / name).mkdir(parents=True)
+        for number in range(2):
+            (tmp_path / "my-pictures" / name / f"{number}.png").write_bytes(picture(label, number))
+    out = kshot(OWN.strip(), tmp_path)
+    assert out.startswith("0\n"), out
+    assert Store(tmp_path / "features").text("my-pictures", "lite0", "photo").prototypes.shape == (2, 1280)

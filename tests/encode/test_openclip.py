@@ -1,0 +1,148 @@
+"""A real open_clip model, tiny and random: everything but the meaning of its features can be checked."""
+
+import io
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kshot.encode.openclip import OpenClipEncoder, _library
+from kshot.encode.preprocess import Preprocessing
+from kshot.encode.reference_vectors import hold_to_reference
+from kshot.errors import FeatureError, KshotError
+from kshot.features.encoders import load_encoder
+from picture_sets import picture
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_clip):
+    return OpenClipEncoder("ViT-B-32-quickgelu", tiny_clip)
+
+
+def some_picture(width, height):
+    from PIL import Image
+
+    return Image.open(io.BytesIO(picture(1, width, (width, height))))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(8, 90), st.integers(8, 90), st.sampled_from(["shortest", "squash"]))
+def test_preprocessing_equals_open_clips_own(width, height, mode):
+    library = _library()
+    theirs = library.transform.image_transform(
+        32,
+        is_train=False,
+        mean=(0.4, 0.5, 0.6),
+        std=(0.2, 0.3, 0.25),
+        resize_mode=mode,
+        interpolation="bicubic",
+    )
+    ours = Preprocessing(32, (0.4, 0.5, 0.6), (0.2, 0.3, 0.25), mode)
+    image = some_picture(width, height)
+    np.testing.assert_allclose(ours(image), theirs(image).numpy(), atol=1e-5)
+
+
+def test_features_are_the_models_own_at_unit_length(encoder):
+    batch = np.stack([encoder.preprocessing(some_picture(50, 40)) for _ in range(3)])
+    with torch.inference_mode():
+        theirs = encoder.model.encode_image(torch.from_numpy(batch), normalize=True).numpy()
+    np.testing.assert_allclose(encoder.encode_images(batch), theirs, atol=1e-6)
+
+
+def test_prompts_keep_the_norm_they_had(encoder):
+    found = encoder.encode_prompts(["a photo of a cat.", "a dog"])
+    with torch.inference_mode():
+        raw = encoder.model.encode_text(encoder.tokenizer(["a photo of a cat.", "a dog"])).numpy()
+    np.testing.assert_allclose(found.unit * found.norms[:, None], raw, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(found.unit, axis=1), 1, atol=1e-6)
+
+
+def test_facts_come_from_the_checkpoint(encoder):
+    assert encoder.logit_scale == pytest.approx(1 / 0.07, rel=1e-5)  # what open_clip initialises it to
+    assert encoder.logit_bias is None
+    assert encoder.dim == 24
+    facts = encoder.facts()
+    assert facts["activation"] == "QuickGELU"
+    assert facts["preprocessing"]["mean"] == [0.4, 0.5, 0.6]
+    assert len(facts["weights_sha256"]) == 64
+
+
+@pytest.fixture
+def changed(tiny_clip, tmp_path):
+    """The same weights under a configuration with one thing changed."""
+
+    def change(edit):
+        folder = tmp_path / "changed"
+        shutil.copytree(tiny_clip, folder)
+        config = json.loads((folder / "open_clip_config.json").read_text())
+        edit(config)
+        (folder / "open_clip_config.json").write_text(json.dumps(config))
+        return OpenClipEncoder("ViT-B-32-quickgelu", folder)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda config: config["model_cfg"].update(quick_gelu=False),
+        lambda config: config["preprocess_cfg"].update(mean=[0.5, 0.5, 0.5]),
+        lambda config: config["preprocess_cfg"].update(resize_mode="squash"),
+        lambda config: config["preprocess_cfg"].update(interpolation="bilinear"),
+    ],
+    ids=["activation", "mean", "resize", "interpolation"],
+)
+def test_a_changed_encoder_is_refused_by_its_reference_vectors(encoder, changed, tmp_path, edit):
+    kept = tmp_path / "reference" / "tiny.safetensors"
+    hold_to_reference(encoder, "tiny", [kept])
+    hold_to_reference(encoder, "tiny", [kept])
+    with pytest.raises(FeatureError, match="tiny does not encode as it did before"):
+        hold_to_reference(changed(edit), "tiny", [kept])
+
+
+def test_changed_weights_are_refused(encoder, tiny_clip, tmp_path):
+    kept = tmp_path / "reference" / "tiny.safetensors"
+    hold_to_reference(encoder, "tiny", [kept])
+    other = OpenClipEncoder("ViT-B-32-quickgelu", tiny_clip)
+    with torch.no_grad():
+        other.model.visual.proj += 0.02 * torch.randn_like(other.model.visual.proj)
+    with pytest.raises(FeatureError, match="Weights, activation or preprocessing changed"):
+        hold_to_reference(other, "tiny", [kept])
+
+
+def test_openai_weights_without_quickgelu_are_refused(monkeypatch):
+    """open_clip only warns, so the download is replaced by nothing and the warning must stop us."""
+    library = _library()
+    monkeypatch.setattr(library.factory, "download_pretrained", lambda *_, **__: None)
+    with pytest.raises(KshotError, match=r"another activation than the weights 'openai'.*ViT-B-32-quickgelu"):
+        OpenClipEncoder("ViT-B-32", "openai")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ViT-B-23", "unknown backbone 'ViT-B-23'. Did you mean ViT-B-32"),
+        ("ViT-B-32-256", r"needs weights: --backbone ViT-B-32-256/TAG \(known: datacomp_s34b_b86k\)"),
+    ],
+)
+def test_names(name, message):
+    with pytest.raises(KshotError, match=message):
+        load_encoder(name)
+
+
+def test_a_missing_checkpoint(tmp_path):
+    with pytest.raises(KshotError, match="there is no checkpoint at"):
+        load_encoder("ViT-B-16", tmp_path / "absent.pt")
+
+
+def test_a_checkpoint_that_is_a_pickle_is_not_run(tmp_path):
+    trap = tmp_path / "trap.pt"
+    trap.write_bytes(b"cos\nsystem\n(S'touch " + str(tmp_path / "owned").encode() + b"'\ntR.")
+    for backbone in ("ViT-B-32", "DINOv2-B-14"):
+        with pytest.raises(KshotError, match=f"cannot load {backbone}"):
+            load_encoder(backbone, trap)
+    assert not (tmp_path / "owned").exists()

@@ -1,0 +1,239 @@
+import io
+import tarfile
+import tempfile
+
+import numpy as np
+import pytest
+
+from kshot.encode import pictures
+from kshot.encode.pictures import decode
+from kshot.encode.sources import http
+from kshot.encode.sources.base import Shard
+from kshot.encode.sources.find import find_source
+from kshot.encode.sources.webdataset import MOST_BYTES
+from kshot.errors import InputError, KshotError
+from picture_sets import CLASSES, add, picture, write_shards
+
+
+def everything(source):
+    return [p for shard in source.shards() for p in source.pictures(shard)]
+
+
+def pixels(found):
+    return {p.id: (p.part, p.label, np.asarray(p.load()).tobytes()) for p in found}
+
+
+def test_folder_with_splits(tmp_path):
+    for split in ("train", "test"):
+        for label, name in enumerate(("b_lue cheese", "apple")):
+            (tmp_path / split / name).mkdir(parents=True)
+            (tmp_path / split / name / "1.png").write_bytes(picture(label, 1))
+    (tmp_path / "train" / "apple" / "notes.txt").write_text("not a picture")
+    source = find_source(str(tmp_path))
+    assert source.classes == ("apple", "b lue cheese")
+    assert [(p.part, p.id, p.label) for p in everything(source)] == [
+        ("pool", "train/apple/1.png", 0),
+        ("pool", "train/b_lue cheese/1.png", 1),
+        ("test", "test/apple/1.png", 0),
+        ("test", "test/b_lue cheese/1.png", 1),
+    ]
+
+
+def test_folder_without_splits_and_half_a_split(tmp_path):
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "1.png").write_bytes(picture(0, 1))
+    assert {p.part for p in everything(find_source(str(tmp_path)))} == {"all"}
+    (tmp_path / "train").mkdir()
+    with pytest.raises(InputError, match="has train; needed are one of train, pool and one of test, val"):
+        find_source(str(tmp_path))
+
+
+def test_an_empty_folder(tmp_path):
+    with pytest.raises(InputError, match="holds no pictures"):
+        find_source(str(tmp_path))
+    with pytest.raises(InputError, match="there is no source at"):
+        find_source(str(tmp_path / "absent"))
+
+
+def test_csv(tmp_path):
+    for number in range(2):
+        (tmp_path / f"{number}.png").write_bytes(picture(number, 0))
+    table = tmp_path / "all.csv"
+    table.write_text("path,label,part\n0.png,dog,train\n1.png,cat,test\n")
+    source = find_source(str(table))
+    assert source.classes == ("cat", "dog")
+    assert [(p.part, p.id, p.label) for p in everything(source)] == [
+        ("pool", "0.png", 1),
+        ("test", "1.png", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("file,label\na,b\n", "has columns file, label; needed are path, label"),
+        ("path,label\n../outside.png,cat\n", "line 2: '../outside.png' lies outside"),
+        ("path,label,part\na.png,cat,dev\n", "line 2: part 'dev'; allowed are train"),
+        ("path,label,part\na.png,cat,test\nb.png,cat,\n", "names a part in some lines only"),
+    ],
+)
+def test_csv_that_cannot_be_used(tmp_path, text, message):
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        find_source(str(tmp_path / "bad.csv"))
+
+
+def test_webdataset_in_clip_benchmarks_layout(shards):
+    source = find_source(str(shards))
+    assert source.classes == CLASSES
+    assert source.templates == ("a photo of {}.", "something {}.")
+    assert [(s.part, s.key) for s in source.shards()][3:5] == [
+        ("pool", "train/3.tar"),
+        ("test", "test/0.tar"),
+    ]
+    found = everything(source)
+    assert len(found) == 72
+    assert found[13].id == "train/1/s0000013"
+    assert [p.label for p in found[:4]] == [0, 1, 2, 0]
+
+
+def test_evaluation_shards_alone_are_one_part(tmp_path):
+    source = find_source(str(write_shards(tmp_path / "wds", {"test": 2})))
+    assert {p.part for p in everything(source)} == {"all"}
+
+
+def test_http_gives_what_the_disk_gives_although_connections_drop(shards, serve):
+    server = serve(shards)
+    assert pixels(everything(find_source(server.url))) == pixels(everything(find_source(str(shards))))
+    resumed = [path for path, wanted in server.requests if wanted]
+    assert resumed
+    assert all(path.endswith(".tar") for path in resumed)
+
+
+def test_a_server_without_ranges_starts_again():
+    calls = []
+
+    class Answer(io.BytesIO):
+        status, headers = 200, {"Content-Length": "6"}
+
+    def urlopen(request, timeout):
+        calls.append(request.get_header("Range"))
+        return Answer(b"abcdef" if len(calls) > 1 else b"abc")
+
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryFile() as file:
+        patch.setattr(http.urllib.request, "urlopen", urlopen)
+        http.download("http://x/file", file, pause=lambda seconds: None)
+        file.seek(0)
+        assert file.read() == b"abcdef"
+    assert calls == [None, "bytes=3-"]
+
+
+def test_a_dead_server_is_given_up():
+    waits = []
+    message = r"broke off 6 times at byte 0 .* run the same command again"
+    with tempfile.TemporaryFile() as file, pytest.raises(KshotError, match=message):
+        http.download("http://127.0.0.1:9/file", file, pause=waits.append)
+    assert waits == sorted(waits)
+
+
+def hostile(tmp_path, fill):
+    root = write_shards(tmp_path / "wds", {"test": 1}, per_shard=3)
+    with tarfile.open(root / "test" / "0.tar", "w") as archive:
+        add(archive, "s1.cls", b"0")
+        add(archive, "s1.png", picture(0, 1))
+        fill(archive)
+    return find_source(str(root))
+
+
+def link(name, target, kind):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+def test_hostile_members_are_not_opened_and_nothing_is_written(tmp_path):
+    def fill(archive):
+        add(archive, "/etc/evil.png", picture(0, 2))
+        add(archive, "../../evil.png", picture(0, 3))
+        archive.addfile(link("s2.png", "/etc/hostname", tarfile.SYMTYPE))
+        archive.addfile(link("s3.png", "s1.png", tarfile.LNKTYPE))
+        archive.addfile(link("s4.png", "", tarfile.FIFOTYPE))
+        add(archive, "s1.pkl", b"cos\nsystem\n(S'touch /tmp/evil'\ntR.")
+        add(archive, "s1.json", b"{}")
+
+    source = hostile(tmp_path, fill)
+    before = sorted(tmp_path.rglob("*"))
+    assert [p.id for p in everything(source)] == ["test/0/s1"]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("s2.cls", b"1", "s2 has a picture without class or a class without picture"),
+        ("s2.cls", b"__import__('os')", "not a class number"),
+        ("s1.cls", b"0", "has a picture without class"),
+    ],
+)
+def test_members_that_do_not_fit(tmp_path, name, content, message):
+    source = hostile(tmp_path, lambda archive: add(archive, name, content))
+    with pytest.raises(InputError, match=message):
+        everything(source)
+
+
+def test_a_class_number_outside_the_names(tmp_path):
+    def fill(archive):
+        add(archive, "s2.cls", b"7")
+        add(archive, "s2.png", picture(0, 1))
+
+    with pytest.raises(InputError, match=r"s2 has class 7; allowed is 0\.\.2"):
+        everything(hostile(tmp_path, fill))
+
+
+def test_a_member_that_declares_a_huge_size(tmp_path):
+    root = write_shards(tmp_path / "wds", {"test": 1})
+    info = tarfile.TarInfo("s9.png")
+    info.size = MOST_BYTES["picture"] + 1
+    (root / "test" / "0.tar").write_bytes(info.tobuf() + bytes(1024))
+    with pytest.raises(InputError, match="declares 67108865 bytes; refused"):
+        everything(find_source(str(root)))
+
+
+def test_something_that_is_no_tar(tmp_path):
+    root = write_shards(tmp_path / "wds", {"test": 1})
+    (root / "test" / "0.tar").write_bytes(b"<html>login</html>" * 100)
+    with pytest.raises(InputError, match="not a readable tar archive"):
+        list(find_source(str(root)).pictures(Shard("all", "test/0.tar")))
+
+
+def test_a_decompression_bomb_is_refused_before_decoding(monkeypatch):
+    monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
+    with pytest.raises(InputError, match=r"bomb.png declares 40 × 30 pixels; at most 1,000"):
+        decode(picture(0, 0), "bomb.png")
+
+
+def test_a_picture_beyond_pillows_own_limit(monkeypatch):
+    from PIL import Image
+
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(InputError, match="too large to decode"):
+        decode(picture(0, 0), "bomb.png")
+
+
+@pytest.mark.parametrize("content", [b"", b"miaow", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"])
+def test_what_is_not_a_raster_picture(content):
+    with pytest.raises(InputError, match=r"a\.jpg is not a readable picture"):
+        decode(content, "a.jpg")
+
+
+def test_truncated_picture():
+    with pytest.raises(InputError, match="not a readable picture"):
+        decode(picture(0, 0)[:200], "half.png")
+
+
+def test_transparency_is_shown_on_white():
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.new("RGBA", (2, 2), (0, 0, 0, 0)).save(out, "PNG")
+    assert np.asarray(decode(out.getvalue(), "clear.png")).min() == 255

@@ -1,0 +1,71 @@
+"""The text-free encoders: what is asserted of a checkpoint before it is trusted."""
+
+import numpy as np
+import pytest
+import torch
+
+from kshot.encode.torchvision_fix import import_torchvision
+from kshot.encode.vision import VARIANTS, VisionEncoder, check_architecture
+from kshot.errors import KshotError
+
+
+def blank(name: str, **options):
+    """The architecture without weights or memory."""
+    import_torchvision()
+    import timm
+
+    with torch.device("meta"):
+        return timm.create_model(name, pretrained=False, num_classes=0, **options)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_genuine_architectures_pass(name):
+    check_architecture(blank(VARIANTS[name].model, img_size=224), name)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("vit_small_patch14_dinov2", "is not DINOv2-B-14: width 384, expected 768"),
+        ("vit_base_patch14_reg4_dinov2", "prefix tokens 5, expected 1"),
+        ("vit_base_patch16_224", "patch 16, expected 14"),
+    ],
+)
+def test_others_are_refused(model, message):
+    with pytest.raises(KshotError, match=message):
+        check_architecture(blank(model), "DINOv2-B-14")
+
+
+def test_geometry_differs_between_the_two():
+    """A picture twice as wide as high: DINOv2 crops its middle, DINOv3 squeezes all of it."""
+    from PIL import Image
+
+    edge = np.zeros((300, 600, 3), np.uint8)
+    edge[:, :60] = 255
+    two, three = (VARIANTS[name].preprocessing(Image.fromarray(edge)) for name in VARIANTS)
+    assert two.shape == three.shape == (3, 224, 224)
+    black = -np.array([0.485, 0.456, 0.406]) / np.array([0.229, 0.224, 0.225])
+    np.testing.assert_allclose(two.min(axis=(1, 2)), black, atol=1e-5)
+    np.testing.assert_allclose(two.max(axis=(1, 2)), black, atol=1e-5)
+    assert np.mean(three[0] > 2) == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.slow
+def test_a_local_checkpoint_of_random_weights(tmp_path):
+    import_torchvision()
+    import timm
+    from safetensors.torch import save_file
+
+    torch.manual_seed(0)
+    variant = VARIANTS["DINOv3-B-16"]
+    model = timm.create_model(variant.model, pretrained=False, num_classes=0, img_size=224).eval()
+    save_file(model.state_dict(), tmp_path / "model.safetensors")
+    encoder = VisionEncoder("DINOv3-B-16", tmp_path / "model.safetensors")
+    batch = np.random.default_rng(0).normal(size=(1, 3, 224, 224)).astype(np.float32)
+    with torch.inference_mode():
+        theirs = model.forward_features(torch.from_numpy(batch))[:, 0].numpy()
+    np.testing.assert_allclose(
+        encoder.encode_images(batch), theirs / np.linalg.norm(theirs, axis=1, keepdims=True), atol=1e-5
+    )
+    with pytest.raises(KshotError, match="no text tower"):
+        encoder.encode_prompts(["x"])

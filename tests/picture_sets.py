@@ -1,0 +1,104 @@
+"""Small picture sets in the layouts that sources read, and a server that drops connections."""
+
+import io
+import tarfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+
+PIXELS = 32
+CLASSES = ("red", "green", "blue")
+CONFIG = {
+    "model_cfg": {
+        "embed_dim": 24,
+        "quick_gelu": True,
+        "vision_cfg": {"image_size": PIXELS, "layers": 2, "width": 64, "patch_size": 8, "head_width": 32},
+        "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
+    },
+    "preprocess_cfg": {"mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.25]},
+}
+
+
+def picture(label: int, number: int, size=(40, 30)) -> bytes:
+    """A PNG whose colour says its class."""
+    from PIL import Image
+
+    rng = np.random.default_rng([label, number])
+    values = rng.integers(0, 120, (size[1], size[0], 3), dtype=np.uint8)
+    values[..., label] += 130
+    out = io.BytesIO()
+    Image.fromarray(values).save(out, "PNG")
+    return out.getvalue()
+
+
+def add(archive: tarfile.TarFile, name: str, content: bytes, **fields) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    for key, value in fields.items():
+        setattr(info, key, value)
+    archive.addfile(info, io.BytesIO(content))
+
+
+def write_shards(root: Path, splits: dict[str, int], per_shard: int = 12) -> Path:
+    """A set in clip-benchmark's layout."""
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "classnames.txt").write_text("\n".join(CLASSES) + "\n")
+    (root / "zeroshot_classification_templates.txt").write_text("a photo of {c}.\nsomething {c}.\n")
+    for split, shards in splits.items():
+        (root / split).mkdir()
+        (root / split / "nshards.txt").write_text(f"{shards}\n")
+        for shard in range(shards):
+            with tarfile.open(root / split / f"{shard}.tar", "w") as archive:
+                for row in range(per_shard):
+                    number = shard * per_shard + row
+                    label = number % len(CLASSES)
+                    add(archive, f"s{number:07d}.cls", str(label).encode())
+                    seed = number if split == "train" else 10_000 + number
+                    add(archive, f"s{number:07d}.png", picture(label, seed))
+    return root
+
+
+class DroppingServer:
+    """Serves a folder, honours ranges, and hangs up in the middle of every second answer of a tar file."""
+
+    def __init__(self, root: Path, gate: threading.Event | None = None):
+        outer = self
+        self.requests: list[tuple[str, str | None]] = []
+        self.gate = gate
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                outer.answer(self, root)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, request, root: Path) -> None:
+        wanted = request.headers.get("Range")
+        self.requests.append((request.path, wanted))
+        if self.gate is not None and request.path.endswith("train/2.tar"):
+            self.gate.wait(60)
+        path = root / request.path.lstrip("/")
+        if not path.is_file():
+            request.send_error(404)
+            return
+        content = path.read_bytes()
+        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
+        request.send_response(206 if wanted else 200)
+        request.send_header("Content-Length", str(len(content) - start))
+        request.end_headers()
+        body = content[start:]
+        drops = path.suffix == ".tar" and len(self.requests) % 2 == 0
+        request.wfile.write(body[: len(body) // 2] if drops else body)
+        request.close_connection = True
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
