@@ -71,7 +71,9 @@ def _principal(rows: Float[Array, "N d"]) -> tuple[Float[Array, " 2"], Float[Arr
     """The two largest singular values and their directions; the largest entry of a direction is positive."""
     from scipy.sparse.linalg import svds
 
-    _, scale, directions = svds(rows, k=2, v0=np.ones(min(rows.shape)))
+    # Any start that is not orthogonal to the answer will do; a vector of ones is, because the rows are centred.
+    start = np.random.default_rng(0).normal(size=min(rows.shape))
+    _, scale, directions = svds(rows, k=2, v0=start)
     order = np.argsort(-scale)
     scale, directions = np.asarray(scale)[order], np.asarray(directions)[order]
     largest = directions[np.arange(2), np.abs(directions).argmax(axis=1)]
