@@ -25,3 +25,12 @@ def cars() -> dict[str, np.ndarray]:
         pytest.skip("the real features are not beside the repository")
     with np.load(path, allow_pickle=False) as file:
         return dict(file)
+
+
+@pytest.fixture(scope="session")
+def official() -> Path:
+    """Outputs of the official codes, of which tests/reference holds small copies."""
+    folder = SHARED / "reference"
+    if not folder.is_dir():
+        pytest.skip("the official codes' outputs are not beside the repository")
+    return folder

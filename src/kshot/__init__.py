@@ -13,20 +13,34 @@ _WHERE = {
     "LOOBlend": "kshot.methods.loo_blend",
     "OracleBlend": "kshot.methods.oracles.oracle_blend",
     "MSEOracleBlend": "kshot.methods.oracles.mse_oracle_blend",
+    "GDA": "kshot.methods.gda",
+    "CLAP": "kshot.methods.clap",
+    "LPP": "kshot.methods.lpp",
+    "CLIPAdapter": "kshot.methods.clip_adapter",
+    "HOSO": "kshot.methods.hoso",
+    "TipAdapter": "kshot.methods.tip_adapter",
+    "LogisticProbe": "kshot.methods.logistic_probe",
     "load_head": "kshot.methods.headfile",
     "save_head": "kshot.methods.headfile",
 }
 __all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
+    from kshot.methods.clap import CLAP as CLAP
+    from kshot.methods.clip_adapter import CLIPAdapter as CLIPAdapter
+    from kshot.methods.gda import GDA as GDA
     from kshot.methods.headfile import load_head as load_head
     from kshot.methods.headfile import save_head as save_head
+    from kshot.methods.hoso import HOSO as HOSO
     from kshot.methods.js_blend import CentredJSBlend as CentredJSBlend
     from kshot.methods.js_blend import JSBlend as JSBlend
+    from kshot.methods.logistic_probe import LogisticProbe as LogisticProbe
     from kshot.methods.loo_blend import LOOBlend as LOOBlend
+    from kshot.methods.lpp import LPP as LPP
     from kshot.methods.ncm import NCM as NCM
     from kshot.methods.oracles.mse_oracle_blend import MSEOracleBlend as MSEOracleBlend
     from kshot.methods.oracles.oracle_blend import OracleBlend as OracleBlend
+    from kshot.methods.tip_adapter import TipAdapter as TipAdapter
     from kshot.methods.zero_shot import ZeroShot as ZeroShot
 
 

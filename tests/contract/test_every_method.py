@@ -127,6 +127,24 @@ class TestContract:
         expected = data.test.X @ head.coef_.T + head.intercept_
         assert np.allclose(head.decision_function(data.test.X), expected, atol=1e-9 * np.abs(expected).max())
 
+    def test_views_stand_in_for_the_shots_or_are_refused(self, name):
+        data = problem()
+        method = registry.create(name)
+        given = data.evidence(method.info.sees)
+        rng = np.random.default_rng(2)
+        views = data.X + 0.05 * rng.normal(size=(3, *data.X.shape))
+        if not method.info.views:
+            with pytest.raises(InputError, match="views"):
+                method.fit(**given, views=views)
+            return
+        found = method.fit(**given, views=views).decision_function(data.test.X)
+        elsewhere = {**given, "X": np.roll(data.X, 1, axis=0)}
+        same = registry.create(name).fit(**elsewhere, views=views).decision_function(data.test.X)
+        assert np.isfinite(found).all()
+        assert np.array_equal(found, same)
+        with pytest.raises(InputError, match="views must have shape"):
+            registry.create(name).fit(**given, views=views[:, 1:])
+
     def test_sklearn_clone_and_params(self, name):
         method = registry.create(name)
         twin = clone(method)

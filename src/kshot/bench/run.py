@@ -53,9 +53,18 @@ def compute(
     if not batches:
         return
     _log_run(records, engine, shard)
-    engine(Job(work.study, features, records, batches), finished)
-    if len(records.loose()) > LOOSE_FILES and shard.count == 1:
-        compact(records)
+    written = 0
+
+    def finished_and_tidied(cells: int) -> None:
+        nonlocal written
+        written += cells
+        finished(cells)
+        # Shards run side by side, and their owner joins the files when all are done.
+        if written >= LOOSE_FILES and shard.count == 1:
+            written = 0
+            compact(records)
+
+    engine(Job(work.study, features, records, batches), finished_and_tidied)
 
 
 def _log_run(records: Records, engine: Engine, shard: Shard) -> None:

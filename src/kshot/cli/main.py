@@ -9,6 +9,7 @@ from kshot.cli import (
     check,
     diagnose,
     encode,
+    knob,
     ls,
     open,
     plan,
@@ -34,6 +35,7 @@ app.command("plan")(plan.plan)
 app.command("status")(status.status)
 app.command("retry")(run.retry)
 app.command("report")(report.report)
+app.command("knob")(knob.knob)
 app.command("diff")(records.diff)
 app.command("compact")(records.compact)
 app.command("precision")(records.precision)

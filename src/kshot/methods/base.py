@@ -88,9 +88,14 @@ class Classifier:
         return X @ self.coef_.T + self.intercept_
 
     def _expects(self) -> tuple[np.dtype, int]:
+        return self._fitted_on("coef_")
+
+    def _fitted_on(self, attribute: str) -> tuple[np.dtype, int]:
+        """dtype and dimension of the data, read off a fitted array whose last axis is the features."""
         if not hasattr(self, "classes_"):
             raise InputError(f"this {type(self).__name__} is not fitted yet; call fit first.")
-        return self.coef_.dtype, self.coef_.shape[1]
+        array = getattr(self, attribute)
+        return array.dtype, array.shape[-1]
 
     def _set_linear(self, coef: Float[Array, "C d"], intercept: Array | None = None) -> None:
         self.coef_ = coef

@@ -4,8 +4,9 @@ import numpy as np
 
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
+from kshot.methods.ratio_knob import RatioKnob
 from kshot.methods.task import Task
-from kshot.solvers.ratio_sweep import GRID, accuracy_curve, leave_one_out_predictions
+from kshot.solvers.ratio_sweep import GRID
 from kshot.solvers.shrinkage import correct_for_shots
 from kshot.types import Choice, MethodInfo
 
@@ -25,7 +26,7 @@ K_CORRECTED_INFO = MethodInfo(
 )
 
 
-class LOOBlend(Classifier):
+class LOOBlend(RatioKnob, Classifier):
     """The ratio on a grid of 101 with the best leave-one-out accuracy; ties take the smallest.
 
     `k_correction` carries the ratio from K−1 to K shots (harmonic mean of K where classes are uneven).
@@ -44,8 +45,7 @@ class LOOBlend(Classifier):
         return 1 if self.allow_single else self.info.min_shots
 
     def _fit(self, task: Task) -> None:
-        predicted = leave_one_out_predictions(task.X, task.y, task.means, task.text, task.counts)
-        curve = accuracy_curve(predicted, task.y)
+        curve = self.knob_loo_curve(task)
         ratio = float(GRID[curve.argmax()])
         self.selected_ = {
             "lambda": Choice(ratio, "support"),

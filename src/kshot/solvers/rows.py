@@ -45,6 +45,15 @@ def class_means(X: Float[Array, "N d"], y: Int[Array, " N"], n_classes: int) -> 
     return class_sums(X, y, n_classes) / counts[:, None]
 
 
+def shot_numbers(y: Int[Array, " N"]) -> Int[Array, " N"]:
+    """0 for the first row of each class, 1 for the second, and so on in the order of the rows."""
+    order = np.argsort(y, kind="stable")
+    counts = np.bincount(y)
+    numbers = np.empty(len(y), np.int64)
+    numbers[order] = np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return numbers
+
+
 def squared_norms(X: Float[Array, "*rows d"]) -> Float[Array, "*rows"]:
     return np.einsum("...i,...i->...", X, X)
 

@@ -6,7 +6,7 @@ and a cell that two workers happen to claim is written twice with the same conte
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -34,8 +34,10 @@ class Job:
     batches: Sequence[Batch]
 
     def unfinished(self, batches: Sequence[Batch]) -> list[Batch]:
-        """Batches with a cell that has no file: what a lost worker leaves behind."""
-        return [b for b in batches if not all(self.records.path(cell).exists() for cell in b.cells)]
+        """What lost workers leave behind: the batches without the cells that were recorded."""
+        done = self.records.done(cell for batch in batches for cell in batch.cells)
+        trimmed = (replace(b, cells=tuple(cell for cell in b.cells if cell not in done)) for b in batches)
+        return [batch for batch in trimmed if batch.cells]
 
 
 @runtime_checkable

@@ -33,6 +33,7 @@ class DaskEngine:
             while remaining:
                 before = len(remaining)
                 self._drain(client, job, remaining, finished)
+                remaining = job.unfinished(remaining)
                 losses = 0 if len(remaining) < before else losses + 1
                 if remaining and losses >= LOSSES_WITHOUT_PROGRESS:
                     raise KshotError(

@@ -31,14 +31,14 @@ class LocalEngine:
         remaining = list(job.batches)
         deaths = 0
         while remaining:
-            before = _missing_cells(job, remaining)
+            before = _cells(remaining)
             try:
                 self._drain(job, remaining, finished)
             except BrokenProcessPool:
-                for batch in [b for b in remaining if b not in job.unfinished(remaining)]:
-                    remaining.remove(batch)
-                    finished(len(batch.cells))
-                deaths = 0 if _missing_cells(job, remaining) < before else deaths + 1
+                handed_out = _cells(remaining)
+                remaining = job.unfinished(remaining)
+                finished(handed_out - _cells(remaining))
+                deaths = 0 if _cells(remaining) < before else deaths + 1
                 if deaths >= DEATHS_WITHOUT_PROGRESS:
                     cell = remaining[0].cells[0]
                     raise KshotError(
@@ -65,8 +65,8 @@ class LocalEngine:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _missing_cells(job: Job, batches: list[Batch]) -> int:
-    return sum(not job.records.path(cell).exists() for batch in batches for cell in batch.cells)
+def _cells(batches: list[Batch]) -> int:
+    return sum(len(batch.cells) for batch in batches)
 
 
 def _start_worker() -> None:

@@ -2,8 +2,9 @@
 
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
+from kshot.methods.ratio_knob import RatioKnob
 from kshot.methods.task import Task
-from kshot.solvers.ratio_sweep import GRID, accuracy_curve, sweep_predictions
+from kshot.solvers.ratio_sweep import GRID
 from kshot.types import Choice, MethodInfo
 
 INFO = MethodInfo(
@@ -15,7 +16,7 @@ INFO = MethodInfo(
 )
 
 
-class OracleBlend(Classifier):
+class OracleBlend(RatioKnob, Classifier):
     """Grid of 101 ratios scored on the test set; ties take the smallest."""
 
     @property
@@ -24,7 +25,7 @@ class OracleBlend(Classifier):
 
     def _fit(self, task: Task) -> None:
         assert task.test is not None
-        curve = accuracy_curve(sweep_predictions(task.test.X, task.means, task.text), task.test.y)
+        curve = self.knob_curve(task, task.test)
         ratio = float(GRID[curve.argmax()])
         self.selected_ = {"lambda": Choice(ratio, "test"), "accuracy": Choice(curve.tolist(), "test")}
         self._set_linear(blend(task.means, task.text, ratio))

@@ -1,0 +1,76 @@
+"""CLAP's hand gradient against torch autograd."""
+
+import numpy as np
+
+from benchmarks.data import Data, data
+from benchmarks.measure import alternate, product_seconds, torch_on_one_thread, verdict
+from kshot.methods.clap import CLAP
+from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
+from kshot.solvers.schedule import batches, cosine_rates
+
+
+def by_autograd(problem: Data, seed: int, epochs: int) -> np.ndarray:
+    """The recipe as one would write it in torch: a parameter, a loss, an optimiser."""
+    th = torch_on_one_thread()
+    X, y, text = (th.from_numpy(array) for array in problem[:3])
+    anchors = 10 * text
+    confidence = (100 * X @ text.T).softmax(dim=1)[th.arange(len(y)), y]
+    penalty = th.stack([confidence[y == c].mean() for c in range(len(text))])
+    W = th.nn.Parameter(anchors.clone())
+    optimiser = th.optim.SGD([W], lr=0.1, momentum=0.9)
+    rng = np.random.RandomState(seed)
+    for rate in cosine_rates(epochs, 0.1, 1e-5):
+        optimiser.param_groups[0]["lr"] = float(rate)
+        order = th.from_numpy(rng.rand(len(y)).argsort())
+        for step in range(max(1, len(y) // 256)):
+            rows = order[step * 256 : (step + 1) * 256]
+            directions = W / W.norm(dim=1, keepdim=True)
+            logits = 100 * X[rows] @ directions.T
+            loss = th.nn.functional.cross_entropy(logits, y[rows])
+            loss = loss + (penalty * (W - anchors).pow(2).sum(dim=1)).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return W.detach().numpy()
+
+
+def together(problems: list[Data], epochs: int) -> np.ndarray:
+    X, y, text = (np.stack(arrays) for arrays in list(zip(*problems, strict=True))[:3])
+    penalties = np.stack([anchor_confidence(p.X, p.y, p.text, 100.0) for p in problems])
+    steps = batches(range(len(problems)), X.shape[1], X.shape[1], 256)
+    rates = cosine_rates(epochs, 0.1, 1e-5)
+    return train_cosine_probe(X, y, 10 * text, penalties, steps, rates, scale=100.0, momentum=0.9)
+
+
+def main() -> int:
+    missed = 0
+    for classes, epochs in ((100, 60), (1000, 8)):
+        problem, method = data(classes, 16), CLAP(seed=0, epochs=epochs)
+        ratio, head, expected, taken = alternate(
+            lambda p=problem, m=method: m.fit(p.X, p.y, text=p.text),
+            lambda p=problem, e=epochs: by_autograd(p, 0, e),
+            repeats=3,
+        )
+        same_predictions(problem, head.coef_, expected)
+        missed += verdict(f"CLAP, C={classes}, K=16, d=512, {epochs} epochs", ratio, 2.5)
+        floor = product_seconds(256, classes, 512) * epochs * (16 * classes // 256)
+        print(f"  {floor / taken:.0%} of ours is the two matrix products of each step")
+    problems = [data(10, 1, seed=seed) for seed in range(5)]
+    ratio, found, expected, _ = alternate(
+        lambda: together(problems, 300),
+        lambda: [by_autograd(problem, seed, 300) for seed, problem in enumerate(problems)],
+    )
+    for problem, one, other in zip(problems, found, expected, strict=True):
+        same_predictions(problem, one, other)
+    return missed + verdict("CLAP, C=10, K=1, d=512, five seeds together", ratio, 15)
+
+
+def same_predictions(problem: Data, *weights: np.ndarray) -> None:
+    one, other = (
+        (problem.queries @ (W / np.linalg.norm(W, axis=1, keepdims=True)).T).argmax(axis=1) for W in weights
+    )
+    assert np.mean(one == other) > 0.998, "the two ways disagree"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

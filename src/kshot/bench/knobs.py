@@ -1,0 +1,89 @@
+"""Knobs over stored features: the honest choice, the oracle and the regret, stratum by stratum."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kshot.bench.cell import use_encoder_constants
+from kshot.bench.study import MethodSpec
+from kshot.episodes.draw import too_thin
+from kshot.episodes.stratum import load_prior, load_stratum
+from kshot.errors import FeatureError, KshotError, unknown
+from kshot.features.store import Store
+from kshot.methods import registry
+from kshot.methods.knob import Knob, KnobWorth, knob_evidence, knob_worth
+
+
+@dataclass(frozen=True, slots=True)
+class KnobRow:
+    """One stratum at one number of shots; accuracies are means over the draws, values are listed per draw."""
+
+    dataset: str
+    backbone: str
+    shots: int
+    worths: tuple[KnobWorth, ...]
+
+    def cells(self) -> list[str]:
+        """The line of a table: where, K, chosen and its accuracy, oracle and its accuracy, regret."""
+
+        def mean(name: str) -> str:
+            return f"{100 * sum(getattr(worth, name) for worth in self.worths) / len(self.worths):.1f}"
+
+        chosen, oracle = (
+            ", ".join(_short(getattr(worth, name)) for worth in self.worths) for name in ("chosen", "oracle")
+        )
+        accuracies = mean("chosen_accuracy"), mean("oracle_accuracy")
+        where = [self.dataset, self.backbone, str(self.shots)]
+        return [*where, chosen, accuracies[0], oracle, accuracies[1], mean("regret")]
+
+
+def find_knob(name: str) -> str:
+    """The method of that name, or the first whose name starts with it, that has a knob."""
+    knobs = [known for known in registry.names() if isinstance(registry.create(known), Knob)]
+    if ":" in name or name in registry.names():
+        if isinstance(registry.create(name), Knob):
+            return name
+        raise KshotError(
+            f"'{name}' has no knob; those with one: {', '.join(knobs)}. "
+            "A method of your own needs knob_name, knob_grid and knob_curve (kshot.methods.knob)."
+        )
+    matching = [known for known in knobs if known.startswith(name)]
+    if not matching:
+        raise KshotError(unknown("knob", name, knobs, "List all methods with `kshot ls methods`."))
+    return matching[0]
+
+
+def knob_rows(
+    store: Store, name: str, dataset: str | None, tier: str, shots: Sequence[int], seeds: int
+) -> Iterator[KnobRow]:
+    """Every stored stratum (of one dataset) at every number of shots its pool can give."""
+    strata = sorted({(m.dataset, m.backbone) for m in store.manifests()})
+    chosen = [stratum for stratum in strata if dataset in (None, stratum[0])]
+    if not chosen:
+        hint = f"See `kshot ls features`; looked in {store.root}. `kshot simulate` writes a generated world."
+        raise FeatureError(unknown("dataset", dataset or "any", {s[0] for s in strata}, hint))
+    spec = MethodSpec(name, name, {})
+    for where in chosen:
+        method = registry.create(name)
+        needs_text = "text" in method.info.sees
+        if needs_text and not store.tiers(*where):
+            continue
+        stratum = load_stratum(store, *where)
+        prior = load_prior(store, *where, tier) if needs_text else None
+        use_encoder_constants(method, spec, stratum, prior)
+        assert isinstance(method, Knob)
+        for k in shots:
+            if too_thin(stratum.pool.y, stratum.n_classes, k):
+                continue
+            worths = []
+            for seed in range(seeds):
+                episode = stratum.episode(k, seed, None if prior is None else prior.text)
+                seen = episode.reveal(knob_evidence(method.info))
+                worths.append(knob_worth(method, **seen.fit_arguments()))
+            yield KnobRow(*where, k, tuple(worths))
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return "(" + ", ".join(_short(part) for part in value) + ")"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

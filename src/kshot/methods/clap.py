@@ -1,0 +1,80 @@
+"""CLAP: a class-adaptive linear probe (Silva-Rodríguez et al., 2024), and ZS-LP, the same without penalty."""
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.methods.base import Classifier
+from kshot.methods.blending import unit_prototypes
+from kshot.methods.task import Task
+from kshot.methods.views import every_view
+from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
+from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
+from kshot.types import Array, Choice, MethodInfo
+
+PAPER = "Silva-Rodríguez et al., A closer look at the few-shot adaptation of large VLMs, CVPR 2024"
+
+
+class CLAP(Classifier):
+    """Cosine softmax trained from the text anchors and held near them, class by class.
+
+    The anchor of class c is anchor_scale·t_c, anchor_scale being the norm of the encoder's un-normalised text
+    embedding. The penalty of a class is the mean probability that zero-shot gives it on its own shots
+    (`penalty=False`: none, ZS-LP). 300 epochs of momentum SGD in batches of 256 whose order comes from
+    `seed`; the head is the last state of that trajectory, which is not the optimum. Views are rows of their
+    own; the number of batches counts images.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        penalty: bool = True,
+        anchor_scale: float = 10.0,
+        logit_scale: float = 100.0,
+        epochs: int = 300,
+        lr: float = 0.1,
+        warmup_lr: float = 1e-5,
+        momentum: float = 0.9,
+        batch_size: int = 256,
+    ):
+        self.seed = seed
+        self.penalty = penalty
+        self.anchor_scale = anchor_scale
+        self.logit_scale = logit_scale
+        self.epochs = epochs
+        self.lr = lr
+        self.warmup_lr = warmup_lr
+        self.momentum = momentum
+        self.batch_size = batch_size
+
+    @property
+    def info(self) -> MethodInfo:
+        key, title = ("clap", "CLAP") if self.penalty else ("zs_lp", "ZS-LP")
+        return MethodInfo(key, title, frozenset({"text", "support"}), 1, PAPER, closed_form=False, views=True)
+
+    def _fit(self, task: Task) -> None:
+        X, y = every_view(task)
+        penalties = self._penalties(task, X, y)
+        steps = steps_per_epoch(len(task.X), self.batch_size)
+        weights = train_cosine_probe(
+            X[None],
+            y[None],
+            self.anchor_scale * task.text[None],
+            penalties[None],
+            batches([self.seed], len(X), len(task.X), self.batch_size),
+            np.repeat(cosine_rates(self.epochs, self.lr, self.warmup_lr), steps),
+            scale=self.logit_scale,
+            momentum=self.momentum,
+        )[0]
+        self._set_linear(self.logit_scale * unit_prototypes(weights))
+
+    def _penalties(self, task: Task, X: Float[Array, "M d"], y: Array) -> Float[Array, " C"]:
+        self.selected_ = {
+            "seed": Choice(self.seed, "fixed"),
+            "anchor_scale": Choice(self.anchor_scale, "fixed"),
+        }
+        if not self.penalty:
+            return np.zeros(task.n_classes, X.dtype)
+        found = anchor_confidence(X, y, task.text, self.logit_scale)
+        summary = {"mean": float(found.mean()), "min": float(found.min()), "max": float(found.max())}
+        self.selected_["penalties"] = Choice(summary, "support")
+        return found

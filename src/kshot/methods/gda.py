@@ -1,0 +1,95 @@
+"""GDA: Gaussian discriminant analysis added to the zero-shot logits (Wang et al., 2024)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.errors import InputError
+from kshot.methods.base import Classifier
+from kshot.methods.task import Task
+from kshot.methods.views import every_view, without_own_image
+from kshot.solvers.gaussian import GaussianBranch, alpha_hits, fit_gaussian
+from kshot.solvers.rows import class_means
+from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
+
+PAPER = "Wang et al., A hard-to-beat baseline for training-free CLIP-based adaptation, ICLR 2024"
+ALPHAS = 10.0 ** np.arange(-4, 3)
+
+
+class GDA(Classifier):
+    """logits = logit_scale·x·t_c + alpha·(x·P·mu_c − ½ mu_c·P·mu_c − log C), one linear head.
+
+    `alpha` is a number, "loo" (grid 1e-4 … 1e2 by decades, leave-one-out on the shots: the held-out
+    picture's class mean is refitted, the covariance kept) or "val" (the same grid on validation labels).
+    With one shot per class the covariance is zero and the head is zero-shot. Views are rows of their own; in
+    leave-one-out all views of a picture leave together, and a class of one picture is not scored.
+    """
+
+    def __init__(self, alpha: float | str = 1.0, logit_scale: float = 100.0):
+        self.alpha = alpha
+        self.logit_scale = logit_scale
+
+    @property
+    def info(self) -> MethodInfo:
+        sees: set[Evidence] = {"text", "support"}
+        if self.alpha == "loo":
+            key, title = "gda_alpha_loo", "GDA (alpha by LOO)"
+        elif self.alpha == "val":
+            key, title = "gda_alpha_val", "GDA (alpha on validation)"
+            sees |= {"validation"}
+        elif isinstance(self.alpha, str):
+            raise InputError(f"alpha must be a number, 'loo' or 'val', not '{self.alpha}'.")
+        else:
+            key, title = "gda_alpha1", f"GDA (alpha={self.alpha:g})"
+        return MethodInfo(key, title, frozenset(sees), 1, PAPER, views=True)
+
+    def _fit(self, task: Task) -> None:
+        branch = _branch(task)
+        alpha = self._choose(task, branch)
+        self._set_linear(
+            self.logit_scale * task.text + alpha * branch.weights,
+            (alpha * branch.bias).astype(task.X.dtype),
+        )
+
+    def _choose(self, task: Task, branch: GaussianBranch) -> float:
+        if not isinstance(self.alpha, str):
+            self.selected_ = {"alpha": Choice(float(self.alpha), "fixed")}
+            return float(self.alpha)
+        if self.alpha == "loo":
+            curve, name, evidence = self._loo_curve(task, branch), "loo_accuracy", "support"
+        else:
+            assert task.validation is not None
+            curve, name, evidence = self._curve(task, branch, task.validation), "accuracy", "validation"
+        alpha = float(ALPHAS[curve.argmax()])
+        self.selected_ = {"alpha": Choice(alpha, evidence), name: Choice(curve.tolist(), evidence)}
+        return alpha
+
+    def _curve(self, task: Task, branch: GaussianBranch, queries: Labelled) -> Float[Array, " L"]:
+        return alpha_hits(*queries, self.logit_scale * task.text, branch, ALPHAS) / len(queries.y)
+
+    def _loo_curve(self, task: Task, branch: GaussianBranch) -> Float[Array, " L"]:
+        rows = every_view(task)
+        scored = task.counts[rows.y] > 1
+        if not scored.any():
+            return np.zeros(len(ALPHAS))
+        held_out = without_own_image(task, class_means(*rows, task.n_classes))[scored]
+        text = self.logit_scale * task.text
+        return alpha_hits(rows.X[scored], rows.y[scored], text, branch, ALPHAS, held_out) / scored.sum()
+
+    def knob_name(self) -> str:
+        return "alpha"
+
+    def knob_grid(self) -> Sequence[float]:
+        return ALPHAS.tolist()
+
+    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
+        return self._curve(task, _branch(task), queries)
+
+    def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
+        return self._loo_curve(task, _branch(task))
+
+
+def _branch(task: Task) -> GaussianBranch:
+    rows = every_view(task)
+    return fit_gaussian(*rows, class_means(*rows, task.n_classes))

@@ -1,0 +1,142 @@
+"""What is a knob worth? Its leave-one-out choice, its test-set oracle, and the regret between them.
+
+A method takes part by saying which values its knob may take and how accurate each is (`Knob`). Where it has
+an exact leave-one-out rule it may give that as well (`KnobWithLeaveOneOut`); where not, every shot is left
+out once and the method is fitted again. `RefittedKnob` makes a knob of any parameter of any method.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.errors import InputError, UndefinedError
+from kshot.methods.base import Classifier
+from kshot.methods.task import Task, prepare
+from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
+
+
+@runtime_checkable
+class Knob(Protocol):
+    """A scalar (or pair) with a grid; earlier values win ties."""
+
+    @property
+    def info(self) -> MethodInfo: ...
+
+    def knob_name(self) -> str: ...
+
+    def knob_grid(self) -> Sequence[Any]: ...
+
+    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
+        """Accuracy on the queries of the head fitted on the task, at every value of the grid."""
+        ...
+
+
+@runtime_checkable
+class KnobWithLeaveOneOut(Knob, Protocol):
+    """A knob whose method has a leave-one-out rule of its own."""
+
+    def knob_loo_curve(self, task: Task) -> Float[Array, " L"]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class KnobWorth:
+    """Both choices of one knob on one problem; accuracies are on the test set."""
+
+    name: str
+    grid: list[Any]
+    loo_curve: list[float]
+    test_curve: list[float]
+
+    @property
+    def chosen(self) -> Any:
+        return self.grid[int(np.argmax(self.loo_curve))]
+
+    @property
+    def oracle(self) -> Any:
+        return self.grid[int(np.argmax(self.test_curve))]
+
+    @property
+    def chosen_accuracy(self) -> float:
+        return self.test_curve[int(np.argmax(self.loo_curve))]
+
+    @property
+    def oracle_accuracy(self) -> float:
+        return max(self.test_curve)
+
+    @property
+    def regret(self) -> float:
+        """What choosing without test labels costs; never negative."""
+        return self.oracle_accuracy - self.chosen_accuracy
+
+
+def knob_evidence(info: MethodInfo) -> frozenset[Evidence]:
+    """What comparing both choices takes: text where the method reads it, the shots and the test labels."""
+    needed: set[Evidence] = {"support", "test"}
+    return frozenset(needed | (info.sees & FREE_EVIDENCE))
+
+
+def knob_worth(method: Knob, X: Any, y: Any, *, text: Any = None, views: Any = None, test: Any) -> KnobWorth:
+    """Turn the knob by leave-one-out on the shots and by the test labels, and compare."""
+    info = replace(method.info, sees=knob_evidence(method.info))
+    task = prepare(info, 2, X, y, text=text, views=views, test=test)
+    assert task.test is not None
+    blind = replace(task, test=None)
+    return KnobWorth(
+        method.knob_name(),
+        list(method.knob_grid()),
+        leave_one_out_curve(method, blind).tolist(),
+        method.knob_curve(blind, task.test).tolist(),
+    )
+
+
+def leave_one_out_curve(method: Knob, task: Task) -> Float[Array, " L"]:
+    """The method's own rule where it has one, else one refit per shot."""
+    if isinstance(method, KnobWithLeaveOneOut):
+        return method.knob_loo_curve(task)
+    curves = []
+    for row in np.flatnonzero(task.counts[task.y] > 1):
+        keep = np.arange(len(task.y)) != row
+        views = None if task.views is None else task.views[:, keep]
+        rest = replace(task, X=task.X[keep], y=task.y[keep], views=views)
+        curves.append(method.knob_curve(rest, Labelled(task.X[row : row + 1], task.y[row : row + 1])))
+    if not curves:
+        raise UndefinedError(f"{method.info.key} needs 2 shots per class to leave one out.")
+    return np.mean(curves, axis=0)
+
+
+@dataclass(frozen=True)
+class RefittedKnob:
+    """Any parameter of any method as a knob: the method is fitted once per value."""
+
+    method: Classifier
+    parameter: str
+    grid: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        if self.parameter not in self.method.get_params():
+            allowed = ", ".join(self.method.get_params()) or "none"
+            raise InputError(
+                f"{type(self.method).__name__} has no parameter '{self.parameter}'; it has {allowed}."
+            )
+
+    @property
+    def info(self) -> MethodInfo:
+        return self.method.info
+
+    def knob_name(self) -> str:
+        return self.parameter
+
+    def knob_grid(self) -> Sequence[Any]:
+        return self.grid
+
+    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
+        text = task.text if "text" in self.info.sees else None
+        heads = (
+            type(self.method)(**{**self.method.get_params(), self.parameter: value}) for value in self.grid
+        )
+        return np.array(
+            [head.fit(task.X, task.y, text=text, views=task.views).score(*queries) for head in heads]
+        )

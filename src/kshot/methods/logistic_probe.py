@@ -1,0 +1,85 @@
+"""Logistic probe: multinomial logistic regression on the shots alone, the study's text-free reference."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.errors import InputError
+from kshot.methods.base import Classifier
+from kshot.methods.task import Task
+from kshot.solvers.logistic import logistic_path
+from kshot.solvers.rows import shot_numbers
+from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
+
+PAPER = "study, Table “text-free reference points”"
+STRENGTHS = 10.0 ** np.arange(-2, 5)
+
+
+class LogisticProbe(Classifier):
+    """Softmax regression with an L2 penalty and a free bias; reads no text.
+
+    The inverse penalty comes from 1e-2 … 1e4 by decades: by leave-one-shot-out (`tune="loo"`: fold j leaves
+    out the j-th shot of every class that has another one), or at its test oracle (`tune="test"`).
+    """
+
+    def __init__(self, tune: str = "loo", tolerance: float = 1e-3, max_iterations: int = 300):
+        self.tune = tune
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+
+    @property
+    def info(self) -> MethodInfo:
+        if self.tune == "test":
+            sees: frozenset[Evidence] = frozenset({"support", "test"})
+            return MethodInfo(
+                "logistic_probe_test", "Logistic probe (test-tuned)", sees, 1, PAPER, closed_form=False
+            )
+        if self.tune != "loo":
+            raise InputError(f"tune must be 'loo' or 'test', not '{self.tune}'.")
+        return MethodInfo(
+            "logistic_probe", "Logistic probe", frozenset({"support"}), 2, PAPER, closed_form=False
+        )
+
+    def _fit(self, task: Task) -> None:
+        path = self._path(task.X, task.y, task.n_classes)
+        if self.tune == "test":
+            assert task.test is not None
+            curve, name, evidence = _accuracies(path, task.test), "accuracy", "test"
+        else:
+            curve, name, evidence = self.knob_loo_curve(task), "loo_accuracy", "support"
+        best = int(curve.argmax())
+        self.selected_ = {
+            "strength": Choice(float(STRENGTHS[best]), evidence),
+            name: Choice(curve.tolist(), evidence),
+        }
+        weights = path[best].astype(task.X.dtype)
+        self._set_linear(weights[:, :-1].copy(), weights[:, -1].copy())
+
+    def knob_name(self) -> str:
+        return "strength"
+
+    def knob_grid(self) -> Sequence[float]:
+        return STRENGTHS.tolist()
+
+    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
+        return _accuracies(self._path(task.X, task.y, task.n_classes), queries)
+
+    def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
+        fold = shot_numbers(task.y)
+        hits, scored = np.zeros(len(STRENGTHS)), 0
+        for j in range(fold.max() + 1):
+            out = (fold == j) & (task.counts[task.y] > 1)
+            path = self._path(task.X[~out], task.y[~out], task.n_classes)
+            hits += _accuracies(path, Labelled(task.X[out], task.y[out])) * np.count_nonzero(out)
+            scored += np.count_nonzero(out)
+        return hits / scored
+
+    def _path(self, X: Float[Array, "N d"], y: Int[Array, " N"], n_classes: int) -> Float[Array, "L C e"]:
+        return logistic_path(
+            X, y, n_classes, STRENGTHS, tolerance=self.tolerance, max_iterations=self.max_iterations
+        )
+
+
+def _accuracies(path: Float[Array, "L C e"], queries: Labelled) -> Float[Array, " L"]:
+    return np.array([np.mean((queries.X @ w[:, :-1].T + w[:, -1]).argmax(axis=1) == queries.y) for w in path])

@@ -1,0 +1,88 @@
+"""LP++: a linear probe blended with text logits by learnt class weights (Huang et al., 2024)."""
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.errors import InputError
+from kshot.methods.base import Classifier
+from kshot.methods.task import Task
+from kshot.methods.views import average_view
+from kshot.solvers.rows import class_sums
+from kshot.solvers.text_probe import step_sizes, train_text_probe
+from kshot.types import Array, Choice, MethodInfo
+
+INFO = MethodInfo(
+    key="lpp",
+    title="LP++",
+    sees=frozenset({"text", "support"}),
+    min_shots=1,
+    paper="Huang et al., LP++: a surprisingly strong linear probe for few-shot CLIP, CVPR 2024",
+    closed_form=False,
+    views=True,
+)
+
+
+class LPP(Classifier):
+    """logits = x·W + b + alpha ⊙ (x·T), step sizes from the data, the state after 300 full-batch epochs.
+
+    W starts at the class sums, alpha at 250·(mean of x·t_y), b at uniform(±1/sqrt d) from `seed`, or at
+    `bias_init`, a list with one number per class; the start of b matters at K = 1. Alpha moves every tenth
+    epoch by the sum of all its gradients so far, as the official code does. Several views of a shot are
+    averaged into one row.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        bias_init: list[float] | None = None,
+        epochs: int = 300,
+        momentum: float = 0.9,
+        alpha_factor: float = 250.0,
+        alpha_every: int = 10,
+    ):
+        self.seed = seed
+        self.bias_init = bias_init
+        self.epochs = epochs
+        self.momentum = momentum
+        self.alpha_factor = alpha_factor
+        self.alpha_every = alpha_every
+
+    @property
+    def info(self) -> MethodInfo:
+        return INFO
+
+    def _fit(self, task: Task) -> None:
+        X = average_view(task)
+        lr_w, lr_alpha, alpha_init = step_sizes(X, task.y, task.text, self.alpha_factor)
+        W, b, alpha = train_text_probe(
+            X[None],
+            task.y[None],
+            task.text[None],
+            class_sums(X, task.y, task.n_classes)[None],
+            self._initial_bias(task)[None],
+            np.full((1, task.n_classes), alpha_init, X.dtype),
+            np.array([lr_w]),
+            np.array([lr_alpha]),
+            epochs=self.epochs,
+            momentum=self.momentum,
+            alpha_every=self.alpha_every,
+        )
+        self.selected_ = {
+            "lr_w": Choice(lr_w, "support"),
+            "lr_alpha": Choice(lr_alpha, "support"),
+            "alpha": Choice(
+                {"init": alpha_init, "min": float(alpha.min()), "max": float(alpha.max())}, "support"
+            ),
+            "bias_init": Choice("given" if self.bias_init is not None else f"seed {self.seed}", "fixed"),
+        }
+        self._set_linear(W[0] + alpha[0][:, None] * task.text, b[0])
+
+    def _initial_bias(self, task: Task) -> Float[Array, " C"]:
+        if self.bias_init is None:
+            bound = 1 / np.sqrt(task.X.shape[1])
+            drawn = np.random.default_rng(self.seed).uniform(-bound, bound, task.n_classes)
+            return drawn.astype(task.X.dtype)
+        given = np.asarray(self.bias_init, task.X.dtype)
+        if given.shape != (task.n_classes,):
+            raise InputError(f"bias_init needs {task.n_classes} numbers, one per class; got {given.shape}.")
+        return given

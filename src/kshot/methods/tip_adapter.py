@@ -1,0 +1,108 @@
+"""Tip-Adapter, training-free: a cache of the shots added to the zero-shot logits (Zhang et al., 2022)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from kshot.errors import InputError
+from kshot.methods.base import Classifier
+from kshot.methods.task import Task
+from kshot.methods.views import average_view
+from kshot.solvers.cache import cache_scores, lay_out, search_grid, search_hits
+from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
+
+PAPER = "Zhang et al., Tip-Adapter: training-free adaption of CLIP for few-shot classification, ECCV 2022"
+
+
+class TipAdapter(Classifier):
+    """logits = logit_scale·x·t_c + alpha·sum over the class's keys of exp(−beta(1 − x·key)).
+
+    (beta, alpha) come from a grid of 200 × 20 that reaches up to (beta_scale, alpha_scale), beta outermost,
+    the first maximum: on the test labels as the official code does (`tune="test"`), or on the shots with
+    each shot's own key taken out (`tune="loo"`). Several views of a shot are averaged into one key.
+    """
+
+    keys_: Float[Array, "K C d"]
+    filled_: Bool[Array, "K C"]
+    text_: Float[Array, "C d"]
+    alpha_: float
+    beta_: float
+
+    def __init__(
+        self,
+        tune: str = "loo",
+        beta_scale: float = 12.0,
+        alpha_scale: float = 10.0,
+        beta_points: int = 200,
+        alpha_points: int = 20,
+        logit_scale: float = 100.0,
+    ):
+        self.tune = tune
+        self.beta_scale = beta_scale
+        self.alpha_scale = alpha_scale
+        self.beta_points = beta_points
+        self.alpha_points = alpha_points
+        self.logit_scale = logit_scale
+
+    @property
+    def info(self) -> MethodInfo:
+        if self.tune == "test":
+            sees: frozenset[Evidence] = frozenset({"text", "support", "test"})
+            return MethodInfo(
+                "tip_adapter_test", "Tip-Adapter (test-tuned)", sees, 1, PAPER, linear=False, views=True
+            )
+        if self.tune != "loo":
+            raise InputError(f"tune must be 'loo' or 'test', not '{self.tune}'.")
+        return MethodInfo(
+            "tip_adapter_loo", "Tip-Adapter (tuned by LOO)", FREE_EVIDENCE, 2, PAPER, linear=False, views=True
+        )
+
+    def _fit(self, task: Task) -> None:
+        if self.tune == "test":
+            assert task.test is not None
+            curve, evidence = self.knob_curve(task, task.test), "test"
+        else:
+            curve, evidence = self.knob_loo_curve(task), "support"
+        best = int(curve.argmax())
+        self.beta_, self.alpha_ = self.knob_grid()[best]
+        self.selected_ = {
+            "beta": Choice(self.beta_, evidence),
+            "alpha": Choice(self.alpha_, evidence),
+            "accuracy": Choice(float(curve[best]), evidence),
+        }
+        self.keys_, self.filled_, _ = lay_out(average_view(task), task.y, task.n_classes)
+        self.text_ = task.text
+
+    def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
+        scores = cache_scores(X, self.keys_, self.filled_, self.beta_)
+        scores *= self.alpha_
+        scores += self.logit_scale * (X @ self.text_.T)
+        return scores
+
+    def _expects(self) -> tuple[np.dtype, int]:
+        return self._fitted_on("text_")
+
+    def knob_name(self) -> str:
+        return "beta, alpha"
+
+    def knob_grid(self) -> Sequence[tuple[float, float]]:
+        betas, alphas = self._grids()
+        return [(beta, alpha) for beta in betas.tolist() for alpha in alphas.tolist()]
+
+    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
+        table, filled, _ = lay_out(average_view(task), task.y, task.n_classes)
+        hits = search_hits(*queries, self.logit_scale * task.text, table, filled, *self._grids())
+        return hits.ravel() / len(queries.y)
+
+    def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
+        keys = average_view(task)
+        table, filled, shot = lay_out(keys, task.y, task.n_classes)
+        text = self.logit_scale * task.text
+        return search_hits(keys, task.y, text, table, filled, *self._grids(), shot).ravel() / len(task.y)
+
+    def _grids(self) -> tuple[Float[Array, " Lb"], Float[Array, " La"]]:
+        return (
+            search_grid(self.beta_scale, self.beta_points),
+            search_grid(self.alpha_scale, self.alpha_points),
+        )

@@ -1,0 +1,34 @@
+"""Several augmented views of each shot: the views stand in for the shots they were made from."""
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.methods.blending import unit_prototypes
+from kshot.methods.task import Task
+from kshot.types import Array, Labelled
+
+
+def every_view(task: Task) -> Labelled:
+    """All views as rows of their own, view by view; the shots themselves where there are none."""
+    if task.views is None:
+        return Labelled(task.X, task.y)
+    return Labelled(task.views.reshape(-1, task.X.shape[1]), np.tile(task.y, len(task.views)))
+
+
+def average_view(task: Task) -> Float[Array, "N d"]:
+    """One row per shot: the unit direction of the mean of its unit views."""
+    return task.X if task.views is None else unit_prototypes(task.views.mean(axis=0))
+
+
+def without_own_image(task: Task, means: Float[Array, "C d"]) -> Float[Array, "M d"]:
+    """For each row of `every_view`, its class mean with that picture's views taken out.
+
+    Rows of a class with a single picture get its whole mean; callers do not score them.
+    """
+    views = task.X[None] if task.views is None else task.views
+    shots = task.counts[task.y].astype(task.X.dtype)[:, None]
+    one_picture = views.mean(axis=0)
+    left = np.where(
+        shots > 1, (shots * means[task.y] - one_picture) / np.maximum(shots - 1, 1), means[task.y]
+    )
+    return np.tile(left, (len(views), 1))

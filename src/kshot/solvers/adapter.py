@@ -1,0 +1,109 @@
+"""CLIP-Adapter's bottleneck (Gao et al., 2024): A(x) = relu(W2·relu(W1·x)), blended into the feature.
+
+The feature is unit(r·A(x) + (1−r)·x) and the logits are scale·feature·tᵀ; the gradient is written by hand.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.solvers.optimisers import Update
+from kshot.solvers.rows import squared_norms
+from kshot.solvers.schedule import softmax_residual
+from kshot.types import Array
+
+
+class Adapter(NamedTuple):
+    """W1 (h, d) and W2 (d, h), no biases."""
+
+    down: Float[Array, "h d"]
+    up: Float[Array, "d h"]
+
+
+def initial_adapter(dimension: int, reduction: int, seed: int, dtype: np.dtype) -> Adapter:
+    """uniform(±1/sqrt fan_in) for both layers."""
+    hidden = max(1, dimension // reduction)
+    rng = np.random.default_rng(seed)
+    down = rng.uniform(-1, 1, (hidden, dimension)) / np.sqrt(dimension)
+    up = rng.uniform(-1, 1, (dimension, hidden)) / np.sqrt(hidden)
+    return Adapter(down.astype(dtype), up.astype(dtype))
+
+
+def adapt(adapter: Adapter, X: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    return np.maximum(np.maximum(X @ adapter.down.T, 0) @ adapter.up.T, 0)
+
+
+def blended_feature(
+    adapted: Float[Array, "n d"], X: Float[Array, "n d"], ratio: float
+) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
+    """unit(r·A(x) + (1−r)·x) and the inverse length before it; a blend of length zero stays zero."""
+    blend = ratio * adapted + (1 - ratio) * X
+    norms = np.sqrt(squared_norms(blend))
+    inverse = np.where(norms > 0, 1 / np.where(norms > 0, norms, 1), 0).astype(X.dtype)
+    return blend * inverse[:, None], inverse
+
+
+def gradients(
+    adapter: Adapter,
+    X: Float[Array, "b d"],
+    y: Int[Array, " b"],
+    text: Float[Array, "C d"],
+    ratio: float,
+    scale: float,
+) -> tuple[Float[Array, "h d"], Float[Array, "d h"]]:
+    """Of the mean cross-entropy with respect to (down, up)."""
+    hidden = np.maximum(X @ adapter.down.T, 0)
+    adapted = np.maximum(hidden @ adapter.up.T, 0)
+    feature, inverse = blended_feature(adapted, X, ratio)
+    residual = scale * (feature @ text.T)
+    softmax_residual(residual[None], y[None], scale / len(y))
+    to_feature = residual @ text
+    radial = np.einsum("nd,nd->n", to_feature, feature)[:, None]
+    to_adapted = (to_feature - radial * feature) * (ratio * inverse)[:, None]
+    to_adapted *= adapted > 0
+    to_hidden = to_adapted @ adapter.up
+    to_hidden *= hidden > 0
+    return to_hidden.T @ X, to_adapted.T @ hidden
+
+
+def train_adapter(
+    adapter: Adapter,
+    X: Float[Array, "M d"],
+    y: Int[Array, " M"],
+    text: Float[Array, "C d"],
+    steps: Iterator[Int[Array, "1 b"] | None],
+    rates: Float[Array, " T"],
+    update: Update,
+    *,
+    ratio: float,
+    scale: float,
+) -> None:
+    """Change the adapter in place; `update` must have been made for its two arrays."""
+    for rate in rates.tolist():
+        chosen = next(steps)
+        rows = slice(None) if chosen is None else chosen[0]
+        update(gradients(adapter, X[rows], y[rows], text, ratio, scale), rate)
+
+
+def ratio_losses(
+    adapted: Float[Array, "n d"],
+    X: Float[Array, "n d"],
+    y: Int[Array, " n"],
+    text: Float[Array, "C d"],
+    ratios: Float[Array, " L"],
+    scale: float,
+) -> Float[Array, " L"]:
+    """Mean cross-entropy at every ratio; one product for each branch serves them all."""
+    a, x = adapted @ text.T, X @ text.T
+    aa, ax, xx = squared_norms(adapted), np.einsum("nd,nd->n", adapted, X), squared_norms(X)
+    losses = np.empty(len(ratios))
+    for index, r in enumerate(ratios.tolist()):
+        squared = r * r * aa + 2 * r * (1 - r) * ax + (1 - r) ** 2 * xx
+        inverse = np.where(squared > 0, 1 / np.sqrt(np.where(squared > 0, squared, 1)), 0).astype(X.dtype)
+        logits = (scale * inverse)[:, None] * (r * a + (1 - r) * x)
+        logits -= logits.max(axis=1, keepdims=True)
+        own = logits[np.arange(len(y)), y]
+        losses[index] = np.mean(np.log(np.exp(logits).sum(axis=1)) - own)
+    return losses

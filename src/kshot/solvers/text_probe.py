@@ -1,0 +1,97 @@
+"""LP++'s trajectory: a linear probe plus learnt class weights on the text logits (Huang et al., 2024).
+
+logits = F·Wᵀ + b + alpha ⊙ (F·Tᵀ) = F·(W + alpha·T)ᵀ + b, so one product gives all three terms; and as
+g_W = RᵀF, the gradient of alpha_c is g_W,c·t_c: no text logits are kept. The bias is a column of ones.
+"""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.solvers.rows import squared_norms
+from kshot.solvers.schedule import softmax_residual
+from kshot.solvers.span import span_basis
+from kshot.types import Array
+
+BLOCK_ROWS = 1024
+
+
+def step_sizes(
+    X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"], alpha_factor: float
+) -> tuple[float, float, float]:
+    """(lr_w, lr_alpha, the initial alpha), from Lipschitz bounds on the shots alone."""
+    n, d = X.shape
+    gram = X @ X.T if n < d else X.T @ X
+    largest = np.linalg.eigvalsh(gram.astype(np.float64))[-1]
+    energy = np.zeros(len(text))
+    for low in range(0, n, BLOCK_ROWS):
+        energy += squared_norms((X[low : low + BLOCK_ROWS] @ text.T).T)
+    own = np.einsum("nd,nd->n", X, text[y])
+    class_mean = np.bincount(y, own, minlength=len(text)) / np.bincount(y, minlength=len(text))
+    return float(4 * n / largest), float(n / (4 * energy.max())), float(alpha_factor * class_mean.mean())
+
+
+def train_text_probe(
+    X: Float[Array, "B N d"],
+    y: Int[Array, "B N"],
+    text: Float[Array, "B C d"],
+    start: Float[Array, "B C d"],
+    bias: Float[Array, "B C"] | None,
+    alpha: Float[Array, "B C"],
+    lr_w: Float[Array, " B"],
+    lr_alpha: Float[Array, " B"],
+    *,
+    epochs: int,
+    momentum: float,
+    alpha_every: int,
+) -> tuple[Float[Array, "B C d"], Float[Array, "B C"], Float[Array, "B C"]]:
+    """(W, b, alpha) after full-batch momentum SGD from `start`; `bias=None` trains without one."""
+    basis = span_basis(X, text)
+    if basis is not None:
+        X, text, start = X @ basis, text @ basis, start @ basis
+    if bias is not None:
+        X = np.concatenate([X, np.ones_like(X[:, :, :1])], axis=2)
+        text = np.concatenate([text, np.zeros_like(text[:, :, :1])], axis=2)
+        start = np.concatenate([start, bias[:, :, None]], axis=2)
+    W, alpha = _train(X, y, text, start, alpha, lr_w, lr_alpha, epochs, momentum, alpha_every)
+    W, bias = (W, np.zeros_like(alpha)) if bias is None else (W[:, :, :-1], W[:, :, -1].copy())
+    return W if basis is None else W @ basis.swapaxes(1, 2), bias, alpha
+
+
+def _train(
+    X: Float[Array, "B N e"],
+    y: Int[Array, "B N"],
+    text: Float[Array, "B C e"],
+    start: Float[Array, "B C e"],
+    alpha: Float[Array, "B C"],
+    lr_w: Float[Array, " B"],
+    lr_alpha: Float[Array, " B"],
+    epochs: int,
+    momentum: float,
+    alpha_every: int,
+) -> tuple[Float[Array, "B C e"], Float[Array, "B C"]]:
+    n = X.shape[1]
+    W, alpha = start.copy(), alpha.copy()
+    velocity, gradient, scratch = np.zeros_like(W), np.empty_like(W), np.empty_like(W)
+    residual = np.empty((len(X), min(n, BLOCK_ROWS), W.shape[1]), X.dtype)
+    rate_w, rate_alpha = lr_w.astype(X.dtype)[:, None, None], lr_alpha.astype(X.dtype)[:, None]
+    alpha_gradient = np.zeros_like(alpha)
+    for epoch in range(1, epochs + 1):
+        combined = np.multiply(text, alpha[:, :, None], out=scratch)
+        combined += W
+        for low in range(0, n, BLOCK_ROWS):
+            rows = X[:, low : low + BLOCK_ROWS]
+            block = residual[:, : rows.shape[1]]
+            np.matmul(rows, combined.swapaxes(1, 2), out=block)
+            softmax_residual(block, y[:, low : low + BLOCK_ROWS], 1 / n)
+            if low == 0:
+                np.matmul(block.swapaxes(1, 2), rows, out=gradient)
+            else:
+                gradient += block.swapaxes(1, 2) @ rows
+        # The official code never clears alpha's gradient, and that sum is what moves alpha.
+        alpha_gradient += np.einsum("bcd,bcd->bc", gradient, text)
+        velocity *= momentum
+        velocity += gradient
+        W -= np.multiply(velocity, rate_w, out=scratch)
+        if epoch % alpha_every == 0:
+            alpha -= rate_alpha * alpha_gradient
+    return W, alpha

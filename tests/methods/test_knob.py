@@ -1,0 +1,141 @@
+"""Knobs: exact leave-one-out rules against refitting, oracles against the methods that use them."""
+
+import numpy as np
+import pytest
+
+from kshot import GDA, LogisticProbe, LOOBlend, OracleBlend, TipAdapter
+from kshot.errors import InputError
+from kshot.methods.base import Classifier
+from kshot.methods.knob import RefittedKnob, knob_worth, leave_one_out_curve
+from kshot.methods.task import prepare
+from kshot.types import FREE_EVIDENCE, MethodInfo
+from problems import problem
+
+
+def task_of(method, data):
+    return prepare(method.info, 2, data.X, data.y, text=data.text)
+
+
+class Hidden:
+    """A knob with its own leave-one-out rule taken away, so that every shot is refitted."""
+
+    def __init__(self, method):
+        self.method = method
+
+        self.info = method.info
+        self.knob_name, self.knob_grid, self.knob_curve = (
+            method.knob_name,
+            method.knob_grid,
+            method.knob_curve,
+        )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "method", [LOOBlend(), TipAdapter(beta_points=15, alpha_points=4)], ids=["blend", "tip"]
+)
+def test_exact_rules_equal_refitting_without_each_shot(method, seed):
+    data = problem(seed=seed, counts=[2, 5, 3, 2, 7, 4], noise=0.9)
+    task = task_of(method, data)
+    assert np.allclose(method.knob_loo_curve(task), leave_one_out_curve(Hidden(method), task))
+
+
+@pytest.mark.parametrize("views", [1, 3])
+def test_gda_leaves_out_a_picture_but_keeps_the_covariance(views):
+    data = problem(noise=0.9, counts=[2, 5, 3, 1, 7, 4])
+    rng = np.random.default_rng(0)
+    V = data.X + 0.02 * rng.normal(size=(views, *data.X.shape))
+    V /= np.linalg.norm(V, axis=2, keepdims=True)
+    head = GDA(alpha="loo").fit(data.X, data.y, text=data.text, views=V)
+
+    rows, y = V.reshape(-1, V.shape[2]), np.tile(data.y, views)
+    means = np.stack([rows[y == c].mean(axis=0) for c in range(6)])
+    Z = rows - means[y]
+    M = Z.T @ Z + np.trace(Z.T @ Z) / (len(rows) - 1) * np.eye(rows.shape[1])
+    P = rows.shape[1] * np.linalg.inv(M)
+    expected = []
+    for alpha in 10.0 ** np.arange(-4, 3):
+        hits = []
+        for picture in np.flatnonzero(np.bincount(data.y)[data.y] > 1):
+            left = (y == data.y[picture]) & (np.tile(np.arange(len(data.y)), views) != picture)
+            changed = means.copy()
+            changed[data.y[picture]] = rows[left].mean(axis=0)
+            for view in V[:, picture]:
+                generative = changed @ P @ view - np.einsum("cd,de,ce->c", changed, P, changed) / 2
+                hits.append(np.argmax(100 * data.text @ view + alpha * generative) == data.y[picture])
+        expected.append(np.mean(hits))
+    assert np.allclose(head.selected_["loo_accuracy"].value, expected)
+    assert head.selected_["alpha"].value == pytest.approx(10.0 ** (np.argmax(expected) - 4))
+
+
+def test_regret_is_the_distance_between_the_honest_choice_and_the_oracle():
+    data = problem(seed=4, noise=1.2, n_test=300)
+    worth = knob_worth(LOOBlend(), data.X, data.y, text=data.text, test=data.test)
+    honest = LOOBlend().fit(data.X, data.y, text=data.text)
+    oracle = OracleBlend().fit(data.X, data.y, text=data.text, test=data.test)
+    assert worth.chosen == honest.selected_["lambda"].value
+    assert worth.oracle == oracle.selected_["lambda"].value
+    difference = oracle.score(*data.test) - honest.score(*data.test)
+    assert worth.regret == pytest.approx(difference)
+    assert worth.regret >= 0
+
+
+@pytest.mark.parametrize("method", [GDA(), TipAdapter(beta_points=9, alpha_points=3), LogisticProbe()])
+def test_every_knob_answers(method):
+    data = problem(noise=0.9)
+    text = data.text if "text" in method.info.sees else None
+    worth = knob_worth(method, data.X, data.y, text=text, test=data.test)
+    assert len(worth.loo_curve) == len(worth.test_curve) == len(worth.grid)
+    assert worth.chosen in worth.grid
+    assert 0 <= worth.regret <= worth.oracle_accuracy
+
+
+def test_any_parameter_of_any_method_can_be_a_knob():
+    data = problem(noise=0.9)
+    refitted = RefittedKnob(GDA(), "alpha", [float(a) for a in 10.0 ** np.arange(-4, 3)])
+    task = task_of(GDA(), data)
+    assert np.allclose(refitted.knob_curve(task, data.test), GDA().knob_curve(task, data.test))
+    with pytest.raises(InputError, match="it has alpha, logit_scale"):
+        RefittedKnob(GDA(), "gamma", [1.0])
+
+
+class Threshold(Classifier):
+    """Somebody's own method: zero-shot plus a weighted class mean, the weight an ordinary parameter."""
+
+    def __init__(self, weight: float = 1.0):
+        self.weight = weight
+
+    @property
+    def info(self):
+        return MethodInfo("own", "Own", FREE_EVIDENCE, 1)
+
+    def _fit(self, task):
+        self._set_linear(task.text + self.weight * task.means)
+
+
+def test_somebodys_own_method_gets_choice_oracle_and_regret():
+    data = problem(noise=0.9, shots=3)
+    worth = knob_worth(
+        RefittedKnob(Threshold(), "weight", [0.0, 0.5, 1.0, 4.0]),
+        data.X,
+        data.y,
+        text=data.text,
+        test=data.test,
+    )
+    by_hand = [
+        np.mean(
+            [
+                Threshold(weight)
+                .fit(np.delete(data.X, i, 0), np.delete(data.y, i), text=data.text)
+                .predict(data.X[i : i + 1])[0]
+                == data.y[i]
+                for i in range(len(data.y))
+            ]
+        )
+        for weight in (0.0, 0.5, 1.0, 4.0)
+    ]
+    assert np.allclose(worth.loo_curve, by_hand)
+    expected = [
+        Threshold(w).fit(data.X, data.y, text=data.text).score(*data.test) for w in (0.0, 0.5, 1.0, 4.0)
+    ]
+    assert np.allclose(worth.test_curve, expected)

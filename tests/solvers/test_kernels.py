@@ -1,0 +1,176 @@
+"""The numerical kernels against slow, plain versions of the same mathematics."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from kshot.solvers.adapter import Adapter, adapt, blended_feature, gradients, initial_adapter, ratio_losses
+from kshot.solvers.cache import cache_scores, lay_out
+from kshot.solvers.cosine_probe import train_cosine_probe
+from kshot.solvers.logistic import logistic_path
+from kshot.solvers.optimisers import adamw
+from kshot.solvers.rows import class_sums
+from kshot.solvers.schedule import batches, cosine_rates
+from kshot.solvers.text_probe import step_sizes, train_text_probe
+from problems import problem
+
+
+def softmax(logits):
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def cross_entropy(logits, y):
+    return -np.mean(np.log(softmax(logits)[np.arange(len(y)), y]))
+
+
+@pytest.mark.parametrize("size", [8, 256])
+def test_clap_problems_train_together_as_they_do_alone(size):
+    tasks = [problem(seed=seed) for seed in range(3)]
+    X, y, text = (np.stack([getattr(t, name) for t in tasks]) for name in ("X", "y", "text"))
+    penalties = np.random.default_rng(0).random(text.shape[:2])
+    rates = np.repeat(cosine_rates(30, 0.1, 1e-5), max(1, 24 // size))
+
+    def train(chosen):
+        steps = batches([7 + s for s in range(3)][chosen], 24, 24, size)
+        return train_cosine_probe(
+            X[chosen],
+            y[chosen],
+            10 * text[chosen],
+            penalties[chosen],
+            steps,
+            rates,
+            scale=100.0,
+            momentum=0.9,
+        )
+
+    alone = np.concatenate([train(slice(s, s + 1)) for s in range(3)])
+    assert np.allclose(train(slice(0, 3)), alone, rtol=1e-10)
+
+
+def test_lpp_problems_train_together_as_they_do_alone():
+    tasks = [problem(seed=seed) for seed in range(3)]
+    X, y, text = (np.stack([getattr(t, name) for t in tasks]) for name in ("X", "y", "text"))
+    start = np.stack([class_sums(t.X, t.y, 6) for t in tasks])
+    rates = np.array([step_sizes(t.X, t.y, t.text, 250.0) for t in tasks])
+
+    def train(chosen):
+        return train_text_probe(
+            X[chosen],
+            y[chosen],
+            text[chosen],
+            start[chosen],
+            np.zeros((3, 6))[chosen],
+            np.repeat(rates[:, 2:], 6, axis=1)[chosen],
+            rates[chosen, 0],
+            rates[chosen, 1],
+            epochs=40,
+            momentum=0.9,
+            alpha_every=10,
+        )
+
+    for index, whole in enumerate(train(slice(0, 3))):
+        alone = np.concatenate([train(slice(s, s + 1))[index] for s in range(3)])
+        assert np.allclose(whole, alone, rtol=1e-9)
+
+
+def test_lpp_in_row_blocks_equals_one_plain_step(monkeypatch):
+    data = problem(shots=5)
+    monkeypatch.setattr("kshot.solvers.text_probe.BLOCK_ROWS", 7)
+    start, bias = class_sums(data.X, data.y, 6), np.linspace(-0.1, 0.1, 6)
+    lr_w, lr_alpha, alpha = step_sizes(data.X, data.y, data.text, 250.0)
+    W, b, found_alpha = train_text_probe(
+        data.X[None],
+        data.y[None],
+        data.text[None],
+        start[None],
+        bias[None],
+        np.full((1, 6), alpha),
+        np.array([lr_w]),
+        np.array([lr_alpha]),
+        epochs=1,
+        momentum=0.9,
+        alpha_every=1,
+    )
+    text_logits = data.X @ data.text.T
+    R = (softmax(data.X @ start.T + bias + alpha * text_logits) - np.eye(6)[data.y]) / len(data.y)
+    assert np.allclose(W[0], start - lr_w * R.T @ data.X)
+    assert np.allclose(b[0], bias - lr_w * R.sum(axis=0))
+    assert np.allclose(found_alpha[0], alpha - lr_alpha * (R * text_logits).sum(axis=0))
+
+
+def test_batches_follow_the_official_order():
+    """Whole batches from the argsort of one uniform draw per epoch; what is left over is skipped."""
+    steps = batches([3], rows=70, images=70, size=32)
+    generator = np.random.RandomState(3)
+    for _ in range(2):
+        order = generator.rand(70).argsort()
+        assert np.array_equal(next(steps)[0], order[:32])
+        assert np.array_equal(next(steps)[0], order[32:64])
+    views = batches([3], rows=300, images=30, size=256)
+    assert next(views).shape == (1, 256)
+    assert next(batches([3], rows=200, images=10, size=256)) is None
+
+
+def test_cache_sums_classes_of_any_size():
+    data = problem(counts=[2, 5, 1, 2, 7, 4])
+    rows = np.random.default_rng(0).permutation(len(data.y))
+    table, filled, shot = lay_out(data.X[rows], data.y[rows], 6)
+    assert np.array_equal(table[shot, data.y[rows]], data.X[rows])
+    assert filled.sum() == len(rows)
+    expected = np.exp(-3.5 * (1 - data.test.X @ data.X.T)) @ np.eye(6)[data.y]
+    assert np.allclose(cache_scores(data.test.X, table, filled, 3.5), expected)
+
+
+def test_adapter_gradients_are_those_of_the_loss():
+    data = problem(dim=8)
+    adapter = initial_adapter(8, 2, seed=1, dtype=np.dtype(float))
+
+    def loss(down, up):
+        feature, _ = blended_feature(adapt(Adapter(down, up), data.X), data.X, 0.3)
+        return cross_entropy(20 * feature @ data.text.T, data.y)
+
+    found = gradients(adapter, data.X, data.y, data.text, 0.3, 20.0)
+    for which, gradient in enumerate(found):
+        for place in np.ndindex(gradient.shape):
+            moved = [[w.copy() for w in adapter] for _ in range(2)]
+            moved[0][which][place] += 1e-6
+            moved[1][which][place] -= 1e-6
+            numeric = (loss(*moved[0]) - loss(*moved[1])) / 2e-6
+            assert gradient[place] == pytest.approx(numeric, abs=1e-6)
+
+
+def test_ratio_losses_are_cross_entropies():
+    data = problem()
+    adapter = initial_adapter(24, 4, seed=1, dtype=np.dtype(float))
+    adapted = adapt(adapter, data.X)
+    ratios = np.array([0.0, 0.3, 1.0])
+    expected = [
+        cross_entropy(100 * blended_feature(adapted, data.X, r)[0] @ data.text.T, data.y)
+        for r in ratios.tolist()
+    ]
+    assert np.allclose(ratio_losses(adapted, data.X, data.y, data.text, ratios, 100.0), expected)
+
+
+def test_adamw_on_one_number():
+    """Loshchilov and Hutter, Algorithm 2, written out for f(w) = w² with the default constants."""
+    weight = np.array([1.5])
+    update = adamw([weight], weight_decay=0.01)
+    w, m, v = 1.5, 0.0, 0.0
+    for step in range(1, 6):
+        g = 2 * w
+        update([2 * weight], 0.1)
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        w = w - 0.1 * 0.01 * w - 0.1 * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
+        assert weight[0] == pytest.approx(w, rel=1e-10)
+
+
+def test_logistic_regression_equals_scikit_learns():
+    data = problem(noise=1.0)
+    strengths = np.array([0.1, 10.0])
+    path = logistic_path(data.X, data.y, 6, strengths, tolerance=1e-9, max_iterations=2000)
+    for strength, found in zip(strengths, path, strict=True):
+        expected = LogisticRegression(C=strength, tol=1e-9, max_iter=5000).fit(data.X, data.y)
+        assert np.allclose(found[:, :-1], expected.coef_, atol=1e-4)
+        centred = found[:, -1] - found[:, -1].mean()
+        assert np.allclose(centred, expected.intercept_ - expected.intercept_.mean(), atol=1e-4)
