@@ -1,19 +1,21 @@
-"""What a run will take, before it runs: each method is timed once on a small simulated cell and scaled up."""
+"""What a run will take, before it runs: each method is timed here on two simulated cells and extrapolated."""
 
 from dataclasses import dataclass
 
 from kshot.bench.cell import run_method
 from kshot.bench.prepare import Work
 from kshot.bench.schema import Record
-from kshot.bench.strata import Sizes
-from kshot.bench.study import Cell
+from kshot.bench.study import Cell, MethodSpec
 from kshot.episodes.stratum import Prior, Stratum
-from kshot.features import simulate
+from kshot.features.simulate import World, sample
 from kshot.solvers.rows import unit_rows
 from kshot.types import Labelled
 
-PROBE = simulate.World("probe", 20, between=0.3, within=0.5, text_signal=0.6, text_error=0.3)
-PROBE_SHOTS = 4
+# Two sizes tell what a method costs at least and how it grows; one alone would blow up its fixed cost.
+PROBES = tuple(
+    (World("probe", classes, between=0.3, within=0.5, text_signal=0.6, text_error=0.3), shots)
+    for classes, shots in ((20, 4), (80, 8))
+)
 BYTES_PER_FILE = 14_000
 BYTES_PER_RECORD = 500
 
@@ -26,38 +28,70 @@ class Estimate:
     disk_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """seconds = fixed + slope · work."""
+
+    fixed: float
+    slope: float
+
+    def at(self, work: float) -> float:
+        return self.fixed + self.slope * work
+
+
 def estimate(work: Work) -> Estimate:
-    """A forecast good to a factor of a few: fitting grows with N·C·d, scoring with n·C·d."""
-    probe, measured = _probe(work)
+    """A forecast good to a factor of about two."""
+    growth = _measure(
+        {spec.name: spec for cell in work.missing for spec in work.cells[cell]}, work.study.dtype
+    )
     seconds, disk = 0.0, 0
     for cell in work.missing:
         size = work.strata[cell.dataset, cell.backbone]
-        width = size.classes * size.dim / (probe.classes * probe.dim)
-        scoring = width * size.n_test / probe.n_test
-        fitting = width * cell.shots * size.classes / (PROBE_SHOTS * probe.classes)
         for spec in work.cells[cell]:
-            record = measured[spec.name]
-            seconds += record.score_seconds * scoring
-            seconds += record.fit_seconds * (scoring if "test" in record.sees else fitting)
+            fit, score, sees_test = growth[spec.name]
+            seconds += fit.at(_fit_work(size.classes, cell.shots, size.dim, size.n_test, sees_test))
+            seconds += score.at(size.n_test * size.classes * size.dim)
         disk += BYTES_PER_FILE + len(work.cells[cell]) * (BYTES_PER_RECORD + size.n_test // 8)
     return Estimate(seconds, disk)
 
 
-def _probe(work: Work) -> tuple[Sizes, dict[str, Record]]:
-    drawn = simulate.sample(PROBE)
+def _fit_work(classes: int, shots: int, dim: int, n_test: int, sees_test: bool) -> float:
+    """Fitting grows with shots × classes × dimension; an oracle's search with test pictures × shots."""
+    rows = classes * shots
+    return float(n_test * rows if sees_test else rows * classes * dim)
+
+
+def _measure(specs: dict[str, MethodSpec], dtype: str) -> dict[str, tuple[Growth, Growth, bool]]:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # as a worker has it
+        small, large = (_probe(world, shots, specs, dtype) for world, shots in PROBES)
+    found = {}
+    for name in specs:
+        sees_test = "test" in small[name].sees
+        fit_work = [
+            _fit_work(w.classes, k, w.dim, small[name].n_test * w.classes // 20, sees_test) for w, k in PROBES
+        ]
+        score_work = [float(w.classes * w.test_per_class * w.classes * w.dim) for w, _ in PROBES]
+        fit = _line(fit_work, [small[name].fit_seconds, large[name].fit_seconds])
+        score = _line(score_work, [small[name].score_seconds, large[name].score_seconds])
+        found[name] = (fit, score, sees_test)
+    return found
+
+
+def _line(work: list[float], seconds: list[float]) -> Growth:
+    slope = max(0.0, (seconds[1] - seconds[0]) / (work[1] - work[0]))
+    return Growth(max(0.0, seconds[0] - slope * work[0]), slope)
+
+
+def _probe(world: World, shots: int, specs: dict[str, MethodSpec], dtype: str) -> dict[str, Record]:
+    drawn = sample(world)
     pool, test = (
-        Labelled(unit_rows(rows.X.astype(work.study.dtype), "probe"), rows.y)
-        for rows in (drawn.pool, drawn.test)
+        Labelled(unit_rows(rows.X.astype(dtype), "probe"), rows.y) for rows in (drawn.pool, drawn.test)
     )
     ids = tuple(map(str, range(len(pool.y))))
-    stratum = Stratum("probe", "probe", pool, ids, test, PROBE.classes, True, None, {})
-    prior = Prior(drawn.text.astype(work.study.dtype), None, "")
-    cell = Cell("probe", "probe", "probe", PROBE_SHOTS, 0)
+    stratum = Stratum("probe", "probe", pool, ids, test, world.classes, True, None, {})
+    prior = Prior(drawn.text.astype(dtype), None, "")
+    cell = Cell("probe", "probe", "probe", shots, 0)
     episode = stratum.episode(cell.shots, cell.seed, prior.text)
-    specs = work.study.methods()
-
-    def measure() -> dict[str, Record]:
-        return {name: run_method(cell, spec, episode, stratum, prior) for name, spec in specs.items()}
-
-    measure()  # pays for imports and first-time allocations
-    return Sizes(True, PROBE.classes, PROBE.dim, episode.n_test, None), measure()
+    return {name: run_method(cell, spec, episode, stratum, prior) for name, spec in specs.items()}

@@ -45,6 +45,6 @@ def plan(
         )
     out.print(f"methods  {', '.join(loaded.methods())}", markup=False)
     out.print(
-        f"time     about {human_seconds(forecast.cpu_seconds)} of one core (each method timed here on a probe)"
+        f"time     about {human_seconds(forecast.cpu_seconds)} of one core (each method timed here on two small cells)"
     )
     out.print(f"disk     about {human_bytes(forecast.disk_bytes)}")
