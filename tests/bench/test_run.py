@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+from folders import comparable, stamps
 from kshot.bench.records import Records, load
-from kshot.bench.schema import SECONDS
 from kshot.bench.status import standing
 from kshot.bench.study import Cell, load_study
 from kshot.features.simulate import WORLDS, write
@@ -31,11 +31,6 @@ def edit(path, old, new, to=None):
     text = Path(path).read_text()
     assert old in text
     Path(to or path).write_text(text.replace(old, new))
-
-
-def comparable(folder):
-    """Everything in the records but the seconds."""
-    return load(folder).drop_columns(list(SECONDS))
 
 
 @pytest.fixture
@@ -58,20 +53,19 @@ def test_every_cell_and_method_is_recorded(finished):
 
 
 def test_a_second_run_computes_nothing(finished):
-    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*.parquet")}
-    again = kshot("run", "small.toml")
-    assert "0 to compute" in again.stdout
-    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*.parquet")} == before
+    before = stamps(finished)
+    assert "0 to compute" in kshot("run", "small.toml").stdout
+    assert stamps(finished) == before
 
 
 def test_only_what_is_missing_is_computed(finished):
     whole = comparable(finished)
     gone = Records(finished).path(Cell("sim-pets", "simulated", "dataset", 2, 1))
     gone.unlink()
-    others = {path: path.stat().st_mtime_ns for path in finished.rglob("*.parquet")}
+    others = stamps(finished)
     assert "1 to compute" in kshot("run", "small.toml").stdout
     assert comparable(finished).equals(whole)
-    assert {path: path.stat().st_mtime_ns for path in others} == others
+    assert {path: stamps(finished)[path] for path in others} == others
 
 
 def test_worker_count_does_not_change_the_records(finished):
@@ -142,7 +136,7 @@ def test_killed_at_random_moments_and_resumed(folder, victim):
     edit("small.toml", "seeds = [0, 1, 2]", "seeds = [0, 1, 2, 3, 4, 5, 6, 7]")
     assert kshot("run", "small.toml", "--records", "calm").returncode == 0
     rng = random.Random(4)
-    stamps: dict = {}
+    written: dict = {}
     for _ in range(6):
         run = subprocess.Popen(
             [*KSHOT, "run", "small.toml", "--records", "stormy", "--workers", "2"],
@@ -158,9 +152,9 @@ def test_killed_at_random_moments_and_resumed(folder, victim):
             _wait_until_gone(workers)
         else:
             assert run.wait(timeout=120) == 0
-        now = {path: path.stat().st_mtime_ns for path in (folder / "stormy").rglob("K*.parquet")}
-        assert {path: now[path] for path in stamps} == stamps
-        stamps = now
+        now = stamps(folder / "stormy")
+        assert {path: now[path] for path in written} == written
+        written = now
     assert kshot("run", "small.toml", "--records", "stormy").returncode == 0
     assert comparable("stormy").equals(comparable("calm"))
     assert not list((folder / "stormy").rglob(".tmp-*"))

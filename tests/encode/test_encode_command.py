@@ -2,15 +2,21 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from kshot.encode.openclip import OpenClipEncoder
+from kshot.encode.sources.find import find_source
+from kshot.errors import FeatureError
+from kshot.features.encoding import Job, check_reference, encode_pictures
 from kshot.features.store import Store
 from picture_sets import CLASSES, picture, write_shards
 
@@ -78,9 +84,6 @@ def test_parts_text_and_facts(uninterrupted, tiny_clip):
 
 
 def test_rows_are_what_the_model_gives_one_by_one(uninterrupted, tiny_clip):
-    from kshot.encode.openclip import OpenClipEncoder
-    from kshot.encode.sources.find import find_source
-
     encoder = OpenClipEncoder("ViT-B-32", tiny_clip)
     source = find_source(str(uninterrupted / "wds"))
     alone = [
@@ -129,26 +132,23 @@ def test_killed_over_a_dropping_connection_and_resumed_gives_the_same_hash(
 
 
 def test_a_second_run_encodes_nothing_and_another_encoder_is_refused(uninterrupted, tiny_clip, tmp_path):
-    features = uninterrupted / "features"
-    before = {path: path.stat().st_mtime_ns for path in features.rglob("pool.*")}
-    arguments = (uninterrupted / "wds", *TINY, "--dataset", "Pets", "--features", features)
-    assert kshot_encode(*arguments, "--weights", tiny_clip)[0] == 0
-    assert {path: path.stat().st_mtime_ns for path in features.rglob("pool.*")} == before
+    store = Store(uninterrupted / "features")
+    source = find_source(str(uninterrupted / "wds"))
+    job = Job("Pets", "ViT-B-32", source, OpenClipEncoder("ViT-B-32-quickgelu", tiny_clip), batch=5)
+    before = {path: path.stat().st_mtime_ns for path in store.root.rglob("pool.*")}
+    check_reference(job, store)
+    encode_pictures(job, store, lambda count: None)
+    assert {path: path.stat().st_mtime_ns for path in store.root.rglob("pool.*")} == before
     changed = tmp_path / "changed"
-    changed.mkdir()
-    for path in tiny_clip.iterdir():
-        (changed / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(tiny_clip, changed)
     config = json.loads((changed / "open_clip_config.json").read_text())
     config["model_cfg"]["quick_gelu"] = False
     (changed / "open_clip_config.json").write_text(json.dumps(config))
-    code, _, err = kshot_encode(*arguments, "--weights", changed)
-    assert code == 2
-    assert "does not encode as it did before" in err
-    (features / ".reference" / "ViT-B-32.safetensors").rename(tmp_path / "away")
-    code, _, err = kshot_encode(*arguments, "--weights", changed)
-    (tmp_path / "away").replace(features / ".reference" / "ViT-B-32.safetensors")
-    assert code == 2
-    assert "holds pool of another encoding (differs in activation)" in err
+    other = replace(job, encoder=OpenClipEncoder("ViT-B-32-quickgelu", changed))
+    with pytest.raises(FeatureError, match="does not encode as it did before"):
+        check_reference(other, store)
+    with pytest.raises(FeatureError, match=r"holds pool of another encoding \(differs in activation\)"):
+        encode_pictures(other, store, lambda count: None)
 
 
 def test_the_studys_datasets_by_one_pattern(tiny_clip, serve, tmp_path):

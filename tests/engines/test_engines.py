@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engines.folders import comparable
 from engines.slurm_node import SlurmNode, available
+from folders import comparable
 from kshot.bench.engines.slurm import sbatch_file
 
 CELLS = 2 * 3 * 2

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from engines.conftest import KSHOT
-from engines.folders import comparable, fits, stamps
 from engines.slurm_node import SlurmNode, available
+from folders import comparable, fits, stamps
 
 WORKERS = 2
 ENGINES = ["local", "dask", "slurm"] if available() else ["local", "dask"]

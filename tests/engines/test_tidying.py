@@ -1,4 +1,4 @@
-from engines.folders import comparable
+from folders import comparable
 from kshot.bench import run as bench_run
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.folders import comparable, stamps
+from folders import comparable, stamps
 
 
 @pytest.fixture

@@ -62,8 +62,8 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: bool = typer.Option(
-        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
+    version: bool | None = typer.Option(
+        None, "--version", callback=_print_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
     pass

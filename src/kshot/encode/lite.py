@@ -22,8 +22,8 @@ from kshot.errors import KshotError
 from kshot.types import Array
 
 NAME_TEMPLATE = "a photo of a {}."
-# Between 1, where left-out names are found best among the thousand, and 10, where their squared error is least;
-# chosen on ImageNet's class names alone.
+# Between 1, where left-out ImageNet names are found best among the thousand, and 10, where their squared error is
+# least. It was also among the best on 400 CIFAR-10 test pictures, so zero-shot figures there are not untouched.
 RIDGE = 3.0
 
 

@@ -75,7 +75,7 @@ class Store:
         path = self._found(dataset, backbone, part).with_suffix(".json")
         if not path.is_file():
             known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.readable()}
-            where = f"Nothing complete is stored under {self.root}; see `kshot ls features`."
+            where = f"They are not stored completely under {self.root}; see `kshot ls features`."
             raise FeatureError(unknown("features", f"{dataset}/{backbone}/{part}", known, where))
         return read_manifest(path)
 
