@@ -60,9 +60,7 @@ def whiten(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"
     return Whitened(X @ basis, y, means @ basis, text @ basis, variances, mean_variance, basis, centre)
 
 
-def fold_numbers(
-    X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]
-) -> Int[Array, " N"]:
+def fold_numbers(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> Int[Array, " N"]:
     """The fold that leaves each row out: its rank within its class by closeness to the class's text.
 
     Any fixed pairing would do; this one does not depend on the order in which the shots were given.
