@@ -9,10 +9,13 @@ from kshot.cli import (
     check,
     diagnose,
     encode,
+    explain,
+    fit,
     knob,
     ls,
     open,
     plan,
+    predict,
     records,
     report,
     run,
@@ -47,6 +50,9 @@ app.command("simulate")(simulate.simulate)
 app.command("diagnose")(diagnose.diagnose)
 app.command("verify")(verify.verify)
 app.command("encode")(encode.encode)
+app.command("fit")(fit.fit)
+app.command("predict")(predict.predict)
+app.command("explain")(explain.explain)
 app.add_typer(open.app, name="open")
 
 
