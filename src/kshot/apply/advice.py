@@ -40,8 +40,6 @@ def advise(
     else:
         method, reason = wanted, "asked for"
     params = scales(method, logit_scale, text_norm)
-    if method.startswith("loo_blend") and counts.min() < 2:
-        params["allow_single"] = True
     info = registry.create(method, **params).info
     if info.reference_point:
         raise InputError(

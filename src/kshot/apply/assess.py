@@ -18,6 +18,7 @@ from kshot.apply.honesty import (
 )
 from kshot.apply.suspects import Mislabelled, mislabelled
 from kshot.methods import registry
+from kshot.solvers.rows import class_counts
 
 # Of the left-out pictures that were recognised, this share stays above the "none of these" threshold.
 KEPT_SHARE = 0.95
@@ -46,7 +47,9 @@ class Assessment:
     @property
     def verdict(self) -> str:
         if self.accuracy is None or self.over_zero_shot is None:
-            return "one picture per class: the head cannot be measured, only zero-shot can. Add a second picture."
+            return (
+                "so few pictures that the head cannot be measured, only zero-shot can. Add one to each class."
+            )
         gain = self.over_zero_shot
         if gain.value <= 0:
             return "zero-shot is as good here: the pictures add nothing that the names did not say."
@@ -66,7 +69,8 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
     rows = np.flatnonzero(fold >= 0)
     zero_scores = registry.create("zero_shot").fit(text=shots.text).decision_function(shots.X)
     zero_hits = zero_scores.argmax(axis=1) == shots.y
-    if not len(rows):
+    needed = advice.make().info.min_shots
+    if not len(rows) or _left(shots, fold) < needed:
         return _unmeasured(advice, shots, zero_scores, zero_hits)
     y = shots.y[rows]
     scores = left_out_scores(advice.make, shots, fold)
@@ -102,7 +106,8 @@ def _curve(advice: Advice, shots: Shots, fold, hits, zero_hits) -> tuple[Curve, 
     now = float(shots.counts.mean())
     lacking = now - (fold >= 0).sum() / (fold.max() + 1) / len(shots.text)
     fewer = int(lacking) // 2
-    if fewer == 0:
+    if fewer < max(1, advice.make().info.min_shots):
+        fewer = 0
         start = float(zero_hits.mean())
     else:
         scores = left_out_scores(advice.make, shots, fold, fewer)
@@ -112,10 +117,15 @@ def _curve(advice: Advice, shots: Shots, fold, hits, zero_hits) -> tuple[Curve, 
 
 def _blend(shots: Shots, fold) -> Interval | None:
     """The LOO blend, left out in the same way; its own leave-one-out needs two pictures to be left."""
-    if shots.counts.min() < 3:
+    if _left(shots, fold) < 2:
         return None
     scores = left_out_scores(lambda: registry.create("loo_blend"), shots, fold)
     return wilson(int((scores.argmax(axis=1) == shots.y[fold >= 0]).sum()), len(scores))
+
+
+def _left(shots: Shots, fold) -> int:
+    """The fewest pictures of a class that a left-out head learns from."""
+    return min(int(class_counts(shots.y[fold != n], len(shots.text)).min()) for n in range(fold.max() + 1))
 
 
 def _threshold(probabilities, hits) -> float:

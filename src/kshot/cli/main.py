@@ -10,6 +10,7 @@ from kshot.cli import (
     diagnose,
     encode,
     explain,
+    export,
     fit,
     knob,
     ls,
@@ -53,6 +54,7 @@ app.command("encode")(encode.encode)
 app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)
 app.command("explain")(explain.explain)
+app.command("export")(export.export)
 app.add_typer(open.app, name="open")
 
 
