@@ -80,9 +80,9 @@ def encode_files(encoder: Encoder, paths: Sequence[Path]) -> Iterator[Encoded | 
 
 
 def encode_contents(
-    encoder: Encoder, contents: Sequence[tuple[str, bytes] | InputError], cache: Cache, **limits: int
+    encoder: Encoder, contents: Sequence[tuple[str, bytes] | InputError], cache: Cache | None, **limits: int
 ) -> list[Encoded | InputError]:
-    """Named bytes to features; `limits` go to the decoder."""
+    """Named bytes to features; `limits` go to the decoder. Without a cache nothing is written anywhere."""
     found: list[Encoded | InputError | None] = []
     inputs, keys, thumbnails = [], [], []
     for item in contents:
@@ -91,7 +91,7 @@ def encode_contents(
             continue
         name, content = item
         key = hashlib.sha256(content).hexdigest()
-        known = cache.get(key)
+        known = cache.get(key) if cache is not None else None
         if known is not None:
             found.append(Encoded(key, known["feature"], known["thumbnail"].tobytes()))
             continue
@@ -111,7 +111,9 @@ def encode_contents(
     for row, item in enumerate(found):
         if item is None:
             own = next(fresh)
-            cache.put(own.sha256, feature=own.feature, thumbnail=np.frombuffer(own.thumbnail, np.uint8))
+            if cache is not None:
+                pixels = np.frombuffer(own.thumbnail, np.uint8)
+                cache.put(own.sha256, feature=own.feature, thumbnail=pixels)
             found[row] = own
     return [item for item in found if item is not None]
 

@@ -20,6 +20,7 @@ from kshot.cli import (
     records,
     report,
     run,
+    serve,
     show,
     simulate,
     slurm,
@@ -55,6 +56,7 @@ app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)
 app.command("explain")(explain.explain)
 app.command("export")(export.export)
+app.command("serve")(serve.serve)
 app.add_typer(open.app, name="open")
 
 
