@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-pytest.importorskip("starlette", reason="pip install 'kshot[serve]'")
-
 from colours import shade
 from kshot.apply.fit import fit_folder
 from kshot.apply.head import PictureHead

@@ -6,9 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
-
-pytest.importorskip("starlette", reason="pip install 'kshot[serve]'")
-sync_api = pytest.importorskip("playwright.sync_api", reason="pip install 'kshot[dev]'")
+from playwright.sync_api import sync_playwright
 
 from colours import COLOURS, ColourEncoder, shade
 from kshot.apply.fit import fit_folder
@@ -32,7 +30,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not instal
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_api.sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield started
         started.close()
@@ -143,12 +141,13 @@ def test_another_site_cannot_use_the_page(browser, head):
     page.route("**/evil", lambda route: route.fulfill(body="<title>evil</title>", content_type="text/html"))
     page.goto(f"{other.url}/evil")
     outcome = page.evaluate(
-        """async (url) => {
-            const send = (mode, type) => fetch(url, {method: 'POST', mode, body: 'x', headers: {'Content-Type': type}})
+        """async ([url, bytes]) => {
+            const body = new Uint8Array(bytes);
+            const send = (mode, type) => fetch(url, {method: 'POST', mode, body, headers: {'Content-Type': type}})
                 .then((answer) => answer.type, () => 'refused');
             return [await send('cors', 'application/octet-stream'), await send('no-cors', 'text/plain')];
         }""",
-        f"{server.url}/api/shots?label=green",
+        [f"{server.url}/api/shots?label=green", list(new_picture("green", 5))],
     )
     assert outcome[0] == "refused"
     assert head.read_bytes() == kept
