@@ -23,10 +23,14 @@ _WHERE = {
     "FoldGDA": "kshot.methods.fold_gda",
     "load_head": "kshot.methods.headfile",
     "save_head": "kshot.methods.headfile",
+    "PictureHead": "kshot.apply.head",
+    "fit_pictures": "kshot.apply.fit",
 }
 __all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
+    from kshot.apply.fit import fit_pictures as fit_pictures
+    from kshot.apply.head import PictureHead as PictureHead
     from kshot.methods.clap import CLAP as CLAP
     from kshot.methods.clip_adapter import CLIPAdapter as CLIPAdapter
     from kshot.methods.fold_gda import FoldGDA as FoldGDA
