@@ -7,7 +7,7 @@ TORCH := torch==2.13.0
 SHARED := ../shared
 .DEFAULT_GOAL := help
 
-.PHONY: help bench browser test test-slow lint types contracts check benchmarks readme clean
+.PHONY: help bench browser cluster test test-slow lint types contracts check benchmarks readme clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,11 @@ bench: $(VENV)/.installed  ## run the embedded study and write its report
 
 browser:  ## make sure of the Chromium that drives the page in the tests
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
+
+cluster:  ## make sure of the SLURM and the false clock that the tests of runs use
+	@command -v slurmctld slurmd munged faketime >/dev/null || (apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	slurmctld slurmd slurm-client munge faketime procps)
 
 test: $(VENV)/.installed-encode  ## run the tests
 	$(PY) -m pytest -n 2 -m "not slow"
