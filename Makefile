@@ -20,7 +20,7 @@ $(VENV)/.installed: pyproject.toml
 # The encoders are large, so only what runs them asks for them: `make bench` stays light.
 $(VENV)/.installed-encode: $(VENV)/.installed
 	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH) --editable '.[dev,encode,lite]'
+	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH) --editable '.[dev,encode,lite,serve]'
 	@touch $@
 
 bench: $(VENV)/.installed  ## run the embedded study and write its report

@@ -20,14 +20,20 @@ _WHERE = {
     "HOSO": "kshot.methods.hoso",
     "TipAdapter": "kshot.methods.tip_adapter",
     "LogisticProbe": "kshot.methods.logistic_probe",
+    "FoldGDA": "kshot.methods.fold_gda",
     "load_head": "kshot.methods.headfile",
     "save_head": "kshot.methods.headfile",
+    "PictureHead": "kshot.apply.head",
+    "fit_pictures": "kshot.apply.fit",
 }
 __all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
+    from kshot.apply.fit import fit_pictures as fit_pictures
+    from kshot.apply.head import PictureHead as PictureHead
     from kshot.methods.clap import CLAP as CLAP
     from kshot.methods.clip_adapter import CLIPAdapter as CLIPAdapter
+    from kshot.methods.fold_gda import FoldGDA as FoldGDA
     from kshot.methods.gda import GDA as GDA
     from kshot.methods.headfile import load_head as load_head
     from kshot.methods.headfile import save_head as save_head

@@ -21,8 +21,9 @@ def test_a_knob_by_the_start_of_its_name(kshot):
     out = kshot("knob", "gda", *arguments).stdout
     assert "gda_alpha1" in out
     line = next(line for line in out.splitlines() if "sim-satellite" in line)
-    *_, chosen, _, oracle, regret = [cell.strip() for cell in line.split("│")[1:-1]]
+    *_, chosen, _, oracle, regret, _, by_folds = [cell.strip() for cell in line.split("│")[1:-1]]
     assert abs(float(oracle) - float(chosen) - float(regret)) < 0.11
+    assert 0 <= float(by_folds) <= float(oracle)
 
 
 def test_somebodys_own_knob(kshot):

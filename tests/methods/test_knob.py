@@ -6,7 +6,7 @@ import pytest
 from kshot import GDA, LogisticProbe, LOOBlend, OracleBlend, TipAdapter
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.knob import RefittedKnob, knob_worth, leave_one_out_curve
+from kshot.methods.knob import RefittedKnob, balanced_fold_curve, knob_worth, leave_one_out_curve
 from kshot.methods.task import prepare
 from kshot.types import FREE_EVIDENCE, MethodInfo
 from problems import problem
@@ -68,6 +68,33 @@ def test_gda_leaves_out_a_picture_but_keeps_the_covariance(views):
     assert head.selected_["alpha"].value == pytest.approx(10.0 ** (np.argmax(expected) - 4))
 
 
+def test_balanced_folds_take_one_shot_from_every_class_that_has_two():
+    data = problem(seed=1, counts=[2, 5, 3, 1, 3, 4], noise=1.2)
+    hits, asked = 0, 0
+    ranked = []
+    for c in range(6):
+        rows = np.flatnonzero(data.y == c)
+        ranked.append(rows[np.argsort(-data.X[rows] @ data.text[c])].tolist())
+    for c, rows in enumerate(ranked):
+        for place, row in enumerate(rows) if len(rows) > 1 else ():
+            gone = {other[place % len(other)] for other in ranked if len(other) > 1}
+            kept = np.array([i for i in range(len(data.y)) if i not in gone])
+            means = np.stack([data.X[kept][data.y[kept] == k].mean(axis=0) for k in range(6)])
+            blends = [r * means + (1 - r) * data.text for r in np.arange(101) / 100]
+            scores = [p @ data.X[row] / np.linalg.norm(p, axis=1) for p in blends]
+            hits, asked = hits + (np.argmax(scores, axis=1) == c), asked + 1
+    task = prepare(LOOBlend().info, 1, data.X, data.y, text=data.text)
+    found = balanced_fold_curve(LOOBlend(), task)
+    assert np.allclose(found, hits / asked)
+    assert not np.allclose(found, LOOBlend().knob_loo_curve(task))
+
+
+def test_the_logistic_probe_already_chooses_by_folds():
+    data = problem(noise=0.9)
+    task = prepare(LogisticProbe().info, 2, data.X, data.y, text=None)
+    assert np.allclose(balanced_fold_curve(LogisticProbe(), task), LogisticProbe().knob_loo_curve(task))
+
+
 def test_regret_is_the_distance_between_the_honest_choice_and_the_oracle():
     data = problem(seed=4, noise=1.2, n_test=300)
     worth = knob_worth(LOOBlend(), data.X, data.y, text=data.text, test=data.test)
@@ -88,6 +115,7 @@ def test_every_knob_answers(method):
     assert len(worth.loo_curve) == len(worth.test_curve) == len(worth.grid)
     assert worth.chosen in worth.grid
     assert 0 <= worth.regret <= worth.oracle_accuracy
+    assert 0 <= worth.fold_regret <= worth.oracle_accuracy
 
 
 def test_any_parameter_of_any_method_can_be_a_knob():

@@ -24,17 +24,19 @@ class KnobRow:
     worths: tuple[KnobWorth, ...]
 
     def cells(self) -> list[str]:
-        """The line of a table: where, K, chosen and its accuracy, oracle and its accuracy, regret."""
+        """The line of a table: where, K, leave-one-out, oracle (each with accuracy), regret, folds, regret."""
 
         def mean(name: str) -> str:
             return f"{100 * sum(getattr(worth, name) for worth in self.worths) / len(self.worths):.1f}"
 
-        chosen, oracle = (
-            ", ".join(_short(getattr(worth, name)) for worth in self.worths) for name in ("chosen", "oracle")
+        chosen, oracle, folds = (
+            ", ".join(_short(getattr(worth, name)) for worth in self.worths)
+            for name in ("chosen", "oracle", "fold_chosen")
         )
         accuracies = mean("chosen_accuracy"), mean("oracle_accuracy")
         where = [self.dataset, self.backbone, str(self.shots)]
-        return [*where, chosen, accuracies[0], oracle, accuracies[1], mean("regret")]
+        regrets = mean("regret"), mean("fold_regret")
+        return [*where, chosen, accuracies[0], oracle, accuracies[1], regrets[0], folds, regrets[1]]
 
 
 def find_knob(name: str) -> str:

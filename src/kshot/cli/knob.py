@@ -20,7 +20,7 @@ def knob(
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Support draws to average over.")] = 3,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
-    """The leave-one-out choice of a method's knob, its test-set oracle, and the regret between them."""
+    """The leave-one-out choice of a method's knob, its test-set oracle and the regret; the same by folds."""
     from rich.table import Table
 
     from kshot.bench.knobs import find_knob, knob_rows
@@ -29,7 +29,8 @@ def knob(
     own_modules()
     name = find_knob(method)
     table = Table(title=f"{name}: the knob by leave-one-out, and by test labels (a bound, not a method)")
-    for column in ("dataset", "backbone", "K", "chosen", "accuracy", "oracle", "accuracy", "regret"):
+    columns = ("dataset", "backbone", "K", "chosen", "accuracy", "oracle", "accuracy", "regret")
+    for column in (*columns, "by folds", "regret"):
         table.add_column(column, justify="left" if column in ("dataset", "backbone") else "right")
     for row in knob_rows(Store(features), name, dataset, tier, shots or [2, 4, 16], seeds):
         table.add_row(*row.cells())

@@ -10,14 +10,19 @@ from kshot.cli import (
     coverage,
     diagnose,
     encode,
+    explain,
+    export,
+    fit,
     judge,
     knob,
     ls,
     open,
     plan,
+    predict,
     records,
     report,
     run,
+    serve,
     show,
     simulate,
     slurm,
@@ -51,6 +56,11 @@ app.command("simulate")(simulate.simulate)
 app.command("diagnose")(diagnose.diagnose)
 app.command("verify")(verify.verify)
 app.command("encode")(encode.encode)
+app.command("fit")(fit.fit)
+app.command("predict")(predict.predict)
+app.command("explain")(explain.explain)
+app.command("export")(export.export)
+app.command("serve")(serve.serve)
 app.add_typer(open.app, name="open")
 
 

@@ -61,3 +61,14 @@ def build(
     if encoder.text:
         encode_tiers(job, store, tier_prompts(source, chosen.entry.template, TIERS, {}))
     typer.echo(f"next: kshot check {job.dataset} --features {features}")
+
+
+@app.command("sample")
+def sample(target: Annotated[Path, typer.Argument(help="Folder to create.")]) -> None:
+    """Sixty public-domain drawings to try `kshot fit` on: TARGET/photos/CLASS and TARGET/new."""
+    from kshot.apply.sample import copy_sample
+
+    count = copy_sample(target)
+    typer.echo(
+        f"{count} drawings of OpenClipart (public domain) in {target}; next: kshot fit {target}/photos"
+    )

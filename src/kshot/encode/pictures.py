@@ -17,22 +17,27 @@ SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", 
 MOST_PIXELS = 100_000_000
 
 
-def decode(content: bytes | Path, name: str) -> "Image":
-    """An RGB picture; transparency becomes white. Damaged or absurdly large pictures are refused by name."""
+def decode(
+    content: bytes | Path, name: str, *, most_pixels: int = MOST_PIXELS, upright: bool = False
+) -> "Image":
+    """An RGB picture; transparency becomes white. Damaged or absurdly large pictures are refused by name.
+
+    `upright` turns a photo as its camera noted (EXIF), which the published pipelines do not do.
+    """
     need("PIL", "encode")
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             file = io.BytesIO(content) if isinstance(content, bytes) else content
             with Image.open(file, formats=FORMATS) as picture:
-                if picture.width * picture.height > MOST_PIXELS:
+                if picture.width * picture.height > most_pixels:
                     raise InputError(
                         f"{name} declares {picture.width} × {picture.height} pixels; at most "
-                        f"{MOST_PIXELS:,} are decoded. Shrink the picture or remove it."
+                        f"{most_pixels:,} are decoded. Shrink the picture or remove it."
                     )
-                return on_white(picture)
+                return on_white(ImageOps.exif_transpose(picture) if upright else picture)
     except Image.DecompressionBombError as error:
         raise InputError(f"{name} is too large to decode: {error}") from None
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:

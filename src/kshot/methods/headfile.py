@@ -1,6 +1,7 @@
 """A fitted head in one safetensors file: arrays as tensors, the rest as JSON in the header. No pickle."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,21 @@ from kshot.errors import InputError
 from kshot.files import write_bytes
 from kshot.methods import registry
 from kshot.methods.base import Classifier
-from kshot.types import Choice
+from kshot.types import Array, Choice
 
 FORMAT = 1
+BESIDE = "beside."
 
 
-def save_head(head: Classifier, path: Path | str, *, method: str | None = None, **provenance: Any) -> None:
-    """Write a fitted head; `provenance` is kept as JSON beside it (class names, encoder, …)."""
+def save_head(
+    head: Classifier,
+    path: Path | str,
+    *,
+    method: str | None = None,
+    beside: Mapping[str, Array] | None = None,
+    **provenance: Any,
+) -> None:
+    """Write a fitted head; `provenance` is kept as JSON (class names, encoder, …), `beside` as further arrays."""
     from safetensors.numpy import save
 
     head._expects()
@@ -32,6 +41,7 @@ def save_head(head: Classifier, path: Path | str, *, method: str | None = None, 
         "state": plain,
         "provenance": provenance,
     }
+    tensors |= {f"{BESIDE}{name}": np.ascontiguousarray(value) for name, value in (beside or {}).items()}
     metadata = {"kshot": json.dumps(header, ensure_ascii=False, sort_keys=True)}
     write_bytes(Path(path), save(tensors, metadata))
 
@@ -46,7 +56,8 @@ def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["kshot"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            own = [name for name in file.keys() if not name.startswith(BESIDE)]  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in own}
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(f"{path} is not a kshot head file ({error}).") from error
     if header["format"] != FORMAT:
@@ -69,3 +80,12 @@ def provenance(path: Path | str) -> dict[str, Any]:
 
     with safe_open(Path(path), framework="numpy") as file:
         return json.loads((file.metadata() or {})["kshot"])["provenance"]
+
+
+def arrays_beside(path: Path | str) -> dict[str, Array]:
+    """The further arrays that were stored with the head."""
+    from safetensors import safe_open
+
+    with safe_open(Path(path), framework="numpy") as file:
+        names = [name for name in file.keys() if name.startswith(BESIDE)]  # noqa: SIM118
+        return {name.removeprefix(BESIDE): file.get_tensor(name) for name in names}

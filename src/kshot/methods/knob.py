@@ -2,7 +2,8 @@
 
 A method takes part by saying which values its knob may take and how accurate each is (`Knob`). Where it has
 an exact leave-one-out rule it may give that as well (`KnobWithLeaveOneOut`); where not, every shot is left
-out once and the method is fitted again. `RefittedKnob` makes a knob of any parameter of any method.
+out once and the method is fitted again. Beside it stands the choice by balanced folds, which leave one shot of
+every class out at a time. `RefittedKnob` makes a knob of any parameter of any method.
 """
 
 from collections.abc import Sequence
@@ -10,11 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from kshot.errors import InputError, UndefinedError
 from kshot.methods.base import Classifier
 from kshot.methods.task import Task, prepare
+from kshot.solvers.folds import fold_numbers
+from kshot.solvers.rows import shot_numbers
 from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 
 
@@ -43,11 +46,12 @@ class KnobWithLeaveOneOut(Knob, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnobWorth:
-    """Both choices of one knob on one problem; accuracies are on the test set."""
+    """The choices of one knob on one problem; accuracies are on the test set."""
 
     name: str
     grid: list[Any]
     loo_curve: list[float]
+    fold_curve: list[float]
     test_curve: list[float]
 
     @property
@@ -71,6 +75,15 @@ class KnobWorth:
         """What choosing without test labels costs; never negative."""
         return self.oracle_accuracy - self.chosen_accuracy
 
+    @property
+    def fold_chosen(self) -> Any:
+        return self.grid[int(np.argmax(self.fold_curve))]
+
+    @property
+    def fold_regret(self) -> float:
+        """What choosing by balanced folds costs."""
+        return self.oracle_accuracy - self.test_curve[int(np.argmax(self.fold_curve))]
+
 
 def knob_evidence(info: MethodInfo) -> frozenset[Evidence]:
     """What comparing both choices takes: text where the method reads it, the shots and the test labels."""
@@ -79,7 +92,7 @@ def knob_evidence(info: MethodInfo) -> frozenset[Evidence]:
 
 
 def knob_worth(method: Knob, X: Any, y: Any, *, text: Any = None, views: Any = None, test: Any) -> KnobWorth:
-    """Turn the knob by leave-one-out on the shots and by the test labels, and compare."""
+    """Turn the knob by leave-one-out and by folds on the shots, and by the test labels, and compare."""
     info = replace(method.info, sees=knob_evidence(method.info))
     task = prepare(info, 2, X, y, text=text, views=views, test=test)
     assert task.test is not None
@@ -88,6 +101,7 @@ def knob_worth(method: Knob, X: Any, y: Any, *, text: Any = None, views: Any = N
         method.knob_name(),
         list(method.knob_grid()),
         leave_one_out_curve(method, blind).tolist(),
+        balanced_fold_curve(method, blind).tolist(),
         method.knob_curve(blind, task.test).tolist(),
     )
 
@@ -98,13 +112,29 @@ def leave_one_out_curve(method: Knob, task: Task) -> Float[Array, " L"]:
         return method.knob_loo_curve(task)
     curves = []
     for row in np.flatnonzero(task.counts[task.y] > 1):
-        keep = np.arange(len(task.y)) != row
-        views = None if task.views is None else task.views[:, keep]
-        rest = replace(task, X=task.X[keep], y=task.y[keep], views=views)
+        rest = _keep(task, np.arange(len(task.y)) != row)
         curves.append(method.knob_curve(rest, Labelled(task.X[row : row + 1], task.y[row : row + 1])))
     if not curves:
         raise UndefinedError(f"{method.info.key} needs 2 shots per class to leave one out.")
     return np.mean(curves, axis=0)
+
+
+def balanced_fold_curve(method: Knob, task: Task) -> Float[Array, " L"]:
+    """As many refits as the largest class has shots: every class that has two or more loses one at a time."""
+    number = fold_numbers(task.X, task.y, task.text) if len(task.text) else shot_numbers(task.y)
+    shots = task.counts[task.y]
+    hits = np.zeros(len(method.knob_grid()))
+    for fold in range(task.counts.max()):
+        asked = (number == fold) & (shots > 1)
+        if asked.any():
+            rest = _keep(task, (number != fold % shots) | (shots == 1))
+            hits += asked.sum() * method.knob_curve(rest, Labelled(task.X[asked], task.y[asked]))
+    return hits / np.count_nonzero(shots > 1)
+
+
+def _keep(task: Task, rows: Bool[Array, " N"]) -> Task:
+    views = None if task.views is None else task.views[:, rows]
+    return replace(task, X=task.X[rows], y=task.y[rows], views=views)
 
 
 @dataclass(frozen=True)

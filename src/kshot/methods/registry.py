@@ -34,6 +34,7 @@ BUILTIN: dict[str, Entry] = {
     "clap": Entry("kshot.methods.clap:CLAP"),
     "zs_lp": Entry("kshot.methods.clap:CLAP", {"penalty": False}),
     "lpp": Entry("kshot.methods.lpp:LPP"),
+    "fold_gda": Entry("kshot.methods.fold_gda:FoldGDA"),
     "logistic_probe": Entry("kshot.methods.logistic_probe:LogisticProbe"),
     "gda_alpha_val": Entry("kshot.methods.gda:GDA", {"alpha": "val"}),
     "oracle_lambda": Entry("kshot.methods.oracles.oracle_blend:OracleBlend"),

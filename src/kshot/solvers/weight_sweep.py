@@ -1,4 +1,4 @@
-"""Hits of base + w·extra at many weights w: two score matrices serve a whole grid."""
+"""Hits of base + w·extra at many weights w: two score matrices serve a whole grid, or every weight there is."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,3 +23,31 @@ def hits_by_weight(
         scores += base[here]
         hits += np.count_nonzero(scores.argmax(axis=2) == y[here], axis=1)
     return hits
+
+
+def winning_range(
+    base: Float[Array, "n C"], extra: Float[Array, "n C"], y: Int[Array, " n"]
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """The open interval of weights w > 0 at which base + w·extra puts class y first (empty: low ≥ high).
+
+    Beating class c is w·(extra_y − extra_c) > base_c − base_y, a half-line; their meeting is an interval, so one
+    pass answers for every weight that anyone may ask about.
+    """
+    here = np.arange(len(y))
+    gap = base - base[here, y][:, None]
+    gain = extra[here, y][:, None] - extra
+    tiny = np.finfo(base.dtype).tiny
+    np.copyto(gain, tiny, where=gain == 0)
+    with np.errstate(over="ignore"):
+        gap /= gain
+    rising = gain > 0
+    low = np.where(rising, gap, -np.inf).max(axis=1)
+    high = np.where(rising, np.inf, gap).min(axis=1)
+    return low, high
+
+
+def wins_by_weight(
+    low: Float[Array, " n"], high: Float[Array, " n"], weights: Float[Array, " L"]
+) -> Int[Array, " L"]:
+    """How many of the intervals hold each weight."""
+    return np.count_nonzero((low[:, None] < weights) & (weights < high[:, None]), axis=0)

@@ -1,0 +1,150 @@
+"""Everything an honest report says about a head: accuracy with an interval, rivals, confusion, the next shot."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kshot.apply.advice import Advice
+from kshot.apply.honesty import (
+    Curve,
+    Interval,
+    Shots,
+    calibrate,
+    folds,
+    left_out_scores,
+    log_softmax,
+    paired_difference,
+    wilson,
+)
+from kshot.apply.suspects import Mislabelled, mislabelled
+from kshot.methods import registry
+from kshot.solvers.rows import class_counts
+
+# Of the left-out pictures that were recognised, this share stays above the "none of these" threshold.
+KEPT_SHARE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What left-out pictures say; `accuracy` is None where no class has two pictures.
+
+    The interval of `accuracy` is Wilson's for the left-out pictures, its upper end raised by what the learning
+    curve gives for the shots that the left-out heads lacked.
+    """
+
+    measured: int
+    accuracy: Interval | None
+    per_class: tuple[Interval | None, ...]
+    zero_shot: Interval
+    blend: Interval | None
+    over_zero_shot: Interval | None
+    confusion: tuple[tuple[int, ...], ...]
+    next_shot: float | None
+    temperature: float
+    threshold: float
+    suspects: tuple[Mislabelled, ...]
+
+    @property
+    def verdict(self) -> str:
+        if self.accuracy is None or self.over_zero_shot is None:
+            return (
+                "so few pictures that the head cannot be measured, only zero-shot can. Add one to each class."
+            )
+        gain = self.over_zero_shot
+        if gain.value <= 0:
+            return "zero-shot is as good here: the pictures add nothing that the names did not say."
+        if gain.low <= 0:
+            return (
+                f"zero-shot is as good here, as far as {self.measured} pictures can tell "
+                f"({100 * gain.value:+.1f} points [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}])."
+            )
+        return (
+            f"better than zero-shot by {100 * gain.value:.1f} points [{100 * gain.low:.1f}, "
+            f"{100 * gain.high:.1f}]."
+        )
+
+
+def assess(advice: Advice, shots: Shots) -> Assessment:
+    fold = folds(shots)
+    rows = np.flatnonzero(fold >= 0)
+    zero_scores = registry.create("zero_shot").fit(text=shots.text).decision_function(shots.X)
+    zero_hits = zero_scores.argmax(axis=1) == shots.y
+    needed = advice.make().info.min_shots
+    if not len(rows) or _left(shots, fold) < needed:
+        return _unmeasured(advice, shots, zero_scores, zero_hits)
+    y = shots.y[rows]
+    scores = left_out_scores(advice.make, shots, fold)
+    predicted = scores.argmax(axis=1)
+    hits = predicted == y
+    temperature = calibrate(scores, y)
+    probabilities = np.exp(log_softmax(scores.astype(np.float64) / temperature))
+    confusion = np.zeros((len(shots.text),) * 2, np.int64)
+    np.add.at(confusion, (y, predicted), 1)
+    totals = confusion.sum(axis=1)
+    per_class = [
+        wilson(int(confusion[c, c]), int(totals[c])) if totals[c] else None for c in range(len(totals))
+    ]
+    curve, lacking, now = _curve(advice, shots, fold, hits, zero_hits[rows])
+    plain = wilson(int(hits.sum()), len(hits))
+    return Assessment(
+        measured=len(rows),
+        accuracy=Interval(plain.value, plain.low, min(1.0, plain.high + curve.gain(lacking, now))),
+        per_class=tuple(per_class),
+        zero_shot=wilson(int(zero_hits[rows].sum()), len(rows)),
+        blend=_blend(shots, fold),
+        over_zero_shot=paired_difference(hits, zero_hits[rows]),
+        confusion=tuple(map(tuple, confusion.tolist())),
+        next_shot=curve.gain(now, now + 1),
+        temperature=temperature,
+        threshold=_threshold(probabilities, hits),
+        suspects=tuple(mislabelled(shots, rows, probabilities)),
+    )
+
+
+def _curve(advice: Advice, shots: Shots, fold, hits, zero_hits) -> tuple[Curve, float, float]:
+    """The curve, the shots that left-out heads had, and the shots there are."""
+    now = float(shots.counts.mean())
+    lacking = now - (fold >= 0).sum() / (fold.max() + 1) / len(shots.text)
+    fewer = int(lacking) // 2
+    if fewer < max(1, advice.make().info.min_shots):
+        fewer = 0
+        start = float(zero_hits.mean())
+    else:
+        scores = left_out_scores(advice.make, shots, fold, fewer)
+        start = float((scores.argmax(axis=1) == shots.y[fold >= 0]).mean())
+    return Curve((float(fewer), lacking), (start, float(hits.mean()))), lacking, now
+
+
+def _blend(shots: Shots, fold) -> Interval | None:
+    """The LOO blend, left out in the same way; its own leave-one-out needs two pictures to be left."""
+    if _left(shots, fold) < 2:
+        return None
+    scores = left_out_scores(lambda: registry.create("loo_blend"), shots, fold)
+    return wilson(int((scores.argmax(axis=1) == shots.y[fold >= 0]).sum()), len(scores))
+
+
+def _left(shots: Shots, fold) -> int:
+    """The fewest pictures of a class that a left-out head learns from."""
+    return min(int(class_counts(shots.y[fold != n], len(shots.text)).min()) for n in range(fold.max() + 1))
+
+
+def _threshold(probabilities, hits) -> float:
+    top = probabilities.max(axis=1)[hits]
+    return float(np.quantile(top, 1 - KEPT_SHARE)) if len(top) else 0.0
+
+
+def _unmeasured(advice: Advice, shots: Shots, zero_scores, zero_hits) -> Assessment:
+    """Zero-shot looks at no picture, so the pictures may calibrate it; a trained head has its own scale."""
+    return Assessment(
+        measured=0,
+        accuracy=None,
+        per_class=(None,) * len(shots.text),
+        zero_shot=wilson(int(zero_hits.sum()), len(zero_hits)),
+        blend=None,
+        over_zero_shot=None,
+        confusion=(),
+        next_shot=None,
+        temperature=calibrate(zero_scores, shots.y) if advice.method == "zero_shot" else 1.0,
+        threshold=0.0,
+        suspects=(),
+    )

@@ -1,0 +1,112 @@
+"""A head that knows its pictures: what was learnt, from which shots, with which encoder."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot import __version__
+from kshot.apply.encoded import fingerprint
+from kshot.apply.honesty import Shots, log_softmax
+from kshot.encode.protocol import Encoder
+from kshot.errors import InputError
+from kshot.methods.base import Classifier
+from kshot.methods.headfile import arrays_beside, load_head, provenance, save_head
+from kshot.types import Array
+
+KIND = "pictures"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """All that must be known besides numbers; it goes into the head file as JSON."""
+
+    classes: tuple[str, ...]
+    backbone: str
+    encoder: dict[str, Any]
+    logit_scale: float | None
+    text_norm: float
+    prompt: str
+    method: str
+    reason: str
+    wanted: str
+    temperature: float
+    threshold: float
+    accuracy: tuple[float, float, float] | None
+    shot_names: tuple[str, ...]
+    shot_sha256: tuple[str, ...]
+    kshot: str = __version__
+
+
+@dataclass(frozen=True)
+class PictureHead:
+    """A fitted head, the shots it was fitted on and their thumbnails."""
+
+    head: Classifier
+    shots: Shots
+    thumbnails: tuple[bytes, ...]
+    about: About
+
+    def probabilities(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
+        """Softmax of the scores at the temperature that left-out pictures chose."""
+        scores = self.head.decision_function(X).astype(np.float64)
+        return np.exp(log_softmax(scores / self.about.temperature))
+
+    def predict(self, pictures: Sequence[Path | str]) -> list[str]:
+        """The class name of each picture file."""
+        from kshot.apply.predict import predict_files
+
+        return [
+            one.top[0].name for one in predict_files(self, [Path(p) for p in pictures], top=1, threshold=0.0)
+        ]
+
+    def check_encoder(self, encoder: Encoder) -> None:
+        """Features of another encoder mean nothing to this head."""
+        now, then = encoder.facts(), self.about.encoder
+        if fingerprint(now) != fingerprint(then):
+            differs = [key for key in sorted({*now, *then}) if now.get(key) != then.get(key)]
+            raise InputError(
+                f"this head was fitted on features of {self.about.backbone} ({then.get('name')}); the encoder "
+                f"given differs in {', '.join(differs)}. Use that encoder, or fit again with `kshot fit`."
+            )
+
+    def save(self, path: Path | str) -> None:
+        """Whole or not at all: the file is renamed into place."""
+        ends = np.cumsum([len(own) for own in self.thumbnails])
+        beside = {
+            "X": self.shots.X,
+            "y": self.shots.y,
+            "text": self.shots.text,
+            "thumbnails": np.frombuffer(b"".join(self.thumbnails), np.uint8),
+            "thumbnail_ends": ends,
+        }
+        save_head(
+            self.head, path, method=self.about.method, beside=beside, kind=KIND, about=asdict(self.about)
+        )
+
+    @staticmethod
+    def load(path: Path | str) -> "PictureHead":
+        """Read back what `kshot fit` wrote."""
+        head = load_head(path)
+        stored = provenance(path)
+        if stored.get("kind") != KIND:
+            raise InputError(
+                f"{path} is a head without pictures. Make one with `kshot fit PHOTOS -o {path}`."
+            )
+        arrays = arrays_beside(path)
+        content, ends = arrays["thumbnails"].tobytes(), [0, *arrays["thumbnail_ends"].tolist()]
+        thumbnails = tuple(content[a:b] for a, b in pairwise(ends))
+        shots = Shots(arrays["X"], arrays["y"], arrays["text"])
+        return PictureHead(head, shots, thumbnails, _about(stored["about"]))
+
+
+def _about(stored: Mapping[str, Any]) -> About:
+    known = {field.name for field in fields(About)}
+    values: dict[str, Any] = {
+        key: tuple(v) if isinstance(v, list) else v for key, v in stored.items() if key in known
+    }
+    return About(**values)

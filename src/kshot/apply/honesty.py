@@ -1,0 +1,119 @@
+"""How good a head is, told by pictures that it has not seen.
+
+Fold j leaves out the j-th picture of every class, so all classes compete with equally many; every picture with a
+sibling is scored once by a head that never saw it. A class's only picture cannot be left out and is not measured.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.methods.base import Classifier
+from kshot.solvers.rows import class_counts, shot_numbers
+from kshot.types import Array
+
+MOST_FOLDS = 8
+# Above this many multiplications per pass over the pictures a head takes most of a minute, so few are fitted.
+LARGE = 10**9
+FOLDS_WHEN_LARGE = 2
+Z95 = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A share with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Shots:
+    """Unit features (N, d) with labels, and a text prototype per class."""
+
+    X: Float[Array, "N d"]
+    y: Int[Array, " N"]
+    text: Float[Array, "C d"]
+
+    @property
+    def counts(self) -> Int[Array, " C"]:
+        return class_counts(self.y, len(self.text))
+
+
+def folds(shots: Shots) -> Int[Array, " N"]:
+    """Which fold leaves a picture out; −1 for a class's only picture."""
+    large = shots.X.size * len(shots.text) > LARGE
+    most = min(int(shots.counts.max()), FOLDS_WHEN_LARGE if large else MOST_FOLDS)
+    numbers = shot_numbers(shots.y) % max(most, 1)
+    return np.where(shots.counts[shots.y] > 1, numbers, -1)
+
+
+def left_out_scores(
+    make: Callable[[], Classifier], shots: Shots, fold: Int[Array, " N"], most_shots: int | None = None
+) -> Float[Array, "M C"]:
+    """Scores of the measured pictures by heads that did not see them; `most_shots` thins what heads learn from."""
+    scores = np.zeros((len(shots.y), len(shots.text)), shots.X.dtype)
+    for number in range(fold.max() + 1):
+        kept = np.flatnonzero(fold != number)
+        if most_shots is not None:
+            kept = kept[shot_numbers(shots.y[kept]) < most_shots]
+        head = make().fit(shots.X[kept], shots.y[kept], text=shots.text)
+        left = fold == number
+        scores[left] = head.decision_function(shots.X[left])
+    return scores[fold >= 0]
+
+
+def wilson(correct: int, total: int) -> Interval:
+    """Wilson's score interval for a share (Wilson, 1927)."""
+    if total == 0:
+        return Interval(float("nan"), 0.0, 1.0)
+    share, z2 = correct / total, Z95**2
+    centre = (share + z2 / (2 * total)) / (1 + z2 / total)
+    half = Z95 * np.sqrt(share * (1 - share) / total + z2 / (4 * total**2)) / (1 + z2 / total)
+    return Interval(share, max(0.0, float(centre - half)), min(1.0, float(centre + half)))
+
+
+def paired_difference(first: Array, second: Array) -> Interval:
+    """Mean difference of two heads' hits on the same pictures, with its normal 95 % interval."""
+    difference = first.astype(float) - second.astype(float)
+    mean = float(difference.mean())
+    half = float(Z95 * difference.std(ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else 1.0
+    return Interval(mean, mean - half, mean + half)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Accuracy as a + b·log(1 + shots) through two measured points; a falling curve counts as flat."""
+
+    shots: tuple[float, float]
+    accuracy: tuple[float, float]
+
+    def gain(self, before: float, after: float) -> float:
+        """What going from `before` to `after` shots per class would add."""
+        rise = self.accuracy[1] - self.accuracy[0]
+        slope = max(0.0, rise / float(np.log1p(self.shots[1]) - np.log1p(self.shots[0])))
+        return min(slope * float(np.log1p(after) - np.log1p(before)), 1 - self.accuracy[1])
+
+
+def calibrate(scores: Float[Array, "M C"], y: Int[Array, " M"]) -> float:
+    """The temperature whose softmax gives left-out pictures the best likelihood.
+
+    Labels are smoothed as if one more picture had been drawn from a random class; else scores that make no
+    mistake on a handful of pictures would ask for certainty.
+    """
+    smooth = 1 / (len(y) + 1)
+    best, chosen = np.inf, 1.0
+    for temperature in np.geomspace(1e-4, 1e3, 281):
+        logs = log_softmax(scores.astype(np.float64) / temperature)
+        loss = -((1 - smooth) * logs[np.arange(len(y)), y] + smooth * logs.mean(axis=1)).mean()
+        if loss < best:
+            best, chosen = loss, float(temperature)
+    return chosen
+
+
+def log_softmax(logits: Float[Array, "M C"]) -> Float[Array, "M C"]:
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

@@ -1,0 +1,91 @@
+"""The head that is being served: read by many, changed by one, and on disk always whole."""
+
+import base64
+import threading
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kshot.apply.encoded import Encoded, encode_contents
+from kshot.apply.fit import learn
+from kshot.apply.head import About, PictureHead
+from kshot.apply.honesty import Shots
+from kshot.apply.predict import judge, nearest_shots
+from kshot.encode.protocol import Encoder
+from kshot.errors import InputError, unknown
+
+# Enough for any camera's picture after it was shrunk once; a 50-megapixel picture is refused by its header.
+MOST_PIXELS = 40_000_000
+DECIDED = {"method", "reason", "temperature", "threshold", "accuracy", "kshot"}
+
+
+class LiveHead:
+    """`head` is replaced as a whole, so a prediction never sees a half-changed one."""
+
+    def __init__(self, path: Path, encoder: Encoder):
+        self.path = path
+        self.encoder = encoder
+        self.head = PictureHead.load(path)
+        self.head.check_encoder(encoder)
+        self._changing = threading.Lock()
+
+    def about(self) -> dict[str, Any]:
+        """What the page shows of the head."""
+        about = self.head.about
+        return {
+            "classes": about.classes,
+            "shots": self.head.shots.counts.tolist(),
+            "method": self.head.head.info.title,
+            "reason": about.reason,
+            "accuracy": about.accuracy,
+            "backbone": about.backbone,
+        }
+
+    def encode(self, content: bytes) -> Encoded:
+        (found,) = encode_contents(self.encoder, [("the picture", content)], None, most_pixels=MOST_PIXELS)
+        if isinstance(found, InputError):
+            raise found
+        return found
+
+    def predict(self, content: bytes) -> dict[str, Any]:
+        head = self.head
+        feature = self.encode(content).feature
+        said = judge(head, "", feature)
+        return {
+            "answer": said.answer,
+            "known": said.known,
+            "top": [asdict(guess) for guess in said.top],
+            "nearest": [
+                asdict(one) | {"thumbnail": base64.b64encode(head.thumbnails[one.row]).decode()}
+                for one in nearest_shots(head, feature, 3)
+            ],
+        }
+
+    def add(self, content: bytes, label: str) -> dict[str, Any]:
+        """One more shot: refit, write, and only then serve the new head."""
+        classes = self.head.about.classes
+        if label not in classes:
+            raise InputError(unknown("class", label, classes, "Choose one of them."))
+        new = self.encode(content)
+        with self._changing:
+            before = self.head
+            if new.sha256 in before.about.shot_sha256:
+                raise InputError("this picture is a shot already.")
+            shots = Shots(
+                np.vstack([before.shots.X, new.feature[None]]),
+                np.append(before.shots.y, classes.index(label)),
+                before.shots.text,
+            )
+            known = {f.name: getattr(before.about, f.name) for f in fields(About) if f.name not in DECIDED}
+            known["shot_names"] = (*before.about.shot_names, f"added/{new.sha256[:12]}")
+            known["shot_sha256"] = (*before.about.shot_sha256, new.sha256)
+            head, _ = learn(shots, (*before.thumbnails, new.thumbnail), known)
+            head.save(self.path)
+            self.head = head
+        return self.about()
+
+    def file(self) -> bytes:
+        """The head file as it is on disk."""
+        return self.path.read_bytes()

@@ -1,0 +1,135 @@
+"""`kshot fit`: a head for one's own pictures, with an honest report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kshot.cli.shared import console
+
+if TYPE_CHECKING:
+    from kshot.apply.assess import Assessment
+    from kshot.apply.fit import Fitted
+    from kshot.apply.honesty import Interval
+
+# A confusion table wider than this is a list of the commonest confusions instead.
+WIDEST_TABLE = 12
+MOST_LISTED = 10
+
+
+def fit(
+    photos: Annotated[Path, typer.Argument(help="Folder that holds one folder of pictures per class.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Head file to write.")] = Path(
+        "head.safetensors"
+    ),
+    names: Annotated[Path | None, typer.Option(help="File of FOLDER=NAME lines.")] = None,
+    backbone: Annotated[str, typer.Option(help="Encoder; a name of `kshot ls backbones`.")] = "lite0",
+    prompt: Annotated[str, typer.Option(help="Sentence with {} for the class name.")] = "a photo of a {}.",
+    method: Annotated[
+        str, typer.Option(help="auto follows the study's advice; loo_blend, zero_shot, … on request.")
+    ] = "auto",
+    weights: Annotated[Path | None, typer.Option(help="Local checkpoint of the encoder.")] = None,
+) -> None:
+    """Encode the pictures, choose and fit a head, and say how good it is on pictures it has not seen."""
+    from kshot.apply.fit import fit_folder
+
+    fitted = fit_folder(photos, backbone=backbone, prompt=prompt, names=names, method=method, weights=weights)
+    fitted.head.save(output)
+    _told(fitted)
+    typer.echo(f"wrote {output}; next: kshot predict {output} PICTURE…")
+
+
+def _told(fitted: "Fitted") -> None:
+    head, found = fitted.head, fitted.assessment
+    title = head.head.info.title
+    for problem in fitted.unreadable:
+        typer.echo(f"left out: {problem}")
+    if fitted.copies:
+        typer.echo(f"left out: copies of other pictures of their class: {_some(fitted.copies)}")
+    typer.echo(f"{title}: {head.about.reason}.")
+    _accuracies(title, found)
+    typer.echo(found.verdict)
+    if found.accuracy is not None:
+        _per_class(head.about.classes, head.shots.counts.tolist(), found)
+        _confusion(head.about.classes, found)
+    _advice(fitted)
+
+
+def _accuracies(title: str, found: "Assessment") -> None:
+    rows = {title: found.accuracy, "Zero-shot": found.zero_shot, "LOO blend": found.blend}
+    for name, value in rows.items():
+        typer.echo(f"  {name:10} {_percent(value)}")
+    typer.echo(f"  on {found.measured} pictures, each scored by a head that had not seen it.")
+
+
+def _percent(value: "Interval | None") -> str:
+    if value is None:
+        return "not measurable with so few pictures"
+    return f"{100 * value.value:5.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+
+
+def _per_class(classes: tuple[str, ...], counts: list[int], found: "Assessment") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("class", "pictures", "left-out accuracy [95 %]")
+    order = sorted(range(len(classes)), key=lambda c: own.value if (own := found.per_class[c]) else 2.0)
+    for c in order[: 3 * MOST_LISTED]:
+        table.add_row(Text(classes[c]), str(counts[c]), _percent(found.per_class[c]))
+    console().print(table)
+    if len(order) > 3 * MOST_LISTED:
+        typer.echo(f"(the {3 * MOST_LISTED} weakest of {len(order)} classes)")
+
+
+def _confusion(classes: tuple[str, ...], found: "Assessment") -> None:
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    if len(classes) <= WIDEST_TABLE:
+        table = Table("is, taken for →", *map(escape, classes))
+        for name, row in zip(classes, found.confusion, strict=True):
+            table.add_row(Text(name), *(str(n) if n else "·" for n in row))
+        console().print(table)
+        return
+    pairs = [
+        (n, classes[i], classes[j])
+        for i, row in enumerate(found.confusion)
+        for j, n in enumerate(row)
+        if n and i != j
+    ]
+    for n, is_, taken in sorted(pairs, reverse=True)[:MOST_LISTED]:
+        typer.echo(f"  {is_} taken for {taken}: {n}")
+
+
+def _advice(fitted: "Fitted") -> None:
+    head, found = fitted.head, fitted.assessment
+    names, classes, y = head.about.shot_names, head.about.classes, head.shots.y
+    for one in found.suspects[:MOST_LISTED]:
+        typer.echo(
+            f"look again: {names[one.row]} may be {classes[one.says]} ({100 * one.probability:.0f} %), "
+            f"not {classes[y[one.row]]}"
+        )
+    for pair in fitted.twins[:MOST_LISTED]:
+        where = "in two classes" if y[pair.first] != y[pair.second] else "twice"
+        typer.echo(f"look again: the same picture {where}: {names[pair.first]}, {names[pair.second]}")
+    single = [classes[c] for c, n in enumerate(head.shots.counts) if n == 1]
+    if single:
+        typer.echo(f"needs more pictures (one only, so not measured): {_some(single)}")
+    weak = [
+        classes[c]
+        for c, own in enumerate(found.per_class)
+        if own is not None and found.accuracy is not None and own.high < found.accuracy.value
+    ]
+    if weak:
+        typer.echo(f"needs more pictures (recognised less often than the rest): {_some(weak)}")
+    if found.next_shot is not None:
+        typer.echo(
+            f"one more picture per class: about {100 * found.next_shot:+.1f} points by the learning curve."
+        )
+
+
+def _some(names) -> str:
+    from kshot.apply.photos import listed
+
+    return listed(list(names))

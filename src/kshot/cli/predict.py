@@ -1,0 +1,94 @@
+"""`kshot predict`: what a head says of pictures."""
+
+import csv
+import json
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kshot.cli.shared import console
+
+if TYPE_CHECKING:
+    from kshot.apply.predict import Prediction
+
+
+class Format(StrEnum):
+    """How predictions are printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+HeadArgument = Annotated[Path, typer.Argument(help="Head file that `kshot fit` wrote.")]
+BackboneOption = Annotated[str | None, typer.Option(help="Encoder; the head's own unless given.")]
+WeightsOption = Annotated[Path | None, typer.Option(help="Local checkpoint of the encoder.")]
+
+
+def predict(
+    head: HeadArgument,
+    pictures: Annotated[list[Path], typer.Argument(help="Picture files, or folders of them.")],
+    top: Annotated[int, typer.Option(min=1, help="Classes to show per picture.")] = 3,
+    threshold: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Below it: none of these. The head's own unless given; 0 for never."),
+    ] = None,
+    format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,
+    backbone: BackboneOption = None,
+    weights: WeightsOption = None,
+) -> None:
+    """Classes with calibrated probabilities; exits with 1 if a picture could not be read."""
+    from kshot.apply.head import PictureHead
+    from kshot.apply.predict import head_encoder, predict_files
+
+    loaded = PictureHead.load(head)
+    files = [file for given in pictures for file in _files(given)]
+    found = predict_files(loaded, files, top, threshold, head_encoder(loaded, backbone, weights))
+    _PRINT[format](found)
+    if any(one.error for one in found):
+        raise typer.Exit(1)
+
+
+def _files(given: Path) -> list[Path]:
+    from kshot.encode.pictures import SUFFIXES
+    from kshot.errors import InputError
+
+    if not given.is_dir():
+        return [given]
+    found = [path for path in sorted(given.rglob("*")) if path.suffix.lower() in SUFFIXES and path.is_file()]
+    if not found:
+        raise InputError(f"{given} holds no pictures.")
+    return found
+
+
+def _table(found: "list[Prediction]") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("picture", "answer", "likeliest classes")
+    for one in found:
+        guesses = ", ".join(f"{g.name} {100 * g.probability:.0f} %" for g in one.top)
+        table.add_row(Text(one.picture), Text(one.answer), Text(guesses))
+    console().print(table)
+
+
+def _csv(found: "list[Prediction]") -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["picture", "answer", "rank", "class", "probability", "error"])
+    for one in found:
+        if one.error:
+            writer.writerow([one.picture, "", "", "", "", one.error])
+        for rank, guess in enumerate(one.top, 1):
+            writer.writerow([one.picture, one.answer, rank, guess.name, f"{guess.probability:.6f}", ""])
+
+
+def _json(found: "list[Prediction]") -> None:
+    rows = [asdict(one) | {"answer": None if one.error else one.answer} for one in found]
+    typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+
+
+_PRINT = {Format.table: _table, Format.csv: _csv, Format.json: _json}

@@ -1,0 +1,196 @@
+"""Fold-GDA: a Gaussian head with text as prior, all its knobs set by exact folds; docs/fold-gda.md."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.methods.base import Classifier
+from kshot.methods.clap import CLAP
+from kshot.methods.task import Task
+from kshot.methods.views import average_view
+from kshot.solvers.folds import (
+    Whitened,
+    fold_numbers,
+    held_out_among_whole,
+    held_out_folds,
+    text_prior,
+    whiten,
+)
+from kshot.solvers.rows import class_counts
+from kshot.solvers.weight_sweep import winning_range, wins_by_weight
+from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+
+INFO = MethodInfo(
+    key="fold_gda",
+    title="Fold-GDA",
+    sees=FREE_EVIDENCE,
+    min_shots=1,
+    paper="kshot, docs/fold-gda.md",
+    views=True,
+)
+GAMMAS = np.array([0.1, 0.3, 1, 3, 10, 30, 100])
+KAPPAS = np.array([0, 0.5, 1, 2, 4, 8, 16])
+ALPHAS = np.logspace(-4, 1, 31)
+SMALLEST_WEIGHT = 1e-3
+
+
+class Search(NamedTuple):
+    """What the folds say of every (gamma, kappa, alpha)."""
+
+    hits: Int[Array, "G Q A"]
+    spread: Float[Array, "G Q A"]
+    scored: int
+
+
+class FoldGDA(Classifier):
+    """logits = logit_scale·x·t_c + sum over (gamma, kappa) of v·(x·P·mu'_c − ½ mu'_c·P·mu'_c), one linear head.
+
+    P = (S + gamma·(tr S/d)·I)⁻¹, mu' the class means shrunk by kappa pseudo-shots towards re-centred text, and
+    alpha weighs the branch. Every triple is scored on folds that leave one shot of every class out, the
+    covariance included; the head averages the triples by how well they did. To see what each part is worth:
+    `folds=False` holds out the own class only, `downdate=False` keeps the row in the covariance,
+    `text_prior=False` fixes kappa at 0, `average=False` takes the best triple (the middle one of equals) and
+    `k_correction=False` leaves alpha as K−1 shots chose it. Several views of a shot are averaged into one row.
+    With one shot per class there is nothing to hold out and no covariance: the head is CLAP's.
+    """
+
+    def __init__(
+        self,
+        folds: bool = True,
+        downdate: bool = True,
+        text_prior: bool = True,
+        average: bool = True,
+        k_correction: bool = True,
+        logit_scale: float = 100.0,
+        anchor_scale: float = 10.0,
+    ):
+        self.folds = folds
+        self.downdate = downdate
+        self.text_prior = text_prior
+        self.average = average
+        self.k_correction = k_correction
+        self.logit_scale = logit_scale
+        self.anchor_scale = anchor_scale
+
+    @property
+    def info(self) -> MethodInfo:
+        return INFO
+
+    def _fit(self, task: Task) -> None:
+        if task.counts.max() == 1:
+            self._fit_single_shots(task)
+            return
+        X = average_view(task)
+        white = whiten(X, task.y, task.text)
+        kappas = KAPPAS if self.text_prior else KAPPAS[:1]
+        search = self._search(white, fold_numbers(X, task.y, task.text), self._text_scores(X, task), kappas)
+        weights = self._weights(search)
+        self._record(search, weights, kappas)
+        # Each triple counts by its vote, not by how large its logits are.
+        votes = weights / search.spread
+        correction = _shots_correction(task.counts) if self.k_correction else 1.0
+        shares = (votes * ALPHAS).sum(axis=2) * (correction / votes.sum())
+        self._set_linear(*_linear_head(white, task, shares, kappas, self.logit_scale))
+
+    def _fit_single_shots(self, task: Task) -> None:
+        probe = CLAP(logit_scale=self.logit_scale, anchor_scale=self.anchor_scale)
+        probe.fit(task.X, task.y, text=task.text, views=task.views)
+        self.selected_ = {"single_shots": Choice("clap", "fixed")}
+        self._set_linear(probe.coef_, probe.intercept_)
+
+    def _text_scores(self, X: Float[Array, "N d"], task: Task) -> Float[Array, "N C"]:
+        return X @ (self.logit_scale * task.text).T
+
+    def _search(
+        self,
+        white: Whitened,
+        number: Int[Array, " N"],
+        text_scores: Float[Array, "N C"],
+        kappas: Float[Array, " Q"],
+    ) -> Search:
+        hits = np.zeros((len(GAMMAS), len(kappas), len(ALPHAS)), np.int64)
+        moments = np.zeros((3, len(GAMMAS), len(kappas), 1))
+        scored = int(np.count_nonzero(class_counts(white.y, len(white.means))[white.y] > 1))
+        for g, gamma in enumerate(GAMMAS.tolist()):
+            for held_out in held_out_folds(white, number, gamma, downdate=self.downdate):
+                base, y = text_scores[held_out.rows], white.y[held_out.rows]
+                whole = None
+                if not self.folds:
+                    whole = held_out_among_whole(white, gamma, held_out.rows, downdate=self.downdate)
+                for q, kappa in enumerate(kappas.tolist()):
+                    extra = held_out.scores(kappa)
+                    if whole is not None:
+                        own = np.arange(len(y)), y
+                        own_scores, extra = extra[own], whole.scores(kappa)
+                        extra[own] = own_scores
+                    hits[g, q] += wins_by_weight(*winning_range(base, extra, y), ALPHAS)
+                    moments[:, g, q, 0] += _moments(base, extra)
+        variance = moments[0] + 2 * ALPHAS * moments[1] + ALPHAS**2 * moments[2]
+        return Search(hits, np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny)), scored)
+
+    def _weights(self, search: Search) -> Float[Array, "G Q A"]:
+        """exp((accuracy − best)/(½ standard error)), so that triples the votes cannot tell apart all count."""
+        best = search.hits.max()
+        if not self.average:
+            equals = np.flatnonzero(search.hits == best)
+            weights = np.zeros(search.hits.shape)
+            weights.flat[equals[len(equals) // 2]] = 1
+            return weights
+        # Half a vote each way keeps the standard error above zero where all or none are right.
+        share = (best + 0.5) / (search.scored + 1)
+        error = np.sqrt(share * (1 - share) * search.scored)
+        weights = np.exp((search.hits - best) / (error / 2))
+        weights[weights < SMALLEST_WEIGHT] = 0
+        return weights / weights.sum()
+
+    def _record(self, search: Search, weights: Float[Array, "G Q A"], kappas: Float[Array, " Q"]) -> None:
+        found = {
+            "gamma": np.exp(np.log(GAMMAS) @ weights.sum(axis=(1, 2))),
+            "kappa": kappas @ weights.sum(axis=(0, 2)),
+            "alpha": np.exp(np.log(ALPHAS) @ weights.sum(axis=(0, 1))),
+            "fold_accuracy": search.hits.max() / search.scored,
+        }
+        self.selected_ = {name: Choice(float(value), "support") for name, value in found.items()}
+        self.selected_["triples"] = Choice(int(np.count_nonzero(weights)), "support")
+
+
+def _moments(base: Float[Array, "n C"], extra: Float[Array, "n C"]) -> tuple[float, float, float]:
+    """Sums over rows of the (co)variances across classes of the two branches."""
+    C = base.shape[1]
+    b, e = base.mean(axis=1), extra.mean(axis=1)
+    products = np.vdot(base, base), np.vdot(base, extra), np.vdot(extra, extra)
+    means = np.vdot(b, b), np.vdot(b, e), np.vdot(e, e)
+    spread = [float(p) / C - float(m) for p, m in zip(products, means, strict=True)]
+    return spread[0], spread[1], spread[2]
+
+
+def _shots_correction(counts: Int[Array, " C"]) -> float:
+    """K/(K−1), K the harmonic mean where classes are uneven: the study's step from K−1 to K shots."""
+    shots = 1 / np.mean(1 / counts[counts > 1])
+    return float(shots / (shots - 1))
+
+
+def _linear_head(
+    white: Whitened,
+    task: Task,
+    shares: Float[Array, "G Q"],
+    kappas: Float[Array, " Q"],
+    logit_scale: float,
+) -> tuple[Float[Array, "C d"], Float[Array, " C"]]:
+    """Weights and biases of text plus all members; in the whitened axes a member is a scaling of its means."""
+    dtype = white.X.dtype
+    prior = text_prior(white.means, white.text).means(white.text)
+    inside = np.zeros_like(white.means)
+    bias = np.zeros(len(prior), dtype)
+    for gamma, of_gamma in zip(GAMMAS.tolist(), shares, strict=True):
+        P = white.precision(gamma)
+        for kappa, share in zip(kappas.tolist(), of_gamma.astype(dtype), strict=True):
+            if share:
+                w = (task.counts / (task.counts + kappa)).astype(dtype)[:, None]
+                means = w * white.means + (1 - w) * prior
+                member = share * means * P
+                inside += member
+                bias -= np.einsum("cr,cr->c", means, member) / 2
+    branch = inside @ white.basis.T
+    return logit_scale * task.text + branch, bias - branch @ white.centre

@@ -1,0 +1,212 @@
+"""Exact held-out scores of a Gaussian head whose class means lean on text; derivation in docs/fold-gda.md.
+
+Fold j leaves out the j-th shot of every class, so that all classes compete with one shot fewer. The row being
+scored has shaped the covariance S = ZᵀZ/(N−C) as well; with z = x − mu_y and R = S + ridge·I taking it out is a
+rank-one change of the precision P = R⁻¹,
+
+    P₋ = P + beta·P z zᵀ P,   beta = k/(1 − k·zᵀPz),   k = n/((n−1)(N−C)),
+
+so every class's score is corrected by products with z alone. All vectors live in the eigenbasis of S, centred
+at the mean of the class means (a shift common to rows and means moves all scores of a row alike): one
+decomposition serves every ridge, and P is a scaling of the axes.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.solvers.rows import class_counts, class_means, shot_numbers, squared_norms
+from kshot.solvers.span import span_basis
+from kshot.types import Array
+
+
+class Whitened(NamedTuple):
+    """Rows, class means and centred text in the eigenbasis of the pooled covariance."""
+
+    X: Float[Array, "N r"]
+    y: Int[Array, " N"]
+    means: Float[Array, "C r"]
+    text: Float[Array, "C r"]
+    variances: Float[Array, " r"]
+    mean_variance: float
+    basis: Float[Array, "d r"]
+    centre: Float[Array, " d"]
+
+    def precision(self, gamma: float) -> Float[Array, " r"]:
+        """The diagonal of P = (S + gamma·(tr S/d)·I)⁻¹."""
+        return (1 / (self.variances + gamma * self.mean_variance)).astype(self.X.dtype)
+
+
+def whiten(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> Whitened:
+    """Shots that do not vary say nothing about the covariance; it is then taken to be the identity."""
+    d, dtype = X.shape[1], X.dtype
+    means = class_means(X, y, len(text))
+    centre = means.mean(axis=0)
+    X, means, text = X - centre, means - centre, text - text.mean(axis=0)
+    span = span_basis(X[None], text[None])
+    basis = np.eye(d, dtype=dtype) if span is None else span[0]
+    inside = (X - means[y]) @ basis
+    freedom = max(1, len(X) - len(text))
+    covariance = (inside.T @ inside).astype(np.float64) / freedom
+    trace = float(np.trace(covariance))
+    if trace <= (8 * np.finfo(dtype).eps) ** 2 * len(X):
+        variances, mean_variance = np.ones(basis.shape[1]), 1.0
+    else:
+        variances, turn = np.linalg.eigh(covariance)
+        variances, mean_variance = np.maximum(variances, 0), trace / d
+        basis = basis @ turn.astype(dtype)
+    return Whitened(X @ basis, y, means @ basis, text @ basis, variances, mean_variance, basis, centre)
+
+
+def fold_numbers(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> Int[Array, " N"]:
+    """The fold that leaves each row out: its rank within its class by closeness to the class's text.
+
+    Any fixed pairing would do; this one does not depend on the order in which the shots were given.
+    """
+    order = np.lexsort((-np.einsum("nd,nd->n", X, text[y]), y))
+    numbers = np.empty(len(y), np.int64)
+    numbers[order] = shot_numbers(y[order])
+    return numbers
+
+
+class TextPrior(NamedTuple):
+    """prior_c = mean of the class means + slope·(t_c − mean t): text without its common offset and scale."""
+
+    centre: Float[Array, " r"]
+    slope: float
+
+    def means(self, text: Float[Array, "C r"]) -> Float[Array, "C r"]:
+        return self.centre + text.dtype.type(self.slope) * text
+
+
+def text_prior(means: Float[Array, "C r"], text: Float[Array, "C r"]) -> TextPrior:
+    """The slope is least squares over all classes and axes; text that does not vary has slope 0."""
+    spread = float(squared_norms(text).sum(dtype=np.float64))
+    shared = float(np.einsum("cr,cr->", means - means.mean(axis=0), text))
+    smallest = len(text) * float(np.finfo(text.dtype).eps) ** 2
+    return TextPrior(means.mean(axis=0), shared / spread if spread > smallest else 0.0)
+
+
+def means_without(
+    white: Whitened, number: Int[Array, " N"], fold: int
+) -> tuple[Float[Array, "C r"], Int[Array, " C"]]:
+    """Class means and their shots in a fold; short classes start over, a class of one shot keeps it."""
+    counts = class_counts(white.y, len(white.means))
+    place = np.empty((counts.max(), len(counts)), np.int64)
+    place[number, white.y] = np.arange(len(number))
+    left = place[fold % counts, np.arange(len(counts))]
+    n = counts.astype(white.X.dtype)[:, None]
+    without = (n * white.means - white.X[left]) / np.maximum(n - 1, 1)
+    return np.where(n > 1, without, white.means), np.maximum(counts - 1, 1)
+
+
+class HeldOut(NamedTuple):
+    """Products from which the scores of one fold's rows follow for every weight of the text prior."""
+
+    rows: Int[Array, " n"]
+    shots: Int[Array, " C"]
+    image: Float[Array, "n C"]
+    prior: Float[Array, "n C"]
+    pull_image: Float[Array, "n C"]
+    pull_prior: Float[Array, "n C"]
+    pull_own: Float[Array, " n"]
+    beta: Float[Array, " n"]
+    energies: tuple[Float[Array, " C"], Float[Array, " C"], Float[Array, " C"]]
+
+    def scores(self, kappa: float) -> Float[Array, "n C"]:
+        """x·P₋·mu_c − ½ mu_c·P₋·mu_c, mu_c = (n·mean + kappa·prior)/(n + kappa)."""
+        w = (self.shots / (self.shots + kappa)).astype(self.image.dtype)
+        ii, ip, pp = self.energies
+        score = blended(self.image, self.prior, w)
+        score -= (w * w * ii + 2 * w * (1 - w) * ip + (1 - w) ** 2 * pp) / 2
+        pull = blended(self.pull_image, self.pull_prior, w)
+        correction = self.pull_own[:, None] - pull / 2
+        correction *= pull
+        correction *= self.beta[:, None]
+        score += correction
+        return score
+
+
+def blended(
+    image: Float[Array, "n C"], prior: Float[Array, "n C"], w: Float[Array, " C"]
+) -> Float[Array, "n C"]:
+    if np.all(w == 1):
+        return image.copy()
+    mixed = image - prior
+    mixed *= w
+    mixed += prior
+    return mixed
+
+
+def held_out_folds(
+    white: Whitened, number: Int[Array, " N"], gamma: float, *, downdate: bool = True
+) -> Iterator[HeldOut]:
+    """Fold by fold, every row whose class has another shot, scored without itself."""
+    fixed = _Fixed.of(white, gamma, downdate)
+    counts = class_counts(white.y, len(white.means))
+    for fold in range(int(counts.max())):
+        rows = np.flatnonzero((number == fold) & (counts[white.y] > 1))
+        if len(rows):
+            yield _held_out(white, fixed, rows, *means_without(white, number, fold))
+
+
+def held_out_among_whole(
+    white: Whitened, gamma: float, rows: Int[Array, " n"], *, downdate: bool = True
+) -> HeldOut:
+    """The same rows against whole classes: all the other classes of a leave-one-out that is not balanced."""
+    counts = class_counts(white.y, len(white.means))
+    return _held_out(white, _Fixed.of(white, gamma, downdate), rows, white.means, counts)
+
+
+class _Fixed(NamedTuple):
+    """What all folds share at one gamma."""
+
+    precision: Float[Array, " r"]
+    text: Float[Array, "C r"]
+    text_energy: Float[Array, " C"]
+    mean_text: Float[Array, "C C"]
+    influence: Float[Array, " C"]
+
+    @classmethod
+    def of(cls, white: Whitened, gamma: float, downdate: bool) -> "_Fixed":
+        P = white.precision(gamma)
+        text = white.text * P
+        counts = class_counts(white.y, len(white.means))
+        freedom = max(1, len(white.y) - len(counts))
+        k = counts / (np.maximum(counts - 1, 1) * freedom) if downdate else np.zeros(len(counts))
+        energy = np.einsum("cr,cr->c", white.text, text)
+        return cls(P, text, energy, white.means @ text.T, k.astype(P.dtype))
+
+
+def _held_out(
+    white: Whitened,
+    fixed: _Fixed,
+    rows: Int[Array, " n"],
+    means: Float[Array, "C r"],
+    shots: Int[Array, " C"],
+) -> HeldOut:
+    """Three matrix products: rows and z with the means, rows with text; z with text follows from those."""
+    x, y = white.X[rows], white.y[rows]
+    z = x - white.means[y]
+    zP, means_P = z * fixed.precision, means * fixed.precision
+    centre, slope = text_prior(means, white.text)
+    centre_P, slope = centre * fixed.precision, x.dtype.type(slope)
+    x_text = x @ fixed.text.T
+    k = fixed.influence[y]
+    return HeldOut(
+        rows=rows,
+        shots=shots,
+        image=x @ means_P.T,
+        prior=(x @ centre_P)[:, None] + slope * x_text,
+        pull_image=z @ means_P.T,
+        pull_prior=(z @ centre_P)[:, None] + slope * (x_text - fixed.mean_text[y]),
+        pull_own=np.einsum("nr,nr->n", zP, x),
+        beta=k / (1 - k * np.einsum("nr,nr->n", z, zP)),
+        energies=(
+            np.einsum("cr,cr->c", means, means_P),
+            means @ centre_P + slope * np.einsum("cr,cr->c", means, fixed.text),
+            centre @ centre_P + 2 * slope * (white.text @ centre_P) + slope**2 * fixed.text_energy,
+        ),
+    )

@@ -1,0 +1,112 @@
+"""The commands on the bundled drawings with the real small encoder, and what they say of bad input."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with drawings and a head, made once."""
+    from kshot.apply.fit import fit_pictures
+    from kshot.apply.sample import copy_sample
+
+    folder = tmp_path_factory.mktemp("fitted")
+    copy_sample(folder / "drawings")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KSHOT_CACHE", str(folder / "cache"))
+        fit_pictures(folder / "drawings/photos").save(folder / "head.safetensors")
+    return folder
+
+
+@pytest.fixture
+def place(fitted, tmp_path, monkeypatch):
+    shutil.copytree(fitted, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setenv("KSHOT_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def assert_refused(done, *words):
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    for word in words:
+        assert word in done.stderr
+
+
+def test_fit_says_what_it_found(kshot, place):
+    shutil.copy(min(Path("drawings/photos/fruit").iterdir()), "drawings/photos/birds/lost.png")
+    Path("drawings/photos/birds/broken.jpg").write_text("nothing")
+    done = kshot("fit", "drawings/photos", "-o", "new.safetensors")
+    assert done.returncode == 0, done.stderr
+    for words in (
+        "Zero-shot",
+        "LOO blend",
+        "left out: ",
+        "broken.jpg",
+        "taken for",
+        "in two classes",
+        "one more picture",
+    ):
+        assert words in done.stdout
+    assert Path("new.safetensors").is_file()
+
+
+def test_predictions_are_better_than_chance_and_agree_between_formats(kshot, place):
+    rows = json.loads(kshot("predict", "head.safetensors", "drawings/new", "--format", "json").stdout)
+    lines = kshot("predict", "head.safetensors", "drawings/new", "--format", "csv", "--top", "1").stdout
+    assert [row["class"] for row in csv.DictReader(io.StringIO(lines))] == [
+        row["top"][0]["name"] for row in rows
+    ]
+    right = sum(Path(row["picture"]).name.startswith(row["top"][0]["name"]) for row in rows)
+    assert right >= 5, "one in six would be chance: two of twelve"
+
+
+def test_unreadable_pictures_are_told_beside_the_others(kshot, place):
+    Path("text.jpg").write_text("nothing")
+    some = next(Path("drawings/new").iterdir())
+    done = kshot("predict", "head.safetensors", "text.jpg", "absent.png", str(some), "--format", "json")
+    assert done.returncode == 1
+    assert [bool(row["error"]) for row in json.loads(done.stdout)] == [True, True, False]
+
+
+def test_explain_and_another_encoder(kshot, place):
+    some = str(next(Path("drawings/new").iterdir()))
+    done = kshot("explain", some, "--head", "head.safetensors")
+    assert done.returncode == 0
+    assert "nearest shot" in done.stdout
+    refused = kshot("predict", "head.safetensors", some, "--backbone", "lite2")
+    assert_refused(refused, "fitted on features of lite0", "weights_sha256")
+
+
+def test_bad_input_is_one_sentence(kshot, place):
+    assert_refused(kshot("fit", "nowhere"), "there is no folder nowhere")
+    assert_refused(kshot("fit", "drawings/photos", "--prompt", "a drawing"), "has no {}")
+    assert_refused(kshot("fit", "drawings/photos", "--method", "clpa"), "Did you mean clap")
+    assert_refused(kshot("predict", "nowhere.safetensors", "x.png"), "no head file")
+    Path("bad.safetensors").write_text("nothing")
+    assert_refused(kshot("predict", "bad.safetensors", "x.png"), "not a kshot head file")
+    assert_refused(kshot("open", "sample", "drawings"), "not empty")
+    assert_refused(kshot("serve", "head.safetensors", "--host", "0.0.0.0"), "give a token")
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "extra"),
+    [
+        ("starlette", ("serve", "head.safetensors"), "serve"),
+        ("onnx", ("export", "head.safetensors", "--onnx", "head.onnx"), "serve"),
+        ("torch", ("predict", "head.safetensors", "x.png"), "encode"),
+        ("efficientnet_lite_pytorch", ("fit", "drawings/photos"), "lite"),
+    ],
+)
+def test_without_an_extra_the_pip_command_is_printed(place, monkeypatch, module, arguments, extra):
+    monkeypatch.chdir(place)
+    code = f"import sys; sys.modules['{module}'] = None; sys.argv = {['kshot', *arguments]}; import kshot.__main__"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert_refused(done, f"pip install 'kshot[{extra}]'")

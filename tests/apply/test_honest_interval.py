@@ -1,0 +1,53 @@
+"""On open sets, the interval told from the shots alone against the accuracy on hundreds of other pictures."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from kshot.apply.advice import advise, scales
+from kshot.apply.assess import assess
+from kshot.apply.honesty import Shots
+from kshot.episodes.draw import draw_support
+from kshot.episodes.stratum import load_prior, load_stratum
+from kshot.features.store import Store
+from kshot.methods import registry
+
+RIVALS = ("zero_shot", "loo_blend", "loo_blend_kcorr", "gda_alpha_loo", "clap", "lpp")
+DATASETS = ("cifar10", "tuxpaint", "fashion-mnist")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One fit on a set whose other pictures tell the truth, for the advised head and its rivals."""
+
+    covered: bool
+    advised: float
+    rivals: tuple[float, ...]
+
+
+def draw(dataset: str, shots: int, seed: int) -> Draw:
+    store = Store("nowhere")
+    stratum, prior = load_stratum(store, dataset, "lite0"), load_prior(store, dataset, "lite0", "photo")
+    rows = draw_support(dataset, stratum.pool_ids, stratum.pool.y, shots, seed)
+    own = Shots(stratum.pool.X[rows], stratum.pool.y[rows], np.asarray(prior.text))
+
+    def truth(method: str) -> float:
+        head = registry.create(method, **scales(method, stratum.logit_scale, prior.norm))
+        return head.fit(own.X, own.y, text=own.text).score(stratum.test.X, stratum.test.y)
+
+    advice = advise(own.counts, stratum.logit_scale, prior.norm)
+    told, advised = assess(advice, own).accuracy, truth(advice.method)
+    return Draw(told.low <= advised <= told.high, advised, tuple(map(truth, RIVALS)))
+
+
+@pytest.mark.slow
+def test_interval_covers_and_the_advice_is_good():
+    draws = {
+        shots: [draw(dataset, shots, seed) for dataset in DATASETS for seed in range(5)]
+        for shots in (2, 4, 8)
+    }
+    assert np.mean([one.covered for own in draws.values() for one in own]) >= 0.9
+    for shots, own in draws.items():
+        best = np.mean([one.rivals for one in own], axis=0).max()
+        assert np.mean([one.advised for one in own]) > best - 0.01, shots

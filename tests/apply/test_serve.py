@@ -1,0 +1,195 @@
+"""The server: predictions, live refits, and everything it refuses."""
+
+import io
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from colours import shade
+from kshot.apply.fit import fit_folder
+from kshot.apply.head import PictureHead
+from kshot.apply.serve.guards import MOST_BYTES, check_binding
+from kshot.errors import KshotError
+from serving import Server, ask, killable
+
+TOKEN = "a-token-that-is-long-enough"
+
+
+@pytest.fixture
+def head(shades, colours, tmp_path):
+    path = tmp_path / "head.safetensors"
+    fit_folder(shades, encoder=colours).head.save(path)
+    return path
+
+
+@pytest.fixture
+def server(head):
+    started = Server(head)
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def picture(tmp_path):
+    """New pictures of a colour, as bytes."""
+    rng = np.random.default_rng(7)
+
+    def make(colour="green"):
+        shade(tmp_path / "new.png", colour, rng)
+        return (tmp_path / "new.png").read_bytes()
+
+    return make
+
+
+def bomb(megapixels=50):
+    """A PNG of a few kilobytes that unfolds to many pixels."""
+    out = io.BytesIO()
+    Image.new("1", (10_000, megapixels * 100)).save(out, "PNG")
+    return out.getvalue()
+
+
+def test_predict_add_and_download(server, head, picture):
+    content = picture("green")
+    status, _, said = ask(server.port, "POST", "/api/predict", content)
+    assert (status, said["answer"]) == (200, "green")
+    assert {shot["label"] for shot in said["nearest"]} == {"green"}
+    before = PictureHead.load(head)
+    status, _, about = ask(server.port, "POST", "/api/shots?label=green", content)
+    assert (status, about["shots"]) == (200, [4, 5, 4])
+    _, headers, downloaded = ask(server.port, "GET", "/api/head.safetensors")
+    assert downloaded == head.read_bytes()
+    assert "attachment" in headers["Content-Disposition"]
+    after = PictureHead.load(head)
+    assert len(after.shots.y) == len(before.shots.y) + 1
+    refitted = type(after.head)(**after.head.get_params())
+    refitted.fit(after.shots.X, after.shots.y, text=after.shots.text)
+    np.testing.assert_array_equal(after.head.coef_, refitted.coef_)
+    status, _, again = ask(server.port, "POST", "/api/shots?label=green", content)
+    assert (status, again["error"]) == (400, "this picture is a shot already.")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (bomb(), "40,000,000"),
+        (b"plain text", "not a readable picture"),
+        (b"", "empty"),
+        (b"GIF89a", "not a readable"),
+    ],
+    ids=["bomb", "text", "empty", "stub"],
+)
+def test_what_is_no_picture_is_refused(server, head, content, words):
+    kept = head.read_bytes()
+    for path in ("/api/predict", "/api/shots?label=red"):
+        status, _, said = ask(server.port, "POST", path, content)
+        assert status == 400
+        assert words in said["error"]
+    assert head.read_bytes() == kept
+
+
+def test_uploads_are_limited(server):
+    status, _, said = ask(server.port, "POST", "/api/predict", Content_Length=str(MOST_BYTES + 1))
+    assert (status, "20 MB" in said["error"]) == (413, True)
+
+
+def test_an_unknown_label_is_refused_and_no_path_reaches_the_disk(server, head, picture, tmp_path):
+    content = picture()
+    before = set(tmp_path.rglob("*"))
+    for label in ("gren", "..%2F..%2Fred", "%00", "red%2F..%2Fx"):
+        assert ask(server.port, "POST", f"/api/shots?label={label}&name=../../x", content)[0] == 400
+    for path in ("/../head.safetensors", "/%2e%2e/etc/passwd", "/page.js/../live.py", "//etc/passwd"):
+        assert ask(server.port, "GET", path)[0] == 404
+    assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Sec_Fetch_Site": "cross-site"},
+    ],
+    ids=str,
+)
+def test_other_sites_are_refused(server, head, picture, headers):
+    kept = head.read_bytes()
+    for path in ("/api/predict", "/api/shots?label=red"):
+        assert ask(server.port, "POST", path, picture(), **headers)[0] == 403
+    assert ask(server.port, "GET", "/api/head.safetensors", **headers)[0] == 403
+    assert head.read_bytes() == kept
+    own = {"Origin": server.url, "Sec_Fetch_Site": "same-origin"}
+    assert ask(server.port, "POST", "/api/predict", picture(), **own)[0] == 200
+
+
+def test_every_answer_has_the_protective_headers(server):
+    for path in ("/", "/page.js", "/api/head", "/nowhere"):
+        _, headers, _ = ask(server.port, "GET", path)
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_beyond_loopback_a_token_is_needed(head, picture):
+    with pytest.raises(KshotError, match="give a token"):
+        check_binding("0.0.0.0", None)
+    with pytest.raises(KshotError, match="at least 16"):
+        check_binding("0.0.0.0", "short")
+    check_binding("0.0.0.0", TOKEN)
+    server = Server(head, host="0.0.0.0", token=TOKEN)
+    try:
+        assert ask(server.port, "POST", "/api/predict", picture())[0] == 401
+        assert ask(server.port, "GET", "/api/head", Authorization="Bearer wrong")[0] == 401
+        allowed = {"Authorization": f"Bearer {TOKEN}", "Host": "my-machine:80"}
+        assert ask(server.port, "POST", "/api/predict", picture(), **allowed)[0] == 200
+    finally:
+        server.close()
+
+
+def test_a_thousand_requests_of_sixteen_clients(server, picture):
+    contents = [picture(colour) for colour in ("red", "green", "blue")]
+
+    def one(number):
+        started = time.perf_counter()
+        status, _, said = ask(server.port, "POST", "/api/predict", contents[number % 3])
+        return status, said["top"][0]["name"], time.perf_counter() - started
+
+    with ThreadPoolExecutor(16) as clients:
+        found = list(clients.map(one, range(1000)))
+    assert [answer[:2] for answer in found] == [(200, ("red", "green", "blue")[n % 3]) for n in range(1000)]
+    seconds = np.sort([answer[2] for answer in found])
+    assert seconds[990] < 10 * np.median(seconds)
+
+
+def test_killed_while_adding_the_head_stays_loadable(head, picture):
+    rng = np.random.default_rng(0)
+    sizes = []
+    for _ in range(6):
+        process, port = killable(head)
+        try:
+            stop = threading.Event()
+
+            def add(port=port, stop=stop):
+                while not stop.is_set():
+                    try:
+                        ask(port, "POST", "/api/shots?label=red", picture("red"))
+                    except OSError:
+                        return
+
+            adding = threading.Thread(target=add)
+            adding.start()
+            time.sleep(0.3 + rng.uniform(0, 0.3))
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            stop.set()
+        adding.join()
+        sizes.append(len(PictureHead.load(head).shots.y))
+    assert sizes == sorted(sizes)
+    assert sizes[-1] > 12, "no picture was added before a kill, so nothing was shown"

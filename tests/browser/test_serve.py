@@ -1,0 +1,156 @@
+"""The served page in a real browser."""
+
+import io
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from colours import COLOURS, ColourEncoder, shade
+from kshot.apply.fit import fit_folder
+from kshot.apply.head import PictureHead
+from serving import Server
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+MARKUP = "<img src=x onerror=document.title='broken'>"
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def head(tmp_path, monkeypatch):
+    """Three colours; one class carries a name that would be markup."""
+    monkeypatch.setenv("KSHOT_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    for colour in COLOURS:
+        for number in range(4):
+            shade(tmp_path / "shades" / colour / f"{number}.png", colour, rng)
+    (tmp_path / "names.txt").write_text(f"red=red {MARKUP}\n")
+    fitted = fit_folder(tmp_path / "shades", encoder=ColourEncoder(), names=tmp_path / "names.txt")
+    fitted.head.save(tmp_path / "head.safetensors")
+    return tmp_path / "head.safetensors"
+
+
+@pytest.fixture
+def page(browser, head):
+    server = Server(head)
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.trouble = []
+    opened.on("pageerror", lambda error: opened.trouble.append(str(error)))
+    opened.on("console", lambda line: opened.trouble.append(line.text) if "Security" in line.text else None)
+    opened.goto(server.url)
+    opened.get_by_text("3 classes, 12 pictures").wait_for()
+    yield opened
+    assert opened.trouble == []
+    context.close()
+    server.close()
+
+
+def new_picture(colour, seed):
+    rng = np.random.default_rng(seed)
+    base = np.array([255 if own > 0 else 0 for own in COLOURS[colour]])
+    values = np.clip(base + rng.normal(0, 60, (30, 40, 3)), 0, 255).astype(np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(values).save(out, "PNG")
+    return out.getvalue()
+
+
+def file(name, content):
+    return {"name": name, "mimeType": "image/png", "buffer": content}
+
+
+def test_upload_add_and_download(page, head, tmp_path):
+    page.set_input_files(
+        "#files", [file("leaf.png", new_picture("green", 1)), file(MARKUP, new_picture("red", 2))]
+    )
+    page.get_by_text("2 of 2 pictures").wait_for()
+    rows = page.locator("#results > li")
+    leaf = rows.filter(has_text="leaf.png")
+    assert "green" in leaf.locator(".said").inner_text()
+    assert leaf.locator(".near img").count() == 3
+    assert leaf.locator(".near img").first.evaluate("img => img.complete && img.naturalWidth > 0")
+    red = rows.filter(has_not_text="leaf.png")
+    assert MARKUP in red.locator("figcaption").first.inner_text()
+    assert f"red {MARKUP}" in red.locator(".said").inner_text()
+    red.get_by_role("combobox").select_option(f"red {MARKUP}")
+    red.get_by_role("button", name="Add and refit").click()
+    page.get_by_text("3 classes, 13 pictures").wait_for()
+    assert page.title() == "kshot"
+    with page.expect_download() as waiting:
+        page.get_by_text("Download the head").click()
+    waiting.value.save_as(tmp_path / "downloaded.safetensors")
+    assert len(PictureHead.load(tmp_path / "downloaded.safetensors").shots.y) == 13
+
+
+def test_a_bomb_and_a_text_file_are_told_and_harm_nothing(page, head):
+    out = io.BytesIO()
+    Image.new("1", (10_000, 5_000)).save(out, "PNG")
+    page.set_input_files(
+        "#files",
+        [
+            file("bomb.png", out.getvalue()),
+            file("notes.jpg", b"just text"),
+            file("ok.png", new_picture("blue", 3)),
+        ],
+    )
+    page.get_by_text("3 of 3 pictures").wait_for()
+    rows = page.locator("#results > li")
+    assert "at most 40,000,000" in rows.filter(has_text="bomb.png").locator(".error").inner_text()
+    assert "not a readable picture" in rows.filter(has_text="notes.jpg").locator(".error").inner_text()
+    assert "blue" in rows.filter(has_text="ok.png").locator(".said").inner_text()
+
+
+def test_five_hundred_pictures_at_once(page):
+    contents = {colour: new_picture(colour, 4) for colour in COLOURS}
+    names = [f"{number:03d}-{list(COLOURS)[number % 3]}.png" for number in range(500)]
+    page.set_input_files("#files", [file(name, contents[name[4:-4]]) for name in names])
+    page.get_by_text("500 of 500 pictures").wait_for(timeout=120_000)
+    told = page.locator("#results > li").evaluate_all(
+        "rows => rows.map(row => [row.querySelector('figcaption').textContent, row.querySelector('.said').textContent])"
+    )
+    assert sorted(name for name, _ in told) == names
+    assert all(name[4:-4] in said for name, said in told)
+
+
+def test_another_site_cannot_use_the_page(browser, head):
+    """A page of another origin, with the browser's own rules, gets nothing and changes nothing."""
+    server, other = Server(head), Server(head)
+    kept = head.read_bytes()
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/evil", lambda route: route.fulfill(body="<title>evil</title>", content_type="text/html"))
+    page.goto(f"{other.url}/evil")
+    outcome = page.evaluate(
+        """async ([url, bytes]) => {
+            const body = new Uint8Array(bytes);
+            const send = (mode, type) => fetch(url, {method: 'POST', mode, body, headers: {'Content-Type': type}})
+                .then((answer) => answer.type, () => 'refused');
+            return [await send('cors', 'application/octet-stream'), await send('no-cors', 'text/plain')];
+        }""",
+        [f"{server.url}/api/shots?label=green", list(new_picture("green", 5))],
+    )
+    assert outcome[0] == "refused"
+    assert head.read_bytes() == kept
+    context.close()
+    server.close()
+    other.close()

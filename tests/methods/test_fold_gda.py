@@ -1,0 +1,91 @@
+"""Fold-GDA's head against its formula, and its parts when they are switched off."""
+
+import numpy as np
+import pytest
+
+from kshot import CLAP, FoldGDA
+from kshot.methods import registry
+from kshot.methods.fold_gda import ALPHAS, GAMMAS, KAPPAS
+from problems import problem
+
+COUNTS = [2, 5, 3, 1, 7, 4]
+
+
+def member(data, gamma, kappa, alpha, X):
+    """One triple's logits by the definition, all shots in."""
+    counts = np.bincount(data.y)[:, None]
+    means = np.stack([data.X[data.y == c].mean(axis=0) for c in range(len(counts))])
+    Z = data.X - means[data.y]
+    S = Z.T @ Z / (len(data.X) - len(counts))
+    P = np.linalg.inv(S + gamma * np.trace(S) / len(S) * np.eye(len(S)))
+    text = data.text - data.text.mean(axis=0)
+    slope = np.sum((means - means.mean(axis=0)) * text) / np.sum(text**2)
+    shrunk = (counts * means + kappa * (means.mean(axis=0) + slope * text)) / (counts + kappa)
+    generative = X @ P @ shrunk.T - np.einsum("cd,de,ce->c", shrunk, P, shrunk) / 2
+    return 20 * X @ data.text.T + alpha * generative
+
+
+def centred(scores):
+    return scores - scores.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("correction", [True, False])
+@pytest.mark.parametrize("prior", [True, False])
+def test_one_triple_is_the_formula(prior, correction):
+    data = problem(counts=COUNTS, noise=1.0)
+    head = FoldGDA(average=False, text_prior=prior, k_correction=correction, logit_scale=20.0)
+    head.fit(data.X, data.y, text=data.text)
+    gamma, kappa, alpha = (head.selected_[name].value for name in ("gamma", "kappa", "alpha"))
+    assert np.isclose(GAMMAS, gamma).any()
+    assert kappa in (KAPPAS if prior else [0])
+    assert np.isclose(ALPHAS, alpha).any()
+    several = np.array([n for n in COUNTS if n > 1])
+    shots = len(several) / np.sum(1 / several)
+    expected = member(data, gamma, kappa, alpha * (shots / (shots - 1) if correction else 1), data.test.X)
+    found = head.decision_function(data.test.X)
+    assert np.allclose(centred(found), centred(expected), atol=1e-8 * np.abs(expected).max())
+
+
+def test_the_average_lies_between_text_and_the_branch_and_says_how_many_it_holds():
+    data = problem(counts=COUNTS, noise=1.0)
+    head = FoldGDA().fit(data.X, data.y, text=data.text)
+    assert 1 < head.selected_["triples"].value <= len(ALPHAS) * len(GAMMAS) * len(KAPPAS)
+    assert 0 < head.selected_["fold_accuracy"].value <= 1
+    assert ALPHAS[0] <= head.selected_["alpha"].value <= ALPHAS[-1]
+
+
+@pytest.mark.parametrize("switch", ["folds", "downdate", "text_prior", "average", "k_correction"])
+def test_every_switch_does_something(switch):
+    data = problem(counts=COUNTS, noise=1.2)
+    whole, without = (
+        FoldGDA(**params).fit(data.X, data.y, text=data.text).decision_function(data.test.X)
+        for params in ({}, {switch: False})
+    )
+    assert not np.allclose(whole, without)
+
+
+def test_with_single_shots_it_is_clap():
+    data = problem(shots=1)
+    head, probe = (
+        method(logit_scale=30.0, anchor_scale=4.0).fit(data.X, data.y, text=data.text)
+        for method in (FoldGDA, CLAP)
+    )
+    assert np.array_equal(head.decision_function(data.test.X), probe.decision_function(data.test.X))
+    assert head.selected_["single_shots"].value == "clap"
+
+
+def on_cars(cars, name, shots, seed, **params):
+    rng, y = np.random.default_rng(seed), cars["train16_y"]
+    rows = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:shots] for c in range(196)])
+    head = registry.create(name, **params).fit(cars["train16_x"][rows], y[rows], text=cars["text"])
+    return 100 * head.score(cars["eval_x"], cars["eval_y"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shots", "margin"), [(2, -1.0), (4, 0.25), (8, 1.0), (16, 2.0)])
+def test_against_the_probes_on_real_features(cars, shots, margin):
+    """At two shots within a point of CLAP; from four on ahead of both."""
+    seeds = range(5)
+    ours = np.mean([on_cars(cars, "fold_gda", shots, seed) for seed in seeds])
+    for probe in ("clap", "lpp"):
+        assert ours >= margin + np.mean([on_cars(cars, probe, shots, seed, seed=seed) for seed in seeds])
