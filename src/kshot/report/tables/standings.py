@@ -134,7 +134,11 @@ def _mean(panel: Panel, dataset: str, method: str) -> float:
 def _leaderboard_row(panel: Panel, board: Leaderboard, standing: Standing) -> tuple[str, ...]:
     cells = (number(standing.by_shots[k]) for k in board.shots)
     leads = bool(board.ranked) and standing is board.ranked[0]
-    behind = "leader" if leads else interval(standing.behind_leader) + (TIED if standing.tied else "")
+    behind = (
+        "leader"
+        if leads
+        else interval(standing.behind_leader) + (TIED if standing.tied and standing in board.ranked else "")
+    )
     return (panel.titles[standing.method], *cells, number(standing.mean), behind)
 
 
