@@ -82,6 +82,13 @@ def test_a_photo_is_turned_as_its_camera_noted(tmp_path, colours):
     assert seen[:, :10].mean() < 15
 
 
+def test_sixteen_bit_greys_are_scaled(tmp_path, colours):
+    ramp = np.linspace(0, 65535, 64 * 64).reshape(64, 64).astype(np.uint16)
+    Image.fromarray(ramp).save(tmp_path / "ramp.png")
+    (one,) = encode_files(colours, [tmp_path / "ramp.png"])
+    assert np.asarray(Image.open(io.BytesIO(one.thumbnail)).convert("L")).mean() == pytest.approx(127, abs=2)
+
+
 def test_one_class_and_empty_classes_are_refused(tmp_path, shades, colours):
     shutil.copytree(shades / "red", tmp_path / "one" / "red")
     with pytest.raises(InputError, match="at least two folders"):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Bool, Float, Int
 
 from kshot.apply.advice import Advice
 from kshot.apply.honesty import (
@@ -19,6 +20,7 @@ from kshot.apply.honesty import (
 from kshot.apply.suspects import Mislabelled, mislabelled
 from kshot.methods import registry
 from kshot.solvers.rows import class_counts
+from kshot.types import Array
 
 # Of the left-out pictures that were recognised, this share stays above the "none of these" threshold.
 KEPT_SHARE = 0.95
@@ -101,7 +103,13 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
     )
 
 
-def _curve(advice: Advice, shots: Shots, fold, hits, zero_hits) -> tuple[Curve, float, float]:
+def _curve(
+    advice: Advice,
+    shots: Shots,
+    fold: Int[Array, " N"],
+    hits: Bool[Array, " M"],
+    zero_hits: Bool[Array, " M"],
+) -> tuple[Curve, float, float]:
     """The curve, the shots that left-out heads had, and the shots there are."""
     now = float(shots.counts.mean())
     lacking = now - (fold >= 0).sum() / (fold.max() + 1) / len(shots.text)
@@ -115,7 +123,7 @@ def _curve(advice: Advice, shots: Shots, fold, hits, zero_hits) -> tuple[Curve, 
     return Curve((float(fewer), lacking), (start, float(hits.mean()))), lacking, now
 
 
-def _blend(shots: Shots, fold) -> Interval | None:
+def _blend(shots: Shots, fold: Int[Array, " N"]) -> Interval | None:
     """The LOO blend, left out in the same way; its own leave-one-out needs two pictures to be left."""
     if _left(shots, fold) < 2:
         return None
@@ -123,17 +131,19 @@ def _blend(shots: Shots, fold) -> Interval | None:
     return wilson(int((scores.argmax(axis=1) == shots.y[fold >= 0]).sum()), len(scores))
 
 
-def _left(shots: Shots, fold) -> int:
+def _left(shots: Shots, fold: Int[Array, " N"]) -> int:
     """The fewest pictures of a class that a left-out head learns from."""
     return min(int(class_counts(shots.y[fold != n], len(shots.text)).min()) for n in range(fold.max() + 1))
 
 
-def _threshold(probabilities, hits) -> float:
+def _threshold(probabilities: Float[Array, "M C"], hits: Bool[Array, " M"]) -> float:
     top = probabilities.max(axis=1)[hits]
     return float(np.quantile(top, 1 - KEPT_SHARE)) if len(top) else 0.0
 
 
-def _unmeasured(advice: Advice, shots: Shots, zero_scores, zero_hits) -> Assessment:
+def _unmeasured(
+    advice: Advice, shots: Shots, zero_scores: Float[Array, "N C"], zero_hits: Bool[Array, " N"]
+) -> Assessment:
     """Zero-shot looks at no picture, so the pictures may calibrate it; a trained head has its own scale."""
     return Assessment(
         measured=0,

@@ -146,7 +146,7 @@ def _content(path: Path) -> tuple[str, bytes] | InputError:
 def _decoded(name: str, content: bytes, **limits: int):
     if not content:
         raise InputError(f"{name} is empty (zero bytes).")
-    picture = decode(content, name, upright=True, **limits)
+    picture = decode(content, name, as_seen=True, **limits)
     if min(picture.size) < 2 or max(picture.size) > 100 * min(picture.size):
         raise InputError(
             f"{name} is {picture.width} × {picture.height} pixels, too thin to recognise anything."

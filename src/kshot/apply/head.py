@@ -57,12 +57,14 @@ class PictureHead:
         return np.exp(log_softmax(scores / self.about.temperature))
 
     def predict(self, pictures: Sequence[Path | str]) -> list[str]:
-        """The class name of each picture file."""
+        """The class name of each picture file; one that cannot be read is an error."""
         from kshot.apply.predict import predict_files
 
-        return [
-            one.top[0].name for one in predict_files(self, [Path(p) for p in pictures], top=1, threshold=0.0)
-        ]
+        found = predict_files(self, [Path(picture) for picture in pictures], top=1)
+        for one in found:
+            if one.error:
+                raise InputError(one.error)
+        return [one.top[0].name for one in found]
 
     def check_encoder(self, encoder: Encoder) -> None:
         """Features of another encoder mean nothing to this head."""

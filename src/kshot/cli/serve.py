@@ -36,5 +36,5 @@ def serve(
     typer.echo(f"http://{shown}:{port}/{f'#token={token}' if token else ''} (stop with Ctrl-C)")
     app = make_app(live, host, token)
     uvicorn.run(
-        app, host=host, port=port, log_level="warning", limit_concurrency=128, server_header=False, ws="none"
+        app, host=host, port=port, log_level="warning", limit_concurrency=64, server_header=False, ws="none"
     )

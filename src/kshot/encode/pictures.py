@@ -5,6 +5,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kshot.encode.requires import need
 from kshot.errors import InputError
 
@@ -18,14 +20,15 @@ MOST_PIXELS = 100_000_000
 
 
 def decode(
-    content: bytes | Path, name: str, *, most_pixels: int = MOST_PIXELS, upright: bool = False
+    content: bytes | Path, name: str, *, most_pixels: int = MOST_PIXELS, as_seen: bool = False
 ) -> "Image":
     """An RGB picture; transparency becomes white. Damaged or absurdly large pictures are refused by name.
 
-    `upright` turns a photo as its camera noted (EXIF), which the published pipelines do not do.
+    `as_seen` gives what a viewer shows: turned as the camera noted (EXIF), and 16-bit greys scaled instead of
+    clipped to white. The published pipelines do neither.
     """
     need("PIL", "encode")
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
@@ -37,13 +40,22 @@ def decode(
                         f"{name} declares {picture.width} × {picture.height} pixels; at most "
                         f"{most_pixels:,} are decoded. Shrink the picture or remove it."
                     )
-                return on_white(ImageOps.exif_transpose(picture) if upright else picture)
+                return on_white(_as_seen(picture) if as_seen else picture)
     except Image.DecompressionBombError as error:
         raise InputError(f"{name} is too large to decode: {error}") from None
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{name} is not a readable picture ({error}).") from None
+
+
+def _as_seen(picture: "Image") -> "Image":
+    from PIL import Image, ImageOps
+
+    turned = ImageOps.exif_transpose(picture)
+    if not turned.mode.startswith("I;16"):
+        return turned
+    return Image.fromarray((np.asarray(turned) >> 8).astype(np.uint8))
 
 
 def on_white(picture: "Image") -> "Image":

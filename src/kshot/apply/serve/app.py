@@ -25,10 +25,11 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(live: LiveHead, host: str, token: str | None) -> Any:
-    """An ASGI application; one picture is encoded at a time, in the order in which they came."""
-    turn = asyncio.Lock()
+    """An ASGI application; predictions take turns in the order in which they came, and so do changes, each kind
+    holding one thread at most: a slow refit keeps no prediction waiting."""
+    predicting, changing = asyncio.Lock(), asyncio.Lock()
 
-    async def in_turn(work: Callable[[], Any]) -> Any:
+    async def in_turn(turn: asyncio.Lock, work: Callable[[], Any]) -> Any:
         async with turn:
             return await asyncio.to_thread(work)
 
@@ -37,12 +38,12 @@ def make_app(live: LiveHead, host: str, token: str | None) -> Any:
 
     async def predict(request: Request) -> Response:
         content = await limited_body(request)
-        return JSONResponse(await in_turn(partial(live.predict, content)))
+        return JSONResponse(await in_turn(predicting, partial(live.predict, content)))
 
     async def add(request: Request) -> Response:
         label = request.query_params.get("label", "")
         content = await limited_body(request)
-        return JSONResponse(await asyncio.to_thread(live.add, content, label))
+        return JSONResponse(await in_turn(changing, partial(live.add, content, label)))
 
     async def download(request: Request) -> Response:
         content = await asyncio.to_thread(live.file)
