@@ -59,7 +59,7 @@ def knob_rows(
     store: Store, name: str, dataset: str | None, tier: str, shots: Sequence[int], seeds: int
 ) -> Iterator[KnobRow]:
     """Every stored stratum (of one dataset) at every number of shots its pool can give."""
-    strata = sorted({(m.dataset, m.backbone) for m in store.manifests()})
+    strata = sorted({(m.dataset, m.backbone) for m in store.readable()})
     chosen = [stratum for stratum in strata if dataset in (None, stratum[0])]
     if not chosen:
         hint = f"See `kshot ls features`; looked in {store.root}. `kshot simulate` writes a generated world."
