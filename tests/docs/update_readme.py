@@ -1,6 +1,7 @@
-"""Put the tables that `make bench` printed into the README: `make readme`."""
+"""Put the table and the figure that `make bench` made into the README: `make readme`."""
 
 import re
+import shutil
 from pathlib import Path
 
 from kshot.bench.records import load
@@ -23,4 +24,5 @@ def rendered() -> str:
 if __name__ == "__main__":
     readme = ROOT / "README.md"
     text = rendered()
+    shutil.copy(ROOT / "records/embedded/report/figures/bars.png", ROOT / "docs" / "embedded.png")
     readme.write_text(BLOCK.sub(lambda m: f"{m[1]}```text\n{text}\n```\n{m[3]}", readme.read_text()))

@@ -28,24 +28,26 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
     order = sorted((m for m in panel.methods if m != ORACLE), key=lambda m: means[m])
     figure, axes = new_figure(4.6, 0.8 + 0.22 * len(order))
     axis = axes[0, 0]
+    low, high = min(means.values()), max(means.values())
+    left = low - 0.3 * (high - low) - 1
+    axis.set_xlim(left, high + 0.15 * (high - low) + 1)
     for place, method in enumerate(order):
         reference = method in panel.reference_points
         colour = COLOURS[7] if reference else COLOURS[0]
         axis.barh(place, means[method], color="white" if reference else colour, edgecolor=colour)
-        ink = {"color": colour if reference else "white", "va": "center", "ha": "right"}
-        axis.annotate(
-            f"{means[method]:.1f}", (means[method], place), (-3, 0), textcoords="offset points", **ink
-        )
+        # At the foot of the bar, where the oracle's line never crosses the number.
+        ink = {"color": colour if reference else "white", "va": "center", "ha": "left"}
+        axis.annotate(f"{means[method]:.1f}", (left, place), (4, 0), textcoords="offset points", **ink)
     axis.set_yticks(range(len(order)), [panel.titles[m] for m in order])
-    low, high = min(means.values()), max(means.values())
-    axis.set_xlim(low - 0.3 * (high - low) - 1, high + 0.15 * (high - low) + 1)
     if ORACLE in means:
         axis.axvline(
             means[ORACLE], color=COLOURS[1], linestyle="--", label=f"oracle ratio {means[ORACLE]:.1f}"
         )
         axis.legend(loc="lower right", bbox_to_anchor=(1, 1))
     axis.grid(visible=False, axis="y")
-    axis.set_xlabel(f"mean accuracy (%), K ≥ 4, {len(complete.shots)} cells; the axis does not start at zero")
+    axis.set_xlabel(
+        f"mean accuracy (%), K ≥ 4, {len(complete.shots)} cells\n(the axis does not start at zero)"
+    )
     return figure
 
 
