@@ -37,4 +37,4 @@ def test_somebodys_own_knob(kshot):
 def test_mistakes_are_answered(kshot):
     assert "no knob; those with one: loo_blend" in kshot("knob", "clap").stderr
     assert "Known: gda_alpha1" in kshot("knob", "nonsense").stderr
-    assert "kshot simulate" in kshot("knob", "gda").stderr
+    assert "Did you mean cifar10" in kshot("knob", "gda", "--dataset", "cifar").stderr
