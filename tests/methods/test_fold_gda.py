@@ -10,6 +10,9 @@ from problems import problem
 
 COUNTS = [2, 5, 3, 1, 7, 4]
 
+# The goal is stated as it was set; docs/fold-gda.md tells the miss.
+MISSED = pytest.mark.xfail(reason="0.03 points short of CLAP + 0.5", strict=True)
+
 
 def member(data, gamma, kappa, alpha, X):
     """One triple's logits by the definition, all shots in."""
@@ -82,7 +85,9 @@ def on_cars(cars, name, shots, seed, **params):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shots", "margin"), [(2, -1.0), (4, 0.25), (8, 1.0), (16, 2.0)])
+@pytest.mark.parametrize(
+    ("shots", "margin"), [(2, -1.0), pytest.param(4, 0.5, marks=MISSED), (8, 1.0), (16, 2.0)]
+)
 def test_against_the_probes_on_real_features(cars, shots, margin):
     """At two shots within a point of CLAP; from four on ahead of both."""
     seeds = range(5)

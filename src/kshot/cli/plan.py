@@ -9,8 +9,7 @@ from kshot.cli.shared import (
     console,
     human_bytes,
     human_seconds,
-    own_modules,
-    records_folder,
+    named_run,
 )
 
 
@@ -23,13 +22,9 @@ def plan(
     """Cells, time and disk of a study before anything runs; features need not be there yet."""
     from kshot.bench.plan import estimate
     from kshot.bench.prepare import prepare
-    from kshot.bench.records import Records
-    from kshot.bench.study import load_study
     from kshot.features.store import Store
 
-    own_modules()
-    loaded = load_study(study).with_methods(method or [])
-    target = Records(records_folder(records, loaded.name))
+    loaded, target = named_run(study, method, records)
     work = prepare(loaded, Store(features), target, must_be_stored=False)
     forecast = estimate(work)
     out = console()

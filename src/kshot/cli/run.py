@@ -14,8 +14,7 @@ from kshot.cli.shared import (
     StudyArgument,
     console,
     human_seconds,
-    own_modules,
-    records_folder,
+    named_run,
 )
 
 if TYPE_CHECKING:
@@ -42,12 +41,7 @@ def run(
     shard: Annotated[str, typer.Option(help="Only part i of n, as i/n counted from 0.")] = "0/1",
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
-    from kshot.bench.records import Records
-    from kshot.bench.study import load_study
-
-    own_modules()
-    loaded = load_study(study).with_methods(method or [])
-    target = Records(records_folder(records, loaded.name))
+    loaded, target = named_run(study, method, records)
     compute_and_tell(loaded, features, target, chosen_engine(engine, workers, address), parse_shard(shard))
     console().print(f"next: kshot report {target.folder}", markup=False)
 
@@ -61,13 +55,9 @@ def retry(
 ) -> None:
     """Compute the cells with a failed method again, after its cause was repaired."""
     from kshot.bench.compact import failed_cells, forget
-    from kshot.bench.records import Records
     from kshot.bench.run import open_run
-    from kshot.bench.study import load_study
 
-    own_modules()
-    loaded = load_study(study).with_methods(method or [])
-    target = Records(records_folder(records, loaded.name))
+    loaded, target = named_run(study, method, records)
     open_run(loaded, features, target)
     failed = failed_cells(target)
     forget(target, failed)

@@ -10,6 +10,9 @@ from kshot.errors import StudyError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kshot.bench.records import Records
+    from kshot.bench.study import Study
+
 FeaturesOption = Annotated[
     Path, typer.Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")
 ]
@@ -32,6 +35,16 @@ def console(stderr: bool = False) -> "Console":
     if found.is_terminal:
         return found
     return Console(highlight=False, stderr=stderr, width=max(found.width, 140), soft_wrap=False)
+
+
+def named_run(study: Path, method: list[str] | None, records: Path | None) -> "tuple[Study, Records]":
+    """The study of a command line, with outsiders' methods added, and the folder of its records."""
+    from kshot.bench.records import Records
+    from kshot.bench.study import load_study
+
+    own_modules()
+    loaded = load_study(study).with_methods(method or [])
+    return loaded, Records(records_folder(records, loaded.name))
 
 
 def records_folder(given: Path | None, study_name: str) -> Path:
