@@ -35,6 +35,10 @@ cluster:  ## make sure of the SLURM and the false clock that the tests of runs u
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 	slurmctld slurmd slurm-client munge faketime procps)
 
+# Two test workers share two cores; BLAS threads of their own would only wait for each other.
+test test-slow: export OMP_NUM_THREADS := 1
+test test-slow: export OPENBLAS_NUM_THREADS := 1
+
 test: $(VENV)/.installed-encode  ## run the tests
 	$(PY) -m pytest -n 2 -m "not slow"
 

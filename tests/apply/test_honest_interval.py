@@ -13,7 +13,16 @@ from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.features.store import Store
 from kshot.methods import registry
 
-RIVALS = ("zero_shot", "loo_blend", "loo_blend_kcorr", "gda_alpha_loo", "clap", "lpp")
+RIVALS = (
+    "zero_shot",
+    "loo_blend",
+    "loo_blend_kcorr",
+    "gda_alpha1",
+    "gda_alpha_loo",
+    "tip_adapter_loo",
+    "clap",
+)
+RIVALS += ("zs_lp", "lpp", "fold_gda")
 DATASETS = ("cifar10", "tuxpaint", "fashion-mnist")
 
 
@@ -42,12 +51,17 @@ def draw(dataset: str, shots: int, seed: int) -> Draw:
 
 
 @pytest.mark.slow
-def test_interval_covers_and_the_advice_is_good():
+def test_interval_covers_and_the_advice_is_good(capsys):
     draws = {
         shots: [draw(dataset, shots, seed) for dataset in DATASETS for seed in range(5)]
         for shots in (2, 4, 8)
     }
-    assert np.mean([one.covered for own in draws.values() for one in own]) >= 0.9
+    gaps = {}
     for shots, own in draws.items():
         best = np.mean([one.rivals for one in own], axis=0).max()
-        assert np.mean([one.advised for one in own]) > best - 0.01, shots
+        gaps[shots] = 100 * (best - np.mean([one.advised for one in own]))
+    covered = {shots: sum(one.covered for one in own) for shots, own in draws.items()}
+    with capsys.disabled():
+        print(f"\ncovered of 15 by shots: {covered}; points below the best head of {len(RIVALS)}: {gaps}")
+    assert sum(covered.values()) >= 0.9 * 45
+    assert max(gaps.values()) < 1

@@ -62,12 +62,31 @@ def test_temperature_is_the_minimum_of_the_smoothed_loss():
 
 
 def test_curve_and_paired_difference():
-    curve = Curve((1.0, 3.0), (0.5, 0.6))
+    half, most = np.arange(10) < 5, np.arange(10) < 6
+    curve = Curve((1.0, 3.0), (half, most))
     assert curve.gain(3.0, 7.0) == pytest.approx(0.1)
-    assert Curve((1.0, 3.0), (0.6, 0.5)).gain(3.0, 7.0) == 0
+    assert Curve((1.0, 3.0), (most, half)).gain(3.0, 7.0) == 0
     found = paired_difference(np.array([1, 1, 1, 0]), np.array([1, 0, 0, 0]))
     assert found.value == 0.5
     assert found.low < 0.5 < found.high
+
+
+def test_interval_is_carried_along_the_curve():
+    """From one and three shots to seven is one more step: 2·more − few, resampled picture by picture."""
+    rng = np.random.default_rng(3)
+    few, more = rng.random(200) < 0.5, rng.random(200) < 0.6
+    found = Curve((1.0, 3.0), (few, more)).accuracy(7.0)
+    resampled = rng.integers(0, 200, (20_000, 200))
+    carried = (2.0 * more - few)[resampled].mean(axis=1)
+    assert found.value == more.mean()
+    assert found.low == wilson(int(more.sum()), 200).low
+    assert found.high == pytest.approx(np.quantile(carried, 0.975), abs=0.01)
+
+
+def test_more_shots_never_lower_the_interval():
+    worse = Curve((1.0, 3.0), (np.ones(20, bool), np.arange(20) < 10)).accuracy(7.0)
+    plain = wilson(10, 20)
+    assert (worse.low, worse.high) == (plain.low, plain.high)
 
 
 def test_copies_count_once_within_a_class():

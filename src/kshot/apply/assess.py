@@ -30,8 +30,8 @@ KEPT_SHARE = 0.95
 class Assessment:
     """What left-out pictures say; `accuracy` is None where no class has two pictures.
 
-    The interval of `accuracy` is Wilson's for the left-out pictures, its upper end raised by what the learning
-    curve gives for the shots that the left-out heads lacked.
+    The left-out heads had fewer shots than the head itself, so the high end of `accuracy` is carried along the
+    learning curve.
     """
 
     measured: int
@@ -86,11 +86,11 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
     per_class = [
         wilson(int(confusion[c, c]), int(totals[c])) if totals[c] else None for c in range(len(totals))
     ]
-    curve, lacking, now = _curve(advice, shots, fold, hits, zero_hits[rows])
-    plain = wilson(int(hits.sum()), len(hits))
+    curve = _curve(advice, shots, fold, hits, zero_hits[rows])
+    now = float(shots.counts.mean())
     return Assessment(
         measured=len(rows),
-        accuracy=Interval(plain.value, plain.low, min(1.0, plain.high + curve.gain(lacking, now))),
+        accuracy=curve.accuracy(now),
         per_class=tuple(per_class),
         zero_shot=wilson(int(zero_hits[rows].sum()), len(rows)),
         blend=_blend(shots, fold),
@@ -109,18 +109,14 @@ def _curve(
     fold: Int[Array, " N"],
     hits: Bool[Array, " M"],
     zero_hits: Bool[Array, " M"],
-) -> tuple[Curve, float, float]:
-    """The curve, the shots that left-out heads had, and the shots there are."""
-    now = float(shots.counts.mean())
-    lacking = now - (fold >= 0).sum() / (fold.max() + 1) / len(shots.text)
-    fewer = int(lacking) // 2
+) -> Curve:
+    """Through the left-out heads and others with half their shots, or zero-shot where half is too few."""
+    had = float(shots.counts.mean()) - (fold >= 0).sum() / (fold.max() + 1) / len(shots.text)
+    fewer = int(had) // 2
     if fewer < max(1, advice.make().info.min_shots):
-        fewer = 0
-        start = float(zero_hits.mean())
-    else:
-        scores = left_out_scores(advice.make, shots, fold, fewer)
-        start = float((scores.argmax(axis=1) == shots.y[fold >= 0]).mean())
-    return Curve((float(fewer), lacking), (start, float(hits.mean()))), lacking, now
+        return Curve((0.0, had), (zero_hits, hits))
+    scores = left_out_scores(advice.make, shots, fold, fewer)
+    return Curve((float(fewer), had), (scores.argmax(axis=1) == shots.y[fold >= 0], hits))
 
 
 def _blend(shots: Shots, fold: Int[Array, " N"]) -> Interval | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from kshot.methods.base import Classifier
 from kshot.solvers.rows import class_counts, shot_numbers
@@ -77,25 +77,44 @@ def wilson(correct: int, total: int) -> Interval:
 
 
 def paired_difference(first: Array, second: Array) -> Interval:
-    """Mean difference of two heads' hits on the same pictures, with its normal 95 % interval."""
-    difference = first.astype(float) - second.astype(float)
-    mean = float(difference.mean())
-    half = float(Z95 * difference.std(ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else 1.0
+    """Mean difference of two heads' hits on the same pictures."""
+    return mean_interval(first.astype(float) - second.astype(float))
+
+
+def mean_interval(values: Float[Array, " M"]) -> Interval:
+    """A mean with its normal 95 % interval; one value alone says nothing."""
+    mean = float(values.mean())
+    half = float(Z95 * values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 1.0
     return Interval(mean, mean - half, mean + half)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Curve:
-    """Accuracy as a + b·log(1 + shots) through two measured points; a falling curve counts as flat."""
+    """Accuracy as a + b·log(1 + shots), through the hits of heads with few and with more shots on the same pictures."""
 
     shots: tuple[float, float]
-    accuracy: tuple[float, float]
+    hits: tuple[Bool[Array, " M"], Bool[Array, " M"]]
 
     def gain(self, before: float, after: float) -> float:
-        """What going from `before` to `after` shots per class would add."""
-        rise = self.accuracy[1] - self.accuracy[0]
-        slope = max(0.0, rise / float(np.log1p(self.shots[1]) - np.log1p(self.shots[0])))
-        return min(slope * float(np.log1p(after) - np.log1p(before)), 1 - self.accuracy[1])
+        """What going from `before` to `after` shots per class would add; a falling curve counts as flat."""
+        few, more = (float(hits.mean()) for hits in self.hits)
+        return min(max(0.0, more - few) * self._steps(before, after), 1 - more)
+
+    def accuracy(self, shots: float) -> Interval:
+        """Of a head with so many shots: the share that is measured, low end by Wilson.
+
+        The measured heads had fewer shots, so the high end is that of the accuracy carried along the curve, where
+        every picture carries its own difference and so tells how uncertain the curve is.
+        """
+        few, more = (hits.astype(float) for hits in self.hits)
+        measured = wilson(int(more.sum()), len(more))
+        carried = more + self._steps(self.shots[1], shots) * (more - few)
+        high = mean_interval(carried).high
+        return Interval(measured.value, measured.low, min(1.0, max(measured.high, high)))
+
+    def _steps(self, before: float, after: float) -> float:
+        """The way from `before` to `after`, in units of the way between the two measured points."""
+        return float(np.diff(np.log1p([before, after]))[0] / np.diff(np.log1p(self.shots))[0])
 
 
 def calibrate(scores: Float[Array, "M C"], y: Int[Array, " M"]) -> float:

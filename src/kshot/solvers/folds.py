@@ -45,8 +45,8 @@ def whiten(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"
     means = class_means(X, y, len(text))
     centre = means.mean(axis=0)
     X, means, text = X - centre, means - centre, text - text.mean(axis=0)
-    span = span_basis(X[None], text[None])
-    basis = np.eye(d, dtype=dtype) if span is None else span[0]
+    span = span_basis(X, text)
+    basis = np.eye(d, dtype=dtype) if span is None else span
     inside = (X - means[y]) @ basis
     freedom = max(1, len(X) - len(text))
     covariance = (inside.T @ inside).astype(np.float64) / freedom

@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.solvers.span import span_basis
 from kshot.types import Array
 
 
@@ -19,13 +20,30 @@ def logistic_path(
 
     The strength is scikit-learn's C: larger means less regularisation; the bias is free. L-BFGS stops once
     the largest gradient has fallen to `tolerance` times its size at zero. Rows are centred first, which the
-    free bias takes back exactly: features in a cone are otherwise badly conditioned.
+    free bias takes back exactly: features in a cone are otherwise badly conditioned. Few rows are turned into
+    their own span, where the same problem is smaller.
     """
+    centre = X.mean(axis=0)
+    centred = X - centre
+    basis = span_basis(centred)
+    inside = centred if basis is None else centred @ basis
+    path = _path(inside, y, n_classes, strengths, tolerance, max_iterations)
+    weights = path[:, :, :-1] if basis is None else path[:, :, :-1] @ basis.T
+    return np.concatenate([weights, path[:, :, -1:] - (weights @ centre)[:, :, None]], axis=2)
+
+
+def _path(
+    X: Float[Array, "N r"],
+    y: Int[Array, " N"],
+    n_classes: int,
+    strengths: Float[Array, " L"],
+    tolerance: float,
+    max_iterations: int,
+) -> Float[Array, "L C e"]:
     from scipy.optimize import minimize
 
     n, d = X.shape
-    centre = X.mean(axis=0)
-    rows = np.concatenate([X - centre, np.ones((n, 1), X.dtype)], axis=1)
+    rows = np.concatenate([X, np.ones((n, 1), X.dtype)], axis=1)
     here = np.arange(n)
 
     def objective(w: Float[Array, " P"], ridge: float) -> tuple[float, Float[Array, " P"]]:
@@ -55,5 +73,4 @@ def logistic_path(
             options={"gtol": stop, "ftol": 0.0, "maxiter": max_iterations},
         ).x
         path[index] = at.reshape(n_classes, d + 1)
-    path[:, :, -1] -= path[:, :, :-1] @ centre
     return path

@@ -6,11 +6,12 @@ from jaxtyping import Float
 from kshot.types import Array
 
 
-def span_basis(X: Float[Array, "B M d"], text: Float[Array, "B C d"]) -> Float[Array, "B d r"] | None:
-    """Orthonormal bases that hold every row of X and text, or None where they are no smaller than d.
+def span_basis(*rows: Float[Array, "*B _ d"]) -> Float[Array, "*B d r"] | None:
+    """Orthonormal bases that hold all rows, or None where they are no smaller than d.
 
-    Momentum SGD commutes with rotations, so training on X·Q and turning the weights back by Qᵀ is exact.
+    Momentum SGD and ridge penalties commute with rotations, so training on X·Q and turning the weights back by
+    Qᵀ is exact.
     """
-    if X.shape[1] + text.shape[1] >= X.shape[2]:
+    if sum(part.shape[-2] for part in rows) >= rows[0].shape[-1]:
         return None
-    return np.linalg.qr(np.concatenate([X, text], axis=1).swapaxes(1, 2))[0]
+    return np.linalg.qr(np.concatenate(rows, axis=-2).swapaxes(-1, -2))[0]
