@@ -13,16 +13,15 @@ from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.features.store import Store
 from kshot.methods import registry
 
-RIVALS = (
+BLENDS_AND_CLOSED_FORMS = (
     "zero_shot",
     "loo_blend",
     "loo_blend_kcorr",
     "gda_alpha1",
     "gda_alpha_loo",
     "tip_adapter_loo",
-    "clap",
 )
-RIVALS += ("zs_lp", "lpp", "fold_gda")
+RIVALS = (*BLENDS_AND_CLOSED_FORMS, "clap", "zs_lp", "lpp", "fold_gda")
 DATASETS = ("cifar10", "tuxpaint", "fashion-mnist")
 
 

@@ -25,7 +25,7 @@ def test_every_row_is_kept_and_nothing_is_missing(records):
     assert not records.loose()
     assert len(records.joined()) == 1
     assert load(records.folder).equals(before)
-    assert records.done(records.study().cells()) == set(records.study().cells())
+    assert records.done() == set(records.study().cells())
     assert standing(records.folder).missing == 0
     assert compact(records) == 0
 
@@ -56,7 +56,7 @@ def test_forgetting_a_compacted_cell_makes_it_missing(records):
     gone = Cell("sim-pets", "simulated", "dataset", 2, 1)
     compact(records)
     assert forget(records, [gone]) == 1
-    assert gone not in records.done(records.study().cells())
+    assert gone not in records.done()
     assert standing(records.folder).missing == 1
     assert failed_cells(records) == []
 

@@ -42,16 +42,16 @@ class Growth:
 def estimate(work: Work) -> Estimate:
     """A forecast good to a factor of about two."""
     growth = _measure(
-        {spec.name: spec for cell in work.missing for spec in work.cells[cell]}, work.study.dtype
+        {spec.name: spec for specs in work.missing.values() for spec in specs}, work.study.dtype
     )
     seconds, disk = 0.0, 0
-    for cell in work.missing:
+    for cell, specs in work.missing.items():
         size = work.strata[cell.dataset, cell.backbone]
-        for spec in work.cells[cell]:
+        for spec in specs:
             fit, score, sees_test = growth[spec.name]
             seconds += fit.at(_fit_work(size.classes, cell.shots, size.dim, size.n_test, sees_test))
             seconds += score.at(size.n_test * size.classes * size.dim)
-        disk += BYTES_PER_FILE + len(work.cells[cell]) * (BYTES_PER_RECORD + size.n_test // 8)
+        disk += BYTES_PER_FILE + len(specs) * (BYTES_PER_RECORD + size.n_test // 8)
     return Estimate(seconds, disk)
 
 

@@ -25,12 +25,12 @@ class Work:
     cells: dict[Cell, tuple[MethodSpec, ...]]
     strata: dict[tuple[str, str], Sizes]
     dropped: frozenset[Cell]
-    done: frozenset[Cell]
+    missing: dict[Cell, tuple[MethodSpec, ...]]
     features: dict[str, str]
 
     @property
-    def missing(self) -> list[Cell]:
-        return [cell for cell in self.cells if cell not in self.done and cell not in self.dropped]
+    def done(self) -> int:
+        return len(self.cells) - len(self.dropped) - len(self.missing)
 
     @property
     def unstored(self) -> list[tuple[str, str]]:
@@ -49,12 +49,14 @@ class Work:
                     cell
                 )
         ordered = sorted(groups.values(), key=lambda cells: -self._cost(cells[0]))
-        batches = []
-        for cells in ordered[shard::shards]:
-            missing = tuple(cell for cell in cells if cell not in self.done)
-            if missing:
-                batches.append(Batch(missing, self.cells[missing[0]]))
-        return batches
+        batches: dict[tuple, list[Cell]] = {}
+        for number, cells in enumerate(ordered[shard::shards]):
+            for cell in cells:
+                if cell in self.missing:
+                    specs = self.missing[cell]
+                    key = (number, *(spec.name for spec in specs))
+                    batches.setdefault(key, []).append(cell)
+        return [Batch(tuple(cells), self.missing[cells[0]]) for cells in batches.values()]
 
     def _cost(self, cell: Cell) -> int:
         return self.strata[cell.dataset, cell.backbone].cost(cell.shots)
@@ -72,5 +74,6 @@ def prepare(study: Study, store: Store, records: Records, *, must_be_stored: boo
         for m in store.readable()
         if (m.dataset, m.backbone) in strata
     }
-    done = frozenset(records.done(cells))
-    return Work(study, cells, strata, thin_cells(list(cells), strata), done, hashes)
+    dropped = thin_cells(list(cells), strata)
+    wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}
+    return Work(study, cells, strata, dropped, records.lacking(study, wanted), hashes)

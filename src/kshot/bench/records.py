@@ -1,6 +1,6 @@
 """The records folder, the only truth about what is done.
 
-RECORDS/study.json                                      what belongs here, written first
+RECORDS/study.json                                      what belongs here, written first; may grow, never change
 RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; whole or absent
 RECORDS/compact/*.parquet                               many cells joined by `kshot compact`
 RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed methods
@@ -8,12 +8,12 @@ RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed m
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kshot.bench.schema import CELL, CellFacts, Record, table
-from kshot.bench.study import Cell, Study, study_from_json
+from kshot.bench.study import Cell, MethodSpec, Study, study_from_json
 from kshot.errors import StudyError
 from kshot.files import write_atomically, write_text
 
@@ -34,15 +34,19 @@ class Records:
 
     def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
         """Make the folder this study's, or refuse it when it belongs to another study or other features."""
+        extended: list[str] = []
         if self.header.is_file():
             self._check_owner(study, features)
-            features = self._read_header()["features"] | features
+            before = self._read_header()
+            features = before["features"] | features
+            extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
         elif self.folder.is_dir() and any(self.folder.iterdir()):
             raise StudyError(
                 f"{self.folder} is not empty and not a records folder. Choose another --records."
             )
         content = {
             "hash": study.hash,
+            "extends": extended,
             "study": json.loads(study.to_json()),
             "dropped": [[c.dataset, c.backbone, c.tier, c.shots, c.seed] for c in dropped],
             "features": features,
@@ -51,11 +55,11 @@ class Records:
 
     def _check_owner(self, study: Study, features: dict[str, str]) -> None:
         found = self.study()
-        if found.hash != study.hash:
+        if found.hash != study.hash and not study.extends(found):
             raise StudyError(
                 f"{self.folder} holds records of study '{found.name}' with hash {found.hash}, but this is "
-                f"'{study.name}' with hash {study.hash}. Give another folder with --records, or restore the "
-                "study file that wrote it."
+                f"'{study.name}' with hash {study.hash}, which changes or lacks some of them; cells and methods may "
+                "only be added. Give another folder with --records, or restore the study file that wrote it."
             )
         for name, before in self._read_header()["features"].items():
             if features.get(name, before) != before:
@@ -82,16 +86,45 @@ class Records:
         """Files of many cells."""
         return sorted((self.folder / "compact").glob("*.parquet"))
 
-    def done(self, cells: Iterable[Cell]) -> set[Cell]:
-        """Which of these cells are recorded."""
-        present = {str(path) for path in self.loose()}
-        compacted = set()
-        if self.joined():
-            compacted = {
-                Cell(*row)
-                for row in query(self.folder, f"select distinct {', '.join(CELL)} from joined").fetchall()
-            }
-        return {cell for cell in cells if cell in compacted or str(self.path(cell)) in present}
+    def lacking(
+        self, study: Study, cells: Mapping[Cell, Sequence[MethodSpec]]
+    ) -> dict[Cell, tuple[MethodSpec, ...]]:
+        """Which of the study's cells have no record of some methods, and of which.
+
+        A cell's file holds all methods of the study that wrote it, so reading is only needed where this study
+        extends the one that did.
+        """
+        extended = self.header.is_file() and not self._is_first(study)
+        files = set() if extended else {str(path) for path in self.loose()}
+        recorded: dict[Cell, set[str]] = {}
+        if self.joined() or (extended and self.loose()):
+            view = "records" if extended else "joined"
+            rows = query(self.folder, f"select {', '.join(CELL)}, list(method) from {view} group by all")
+            recorded = {Cell(*row[:-1]): set(row[-1]) for row in rows.fetchall()}
+        remaining = {
+            cell: tuple(spec for spec in specs if spec.name not in recorded.get(cell, ()))
+            for cell, specs in cells.items()
+            if str(self.path(cell)) not in files
+        }
+        return {cell: specs for cell, specs in remaining.items() if specs}
+
+    def done(self) -> set[Cell]:
+        """The cells that have every record."""
+        study = self.study()
+        cells = study.cells()
+        return cells.keys() - self.lacking(study, cells).keys()
+
+    def owner(self) -> str:
+        """SQL for a record's study hash: records of the studies that the folder's study extends are its own."""
+        header = self._read_header() if self.header.is_file() else {}
+        if not header.get("extends"):
+            return "study_hash as study_hash"
+        former = ", ".join(f"'{hash}'" for hash in header["extends"])
+        return f"if(study_hash in ({former}), '{header['hash']}', study_hash) as study_hash"
+
+    def _is_first(self, study: Study) -> bool:
+        header = self._read_header()
+        return header["hash"] == study.hash and not header["extends"]
 
     def write(self, study: Study, facts: CellFacts, records: Sequence[Record]) -> None:
         """One cell's file, all or nothing; tracebacks of failures go beside it first."""
@@ -120,7 +153,7 @@ class Records:
                 f"{self.folder} is not a records folder: it has no study.json. Run `kshot run` first."
             )
         try:
-            return json.loads(self.header.read_text(encoding="utf-8"))
+            return {"extends": [], **json.loads(self.header.read_text(encoding="utf-8"))}
         except ValueError as error:
             raise StudyError(
                 f"{self.header} is damaged ({error}). Choose another --records folder."
@@ -148,7 +181,8 @@ def query(folder: Path | str, sql: str) -> "duckdb.DuckDBPyRelation":
     once = (
         f"select * exclude age from ({both}) qualify row_number() over (partition by {key} order by age) = 1"
     )
-    connection.execute(f"create view records as {once if joined else 'select * from loose'}")
+    everything = once if joined else "select * from loose"
+    connection.execute(f"create view records as select * replace ({records.owner()}) from ({everything})")
     return connection.sql(sql)
 
 

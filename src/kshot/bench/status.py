@@ -28,7 +28,7 @@ def standing(folder: Path) -> Standing:
     records = Records(folder)
     study = records.study()
     cells = study.cells()
-    done = len(records.done(cells))
+    done = len(records.done())
     methods: dict[str, Counter] = {name: Counter() for name in study.methods()}
     reasons: dict[str, Counter] = {}
     if done:
@@ -44,4 +44,4 @@ def count_done(folder: Path) -> tuple[int, int]:
     """Cells recorded and cells wanted."""
     records = Records(folder)
     cells = records.study().cells()
-    return len(records.done(cells)), len(cells) - len(records.dropped())
+    return len(records.done()), len(cells) - len(records.dropped())

@@ -75,6 +75,13 @@ class Study:
     def methods(self) -> dict[str, MethodSpec]:
         return {spec.name: spec for grid in self.grids for spec in grid.methods}
 
+    def extends(self, older: "Study") -> bool:
+        """Whether every record of the older study belongs to this one as it is."""
+        cells = self.cells()
+        return (self.name, self.dtype) == (older.name, older.dtype) and all(
+            spec in cells.get(cell, ()) for cell, specs in older.cells().items() for spec in specs
+        )
+
     def in_precision(self, dtype: str) -> "Study":
         """The same cells computed in another dtype, as a study of its own."""
         return replace(self, name=f"{self.name}-{dtype}", dtype=dtype)

@@ -43,7 +43,7 @@ def judge(
     target = Records(records_folder(records, judged.name))
     compute_and_tell(judged, features, target, chosen_engine("local", workers, None))
     found = panel(load(target.folder))
-    oracle = knob_oracle(judged, target.done(judged.cells()), method, Store(features))
+    oracle = knob_oracle(judged, target.done(), method, Store(features))
     knob = None
     if oracle is not None:
         values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}

@@ -31,7 +31,7 @@ def plan(
     out.print(f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}", markup=False)
     out.print(f"cells    {len(work.cells):,}")
     out.print(f"dropped  {len(work.dropped):,} (smallest class would keep fewer than five pool pictures)")
-    out.print(f"done     {len(work.done):,}")
+    out.print(f"done     {work.done:,}")
     out.print(f"missing  {len(work.missing):,}")
     if work.unstored:
         listed = ", ".join(f"{dataset}/{backbone}" for dataset, backbone in work.unstored[:3])

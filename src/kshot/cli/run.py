@@ -80,7 +80,7 @@ def compute_and_tell(
     share = f" in shard {part.index}/{part.count}" if part.count > 1 else ""
     out.print(
         f"{study.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
-        f"{len(work.done)} done, {todo} to compute{share} with {engine!r}.",
+        f"{work.done} done, {todo} to compute{share} with {engine!r}.",
         markup=False,
     )
     start = time.perf_counter()

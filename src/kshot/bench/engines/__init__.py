@@ -35,8 +35,9 @@ class Job:
 
     def unfinished(self, batches: Sequence[Batch]) -> list[Batch]:
         """What lost workers leave behind: the batches without the cells that were recorded."""
-        done = self.records.done(cell for batch in batches for cell in batch.cells)
-        trimmed = (replace(b, cells=tuple(cell for cell in b.cells if cell not in done)) for b in batches)
+        wanted = {cell: batch.specs for batch in batches for cell in batch.cells}
+        lacking = self.records.lacking(self.study, wanted)
+        trimmed = (replace(b, cells=tuple(cell for cell in b.cells if cell in lacking)) for b in batches)
         return [batch for batch in trimmed if batch.cells]
 
 

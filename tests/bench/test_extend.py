@@ -1,0 +1,102 @@
+"""A study that grows: only what is new is computed, and the folder equals one computed at once."""
+
+from pathlib import Path
+
+import pytest
+
+from folders import comparable, stamps
+from kshot.bench.compact import compact
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.records import Records, load, query
+from kshot.bench.run import WHOLE, Shard, compute, open_run
+from kshot.bench.schema import CELL, SECONDS
+from kshot.bench.status import standing
+from kshot.bench.study import load_study
+from kshot.errors import StudyError
+from kshot.stats.panel import panel
+
+SMALLER = 'seeds = [0, 1, 2]\nmethods = ["zero_shot", "ncm", "loo_blend"]'
+LARGER = 'seeds = [2, 0, 1, 3]\nmethods = ["js_blend", "ncm", "zero_shot", "loo_blend", "gda_alpha1"]'
+
+
+def edited(study, to, old, new):
+    text = Path(study).read_text()
+    assert old in text
+    Path(to).write_text(text.replace(old, new))
+
+
+def run(study, records, shard=WHOLE):
+    features = records.folder.parent / "features"
+    work = open_run(load_study(study), features, records)
+    compute(work, features, records, LocalEngine(2), shard)
+    return work
+
+
+@pytest.fixture
+def records(folder):
+    edited("small.toml", "larger.toml", SMALLER, LARGER)
+    found = Records(folder / "records")
+    run("small.toml", found)
+    return found
+
+
+@pytest.fixture
+def at_once(folder):
+    found = Records(folder / "at-once")
+    run("larger.toml", found)
+    return found
+
+
+def seconds(records):
+    """When a record was computed again, its seconds changed."""
+    kept = "method in ('zero_shot', 'ncm', 'loo_blend') and seed < 3"
+    rows = query(records.folder, f"select * from records where {kept} order by {', '.join(CELL)}, method")
+    return rows.to_arrow_table().select(list(SECONDS)).to_pylist()
+
+
+def test_only_new_methods_and_cells_are_computed(records, at_once):
+    before = seconds(records)
+    work = run("larger.toml", records)
+    assert {tuple(spec.name for spec in specs) for cell, specs in work.missing.items() if cell.seed < 3} == {
+        ("js_blend", "gda_alpha1")
+    }
+    assert seconds(records) == before
+    assert comparable(records.folder).equals(comparable(at_once.folder))
+    assert standing(records.folder).missing == 0
+    assert panel(load(records.folder)).study_hash == load_study("larger.toml").hash
+
+
+def test_a_grown_folder_is_resumed_like_any_other(records, at_once):
+    compact(records)
+    for number in range(2):
+        run("larger.toml", records, Shard(number, 2))
+    assert comparable(records.folder).equals(comparable(at_once.folder))
+    before = stamps(records.folder)
+    assert not run("larger.toml", records).missing
+    assert stamps(records.folder) == before
+
+
+def test_growing_twice(records, at_once):
+    edited("larger.toml", "middle.toml", ', "gda_alpha1"', "")
+    run("middle.toml", records)
+    run("larger.toml", records)
+    assert comparable(records.folder).equals(comparable(at_once.folder))
+
+
+def test_a_file_of_the_former_study_that_comes_late_costs_nothing(records, at_once):
+    late = records.loose()[0]
+    content = late.read_bytes()
+    run("larger.toml", records)
+    late.write_bytes(content)
+    run("larger.toml", records)
+    assert comparable(records.folder).equals(comparable(at_once.folder))
+
+
+def test_a_folder_does_not_shrink_or_change(records):
+    run("larger.toml", records)
+    before = stamps(records.folder)
+    edited("larger.toml", "changed.toml", '"gda_alpha1"', '{use = "js_blend", as = "gda_alpha1"}')
+    for study in ("small.toml", "changed.toml"):
+        with pytest.raises(StudyError, match="cells and methods may only be added"):
+            run(study, records)
+    assert stamps(records.folder) == before
