@@ -7,7 +7,7 @@ TORCH := torch==2.13.0
 SHARED := ../shared
 .DEFAULT_GOAL := help
 
-.PHONY: help bench browser cluster test test-slow lint types contracts check benchmarks readme clean
+.PHONY: help bench browser cluster test test-slow lint types contracts check benchmarks readme open clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,12 @@ check: lint types contracts test  ## everything that CI runs
 
 readme: bench  ## put the tables of `make bench` into the README
 	$(PY) tests/docs/update_readme.py
+
+open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep its report in docs/open
+	$(KSHOT) run studies/open.toml
+	$(KSHOT) compact records/open
+	$(KSHOT) report records/open --headroom
+	$(PY) tests/docs/update_open.py
 
 benchmarks: $(VENV)/.installed-encode  ## speed, as ratios against named baselines
 	$(PY) -m benchmarks

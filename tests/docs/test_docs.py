@@ -24,6 +24,7 @@ def runnable(page: Path) -> bool:
 @pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=lambda page: page.name)
 def test_commands_of_a_page(page, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "studies", tmp_path / "studies")
+    shutil.copytree(ROOT / "docs" / "open", tmp_path / "docs" / "open")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
     for kind, text in blocks(page):
         named = re.match(r"# file: (\S+)\n", text)
@@ -57,6 +58,19 @@ def test_readme_shows_every_method_of_the_embedded_study():
     shown = (ROOT / "README.md").read_text()
     for spec in load_study(ROOT / "studies" / "embedded.toml").methods().values():
         assert registry.create(spec.use, **spec.params).info.title in shown, "run `make readme`"
+
+
+def test_open_report_is_rebuilt_from_its_records(tmp_path):
+    from kshot.bench.records import Records
+    from kshot.bench.status import standing
+    from kshot.bench.study import load_study
+
+    kept = ROOT / "docs" / "open"
+    assert Records(kept / "records").study() == load_study(ROOT / "studies" / "open.toml"), "run `make open`"
+    assert standing(kept / "records").missing == 0
+    command = [sys.executable, "-m", "kshot", "report", kept / "records", "--headroom", "--output", tmp_path]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert (tmp_path / "report.md").read_text() == (kept / "report.md").read_text(), "run `make open`"
 
 
 def test_readme_example():

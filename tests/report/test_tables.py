@@ -110,19 +110,22 @@ def test_leaderboard():
 
 def test_per_dataset():
     table = TABLES["per_dataset"]
-    for j, title in enumerate(table.columns[1:], start=1):
-        method = next(m for m, t in TITLE.items() if t == title.removesuffix(" *"))
+    assert table.columns == ("method", *sorted(DATASETS), "mean")
+    assert {r[0] for r in table.rows} == set(TITLE.values())
+    for r in table.rows:
+        method = next(m for m, t in TITLE.items() if t == r[0])
         values = [
             np.mean(
                 list(select(method=method, tier="dataset", backbone="ViT-B-16", shots=16, dataset=d).values())
             )
             for d in sorted(DATASETS)
         ]
-        shown = [float(r[j]) for r in table.rows]
-        assert shown == pytest.approx([*values, np.mean(values)], abs=0.051)
-    for i, r in enumerate(table.rows[:-1]):
-        top = max(float(x) for x in r[1:-1])
-        assert {j for k, j in table.best if k == i} <= {j for j in range(1, len(r) - 1) if float(r[j]) == top}
+        assert [float(x) for x in r[1:]] == pytest.approx([*values, np.mean(values)], abs=0.051)
+    free = table.rows[: table.rule]
+    assert [float(r[-1]) for r in free] == sorted((float(r[-1]) for r in free), reverse=True)
+    for j in range(1, len(table.columns)):
+        top = max(float(r[j]) for r in free)
+        assert {i for i, k in table.best if k == j} <= {i for i, r in enumerate(free) if float(r[j]) == top}
 
 
 def test_per_backbone():

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 ABSENT = "–"
-# Longer cells are sentences, which may wrap on a terminal.
-LONGEST_FIGURE = 36
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{c: "\\" + c for c in "&%$#_{}"},
@@ -56,8 +54,10 @@ class Table:
             title=plain(self.title), caption=plain(self.caption), box=box.SIMPLE_HEAD, caption_justify="left"
         )
         for index, name in enumerate(self.columns):
-            figures = all(len(row[index]) <= LONGEST_FIGURE for row in self.rows)
-            shown.add_column(plain(name), justify="left" if index == 0 else "right", no_wrap=figures)
+            # On a narrow terminal cells wrap between words; a figure is never cut.
+            words = [word for cell in (name, *(row[index] for row in self.rows)) for word in cell.split()]
+            longest = max(map(len, words), default=1)
+            shown.add_column(plain(name), justify="left" if index == 0 else "right", min_width=longest)
         for index, row in enumerate(self.rows):
             cells = (
                 f"[bold]{plain(cell)}[/bold]" if (index, j) in self.best else plain(cell)

@@ -7,7 +7,7 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.figures.style import COLOURS, look, new_figure
-from kshot.report.focus import CLAP, ORACLE, focus, primary, single
+from kshot.report.focus import CLAP, FOLD_GDA, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, primary, single
 from kshot.report.numbers import interval
 from kshot.stats.correlation import spearman
 from kshot.stats.leaderboard import paired
@@ -15,6 +15,10 @@ from kshot.stats.panel import Panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# No more lines than these are told apart; the others stay in the background.
+STORY = (ZERO_SHOT, JS, LOO, ORACLE, CLAP, LPP, FOLD_GDA)
 
 
 def bars(panel: Panel, context: Context) -> "Figure | str":
@@ -60,17 +64,25 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     wide = min(4, len(names))
     tall = math.ceil(len(names) / wide)
     figure, grid = new_figure(1.9 * wide + 1.2, 1.6 * tall + 0.5, tall, wide)
+    told_apart = sorted(panel.methods, key=lambda m: m not in STORY)[: len(COLOURS)]
+    others = [m for m in panel.methods if m not in told_apart]
     handles = {}
     for axis, name in zip(grid.flat, names, strict=False):
         own = shown.where(shown.dataset == name)
         shots = np.unique(own.shots)
-        for index, method in enumerate(panel.methods):
+        for method in (*others, *told_apart):
             means = np.array([own.column(method)[own.shots == k].mean() for k in shots])
             known = np.isfinite(means)
-            if known.any():
-                filled = "none" if method in panel.reference_points else COLOURS[index % 8]
-                (line,) = axis.plot(shots[known], means[known], markerfacecolor=filled, **look(index))
-                handles[panel.titles[method]] = line
+            if not known.any():
+                continue
+            if method in others:
+                (line,) = axis.plot(shots[known], means[known], color="#c4c8ce", linewidth=0.8)
+                handles["other methods"] = line
+                continue
+            index = told_apart.index(method)
+            filled = "none" if method in panel.reference_points else COLOURS[index]
+            (line,) = axis.plot(shots[known], means[known], markerfacecolor=filled, **look(index))
+            handles[panel.titles[method]] = line
         axis.set_xscale("log", base=2)
         axis.set_xticks(shots, [str(k) for k in shots])
         axis.minorticks_off()
@@ -81,7 +93,8 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
         f"shots per class ({focus(panel).backbone}, tier {focus(panel).tier}, means over seeds)", fontsize=8
     )
     figure.supylabel("accuracy (%)", fontsize=8)
-    figure.legend(handles.values(), handles.keys(), loc="outside right center")
+    order = sorted(handles, key=lambda title: title == "other methods")
+    figure.legend([handles[title] for title in order], order, loc="outside right center")
     return figure
 
 

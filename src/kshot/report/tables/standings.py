@@ -96,34 +96,32 @@ def per_dataset_table(panel: Panel) -> Table:
     found = focus(panel)
     shots = 16 if 16 in shown.shots else int(max(shown.shots, default=0))
     at = shown.where(shown.shots == shots)
-    order = [*shown.free_methods(), *(m for m in shown.methods if m in shown.reference_points)]
-    free = len(shown.free_methods())
     names = sorted(set(at.dataset.tolist()))
-    values = np.array([[_mean(at, name, m) for m in order] for name in names]).reshape(len(names), len(order))
-    rows = [(name, *map(number, row)) for name, row in zip(names, values, strict=True)]
-    best = {
-        (i, 1 + int(j))
-        for i, row in enumerate(values[:, :free])
-        if np.isfinite(row).any()
-        for j in np.flatnonzero(row == np.nanmax(row))
-    }
-    if len(rows) > 1:
-        rows.append(("mean", *(number(value) for value in values.mean(axis=0))))
+    means = {m: np.array([_mean(at, name, m) for name in names]) for m in shown.methods}
+    free = set(shown.free_methods())
+    order = sorted(means, key=lambda m: (m not in free, -np.nan_to_num(means[m].mean())))
+    values = np.array([means[m] for m in order]).reshape(len(order), len(names))
+    if len(names) > 1:
+        values = np.column_stack([values, values.mean(axis=1)])
     left_out = sorted(set(shown.dataset.tolist()) - set(names))
     return Table(
         key="per_dataset",
         title=f"Accuracy (%) per dataset at K={shots}, {found.backbone}",
-        columns=("dataset", *(panel.titles[m] + ("" if i < free else " *") for i, m in enumerate(order))),
-        rows=tuple(rows),
+        columns=("method", *names, *(["mean"] if len(names) > 1 else [])),
+        rows=tuple((panel.titles[m], *map(number, row)) for m, row in zip(order, values, strict=True)),
         caption=sentences(
-            f"Tier {found.tier}, means over {len(np.unique(at.seed))} seeds; {counted(at)}; no interval: the rows are "
-            "the clusters. Bold: best validation-free method. *: reference point.",
+            f"Tier {found.tier}, means over {len(np.unique(at.seed))} seeds; {counted(at)}; no interval: the columns "
+            "are the clusters. Bold: best validation-free method. Below the rule: reference points.",
             f"Without cells at K={shots}: {', '.join(left_out)}." if left_out else "",
             provenance(panel),
         ),
-        rule=len(names) if len(rows) > 1 else None,
-        best=frozenset(best),
-        below_rule="mean",
+        rule=len(free),
+        best=frozenset(
+            (int(i), 1 + j)
+            for j, column in enumerate(values[: len(free)].T)
+            if np.isfinite(column).any()
+            for i in np.flatnonzero(column == np.nanmax(column))
+        ),
     )
 
 
