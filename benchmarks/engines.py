@@ -12,12 +12,26 @@ from kshot.bench.study import parse_study
 
 STUDY = {
     "name": "mixed",
-    "datasets": ["sim-satellite", "sim-pets", "sim-cars", "sim-scenes"],
+    "datasets": ["sim-satellite", "sim-pets", "sim-cars", "sim-scenes", "sim-food"],
     "backbones": ["simulated"],
     "tiers": ["dataset"],
     "shots": [1, 2, 4, 8, 16],
-    "seeds": list(range(6)),
-    "methods": ["zero_shot", "loo_blend", "oracle_lambda", "mse_oracle", "gda_alpha_loo", "clap", "lpp"],
+    "seeds": list(range(4)),
+    "methods": [
+        "zero_shot",
+        "ncm",
+        "js_blend",
+        "loo_blend",
+        "oracle_lambda",
+        "mse_oracle",
+        "gda_alpha_loo",
+        "fold_gda",
+        "tip_adapter_loo",
+        "clap",
+        "zs_lp",
+        "lpp",
+        "clip_adapter",
+    ],
 }
 
 
@@ -38,7 +52,7 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        run_with(LocalEngine(2), folder, "warm")
+        open_run(parse_study(STUDY, "benchmark"), folder / "features", Records(folder / "first"))
         one, busy = run_with(LocalEngine(1), folder, "one")
         two, _ = run_with(LocalEngine(2), folder, "two")
         dask, _ = run_with(DaskEngine(2), folder, "dask")

@@ -54,7 +54,8 @@ def table(study: Study, facts: CellFacts, records: Sequence[Record]) -> "pa.Tabl
     """The records of one cell as a table with the schema of every records file."""
     import pyarrow as pa
 
-    return pa.Table.from_pylist([_row(study, facts, record) for record in records], schema=schema())
+    shared = {"study": study.name, "study_hash": study.hash, "version": version("kshot")}
+    return pa.Table.from_pylist([shared | _row(facts, record) for record in records], schema=schema())
 
 
 def schema() -> "pa.Schema":
@@ -96,11 +97,9 @@ def schema() -> "pa.Schema":
     )
 
 
-def _row(study: Study, facts: CellFacts, record: Record) -> dict[str, Any]:
+def _row(facts: CellFacts, record: Record) -> dict[str, Any]:
     cell = record.cell
     return {
-        "study": study.name,
-        "study_hash": study.hash,
         "dataset": cell.dataset,
         "backbone": cell.backbone,
         "tier": cell.tier,
@@ -124,7 +123,6 @@ def _row(study: Study, facts: CellFacts, record: Record) -> dict[str, Any]:
         "n_classes": facts.n_classes,
         "simulated": facts.simulated,
         "dtype": facts.dtype,
-        "version": version("kshot"),
         "feature_hashes": json.dumps(facts.feature_hashes, sort_keys=True),
         "fit_seconds": record.fit_seconds,
         "score_seconds": record.score_seconds,

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -12,10 +13,11 @@ POOL_SHARE = 0.68
 SMALLEST_RESIDUE = 5
 
 
-def keyed_order(ids: Sequence[str], *key: str | int) -> Int[Array, " N"]:
+@lru_cache(maxsize=64)
+def keyed_order(ids: tuple[str, ...], *key: str | int) -> Int[Array, " N"]:
     """A random order of the rows: each id hashed with the key, a counter-based generator over ids.
 
-    Adding or removing a picture never reorders the others.
+    Adding or removing a picture never reorders the others. Cells that differ in shots ask for the same order.
     """
     prefix = "\x1f".join(map(str, key)).encode()
     state = hashlib.blake2b(prefix, digest_size=8)
@@ -24,7 +26,9 @@ def keyed_order(ids: Sequence[str], *key: str | int) -> Int[Array, " N"]:
         own = state.copy()
         own.update(b"\x1e" + name.encode())
         values[row] = int.from_bytes(own.digest(), "big")
-    return np.lexsort((np.asarray(ids), values))
+    order = np.lexsort((np.asarray(ids), values))
+    order.flags.writeable = False
+    return order
 
 
 def rank_within_class(y: Int[Array, " N"], order: Int[Array, " N"]) -> Int[Array, " N"]:
@@ -39,7 +43,7 @@ def rank_within_class(y: Int[Array, " N"], order: Int[Array, " N"]) -> Int[Array
 
 def self_split(dataset: str, ids: Sequence[str], y: Int[Array, " N"]) -> Bool[Array, " N"]:
     """True for pool rows: per class, the first 68 % in an order seeded once per dataset."""
-    ranks = rank_within_class(y, keyed_order(ids, "split", dataset))
+    ranks = rank_within_class(y, keyed_order(tuple(ids), "split", dataset))
     sizes = np.bincount(y)[y]
     return ranks < np.round(POOL_SHARE * sizes)
 
@@ -48,7 +52,7 @@ def draw_support(
     dataset: str, ids: Sequence[str], y: Int[Array, " N"], shots: int, seed: int
 ) -> Int[Array, " S"]:
     """Rows of the support, class by class, first shot first; nested in `shots`."""
-    ranks = rank_within_class(y, keyed_order(ids, "support", dataset, seed))
+    ranks = rank_within_class(y, keyed_order(tuple(ids), "support", dataset, seed))
     chosen = np.flatnonzero(ranks < shots)
     return chosen[np.lexsort((ranks[chosen], y[chosen]))]
 

@@ -1,6 +1,7 @@
 """The scikit-learn-style shell around every method."""
 
 import inspect
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -129,6 +130,7 @@ class Classifier:
         )
 
 
-def parameter_names(cls: type) -> list[str]:
+@cache
+def parameter_names(cls: type) -> tuple[str, ...]:
     signature = inspect.signature(cls)
-    return [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    return tuple(p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)
