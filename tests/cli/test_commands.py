@@ -1,8 +1,13 @@
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from kshot.features.simulate import WORLDS, write
+from kshot.features.store import Store
 
 HEAVY = ("torch", "matplotlib", "sklearn", "scipy", "pandas")
 
@@ -70,6 +75,18 @@ def test_report_without_features_says_so(kshot):
     kshot("run", "tiny.toml")
     said = kshot("report", "tiny.toml", "--features", "elsewhere").stdout
     assert "figure geometry is missing: no features in elsewhere" in said
+
+
+def test_report_with_other_features_shows_none_of_them(kshot):
+    kshot("run", "tiny.toml")
+    shutil.rmtree("features")
+    write(replace(WORLDS["sim-satellite"], within=0.7), Store("features"))
+    said = kshot("report", "tiny.toml").stdout.replace("\n", " ")
+    assert "figure geometry is missing: the features in features cannot be used" in said
+    assert "computed on other features" in said
+    refused = kshot("report", "tiny.toml", "--headroom")
+    assert refused.returncode == 2
+    assert "computed on other features" in refused.stderr
 
 
 def test_report_with_headroom(kshot):

@@ -70,7 +70,9 @@ def _processes() -> tuple[list[int], list[int]]:
         (int(pid), int(ppid), args)
         for pid, ppid, args in (line.split(None, 2) for line in listing.splitlines())
     ]
-    drivers = [pid for pid, _, args in rows if " -m kshot run " in args and "stormy" in args]
+    drivers = [
+        pid for pid, _, args in rows if "kshot run " in args and "steady.toml" in args and "stormy" in args
+    ]
     workers = [pid for pid, ppid, args in rows if ppid in drivers and "spawn_main" in args]
     return drivers, workers
 

@@ -69,11 +69,11 @@ def prepare(study: Study, store: Store, records: Records, *, must_be_stored: boo
     strata = strata_of(study, store, must_be_stored=must_be_stored)
     check_tiers(study, store)
     cells = study.cells()
-    hashes = {
-        f"{m.dataset}/{m.backbone}/{m.part}": m.sha256
-        for m in store.readable()
-        if (m.dataset, m.backbone) in strata
-    }
     dropped = thin_cells(list(cells), strata)
     wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}
-    return Work(study, cells, strata, dropped, records.lacking(study, wanted), hashes)
+    return Work(study, cells, strata, dropped, records.lacking(study, wanted), store.hashes(strata))
+
+
+def check_stored(records: Records, store: Store) -> None:
+    """Refuse a store that holds other features than the records were computed on."""
+    records.check_features(store.hashes((cell.dataset, cell.backbone) for cell in records.study().cells()))

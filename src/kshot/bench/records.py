@@ -61,6 +61,10 @@ class Records:
                 f"'{study.name}' with hash {study.hash}, which changes or lacks some of them; cells and methods may "
                 "only be added. Give another folder with --records, or restore the study file that wrote it."
             )
+        self.check_features(features)
+
+    def check_features(self, features: dict[str, str]) -> None:
+        """Refuse features that are not those the records were computed on; absent ones are no contradiction."""
         for name, before in self._read_header()["features"].items():
             if features.get(name, before) != before:
                 raise StudyError(

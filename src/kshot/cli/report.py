@@ -63,7 +63,7 @@ def report(
         report_context(folder, features),
         other_precision=None if precision is None else panel(load(existing_records(precision))),
         corrected=corrected,
-        headroom=_headroom(found, features) if headroom else {},
+        headroom=_headroom(folder, found, features) if headroom else {},
     )
     tables = all_tables(found, context)
     if table is not None:
@@ -84,6 +84,7 @@ def report(
 
 def report_context(folder: Path, features: Path) -> "Context":
     """What the report may know beside the records: published bands, and features where they are stored."""
+    from kshot.bench.prepare import check_stored
     from kshot.bench.records import Records
     from kshot.bench.sketch import sketches
     from kshot.errors import KshotError
@@ -91,8 +92,10 @@ def report_context(folder: Path, features: Path) -> "Context":
     from kshot.features.store import Store
     from kshot.report.context import Context, Gate
 
+    records, store = Records(folder), Store(features)
     try:
-        drawn, absent = list(sketches(Records(folder).study(), Store(features))), f"no features in {features}"
+        check_stored(records, store)
+        drawn, absent = list(sketches(records.study(), store)), f"no features in {features}"
     except KshotError as error:
         drawn, absent = [], f"the features in {features} cannot be used: {error}"
     return Context(
@@ -104,14 +107,17 @@ def report_context(folder: Path, features: Path) -> "Context":
     )
 
 
-def _headroom(found: "Panel", features: Path) -> dict[tuple[str, str], float]:
+def _headroom(folder: Path, found: "Panel", features: Path) -> dict[tuple[str, str], float]:
     """What Theorem 2 leaves above the blend path, in points of error, where the features are stored."""
+    from kshot.bench.prepare import check_stored
+    from kshot.bench.records import Records
     from kshot.diagnose.headroom import headroom_row
     from kshot.episodes.stratum import load_prior, load_stratum
     from kshot.features.store import Store
     from kshot.report.focus import focus, primary
 
     store, tier, shown = Store(features), focus(found).tier, primary(found)
+    check_stored(Records(folder), store)
     strata = sorted(set(zip(shown.dataset.tolist(), shown.backbone.tolist(), strict=True)))
     return {
         (dataset, backbone): float(

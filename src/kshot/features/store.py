@@ -6,7 +6,7 @@ file; the manifest stays small, so listing a large store stays fast. A stratum t
 the features that come with the package.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,15 @@ class Store:
         """This folder's parts and the bundled ones that it does not replace."""
         yield from self.manifests()
         yield from self.bundled()
+
+    def hashes(self, strata: Iterable[tuple[str, str]]) -> dict[str, str]:
+        """sha256 of every stored part of these (dataset, backbone)."""
+        wanted = set(strata)
+        return {
+            f"{m.dataset}/{m.backbone}/{m.part}": m.sha256
+            for m in self.readable()
+            if (m.dataset, m.backbone) in wanted
+        }
 
     def path(self, dataset: str, backbone: str, part: str) -> Path:
         """Where a part is written."""
