@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +112,23 @@ def test_without_an_extra_the_pip_command_is_printed(place, monkeypatch, module,
     code = f"import sys; sys.modules['{module}'] = None; sys.argv = {['kshot', *arguments]}; import kshot.__main__"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert_refused(done, f"pip install 'kshot[{extra}]'")
+
+
+@pytest.mark.slow
+def test_a_thousand_classes(tmp_path, monkeypatch, kshot):
+    """Two pictures of each, patterns that only their own class shares."""
+    monkeypatch.setenv("KSHOT_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    for number in range(1000):
+        folder = tmp_path / "photos" / f"pattern {number:03d}"
+        folder.mkdir(parents=True)
+        pattern = rng.integers(0, 256, (8, 8, 3))
+        for shot in range(2):
+            values = np.clip(pattern + rng.normal(0, 20, pattern.shape), 0, 255).astype(np.uint8)
+            Image.fromarray(values).resize((96, 96), Image.Resampling.NEAREST).save(folder / f"{shot}.png")
+    done = kshot("fit", "photos", "-o", "head.safetensors")
+    assert done.returncode == 0, done.stderr
+    assert "weakest of 1000 classes" in done.stdout
+    assert len(done.stdout.splitlines()) < 100
+    said = kshot("predict", "head.safetensors", "photos/pattern 007/0.png", "--top", "1", "--format", "json")
+    assert "pattern 007" in said.stdout

@@ -2,14 +2,21 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from browser_names import CLOSING, HOSTILE
+from kshot.bench.records import load
+from kshot.report.context import Context
+from kshot.report.tables import all_tables
+from kshot.report.write import write_report
 from kshot.stats.leaderboard import leaderboard, paired
 from kshot.stats.panel import panel
 from synthetic_records import as_table
+
+OPEN = Path(__file__).resolve().parents[2] / "docs" / "open" / "records"
 
 
 def board(page):
@@ -236,6 +243,18 @@ def test_the_legend_hides_a_line(page):
     page.click('[data-legend="clap"]')
     assert page.locator("#shots path.line").count() < before
     assert page.get_attribute('[data-legend="clap"]', "aria-pressed") == "false"
+
+
+def test_of_many_methods_some_lines_are_hidden_and_their_buttons_say_so(browser, tmp_path):
+    found = panel(load(OPEN))
+    write_report(found, all_tables(found), tmp_path, Context())
+    page = browser.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    pressed = page.locator("[data-legend]").evaluate_all("all => all.map(one => one.ariaPressed)")
+    assert len(pressed) == len(found.methods) > 20
+    assert page.locator("#shots > div").first.locator("path.line").count() == pressed.count("true") == 8
+    assert pressed.count("false") == len(pressed) - 8
+    page.close()
 
 
 def test_print_leaves_tables_and_drops_controls(page):

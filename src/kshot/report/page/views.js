@@ -10,7 +10,7 @@ function swatch(method) {
 
 function renderLegend() {
   document.getElementById("legend").replaceChildren(...methods.map((method) =>
-    element("button", { type: "button", "aria-pressed": shown.has(method.key), "data-legend": method.key, onclick: (event) => {
+    element("button", { type: "button", "aria-pressed": String(shown.has(method.key)), "data-legend": method.key, onclick: (event) => {
       if (shown.has(method.key)) shown.delete(method.key); else shown.add(method.key);
       event.currentTarget.setAttribute("aria-pressed", shown.has(method.key));
       renderShots(chosenCells());
@@ -27,7 +27,7 @@ function renderBars(cells) {
   caption.textContent = rows.length ? `Mean accuracy, K ≥ 4, over the ${used.length} cells where every method shown exists; the dashed line is the oracle ratio. The axis does not start at zero`
     : "Mean accuracy: no cell with K ≥ 4 is left by the filters";
   if (!rows.length) return place.replaceChildren();
-  const width = 560, step = 26, left = 186, height = rows.length * step + 40;
+  const width = 560, step = 26, left = 214, height = rows.length * step + 40;
   const x = extent([...rows.map((row) => row.found.mean)], 0.25);
   const { root, sx } = frame({ width, height, left, right: 60, x, y: [0, 1], label: caption.textContent, xName: "%" });
   root.querySelectorAll("text[text-anchor=end]").forEach((text) => text.remove());
@@ -41,7 +41,7 @@ function renderBars(cells) {
   });
   const oracle = rows.find((row) => row.method.key === "oracle_lambda");
   if (oracle) root.append(svg("line", { class: "handle dashed", x1: sx(oracle.found.mean), x2: sx(oracle.found.mean), y1: 6, y2: height - 34 }));
-  rows.forEach(({ found }, index) => root.append(svg("text", { x: sx(found.mean) + 5, y: 26 + index * step }, number(found.mean))));
+  rows.forEach(({ found }, index) => root.append(svg("text", { x: width - 50, y: 26 + index * step }, number(found.mean))));
   place.replaceChildren(root);
 }
 
