@@ -41,12 +41,15 @@ def main() -> int:
     three: list[float | str] = [1.0, "loo", "val"]
 
     def ours() -> list[float]:
-        given = {"text": problem.text, "validation": (problem.queries, problem.labels)}
-        heads = [GDA(alpha=alpha).fit(problem.X, problem.y, **given) for alpha in three]
+        tuning = {"val": {"validation": (problem.queries, problem.labels)}}
+        heads = [
+            GDA(alpha=alpha).fit(problem.X, problem.y, text=problem.text, **tuning.get(alpha, {}))
+            for alpha in three
+        ]
         return [head.selected_["alpha"].value for head in heads]
 
     ratio, found, expected, _ = alternate(
-        ours, lambda: [by_pinv(problem, alpha) for alpha in three], repeats=2
+        ours, lambda: [by_pinv(problem, alpha) for alpha in three], repeats=3
     )
     assert expected == found, f"the two ways choose {expected} and {found}"
     return verdict("GDA, three alphas, C=1000, K=16, d=512, 16,000 validation rows", ratio, 8)

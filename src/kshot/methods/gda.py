@@ -73,9 +73,10 @@ class GDA(Classifier):
         scored = task.counts[rows.y] > 1
         if not scored.any():
             return np.zeros(len(ALPHAS))
-        held_out = without_own_image(task, class_means(*rows, task.n_classes))[scored]
+        chosen = slice(None) if scored.all() else scored
+        held_out = without_own_image(task, class_means(*rows, task.n_classes))[chosen]
         text = self.logit_scale * task.text
-        return alpha_hits(rows.X[scored], rows.y[scored], text, branch, ALPHAS, held_out) / scored.sum()
+        return alpha_hits(rows.X[chosen], rows.y[chosen], text, branch, ALPHAS, held_out) / scored.sum()
 
     def knob_name(self) -> str:
         return "alpha"

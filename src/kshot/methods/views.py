@@ -25,10 +25,11 @@ def without_own_image(task: Task, means: Float[Array, "C d"]) -> Float[Array, "M
 
     Rows of a class with a single picture get its whole mean; callers do not score them.
     """
-    views = task.X[None] if task.views is None else task.views
     shots = task.counts[task.y].astype(task.X.dtype)[:, None]
-    one_picture = views.mean(axis=0)
-    left = np.where(
-        shots > 1, (shots * means[task.y] - one_picture) / np.maximum(shots - 1, 1), means[task.y]
-    )
-    return np.tile(left, (len(views), 1))
+    left = means[task.y]
+    left *= shots
+    left -= task.X if task.views is None else task.views.mean(axis=0)
+    left /= np.maximum(shots - 1, 1)
+    alone = shots[:, 0] == 1
+    left[alone] = means[task.y[alone]]
+    return left if task.views is None else np.tile(left, (len(task.views), 1))

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.rows import squared_norms
 from kshot.solvers.weight_sweep import hits_by_weight
 from kshot.types import Array
 
@@ -27,24 +26,29 @@ class GaussianBranch(NamedTuple):
 
 def fit_gaussian(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]) -> GaussianBranch:
     """Shots that do not vary (K = 1, or copies of one picture) give P = 0: the branch says nothing."""
-    precision = _precision(X - means[y])
+    precision = _precision(X, y, means)
     weights = means @ precision
     bias = -np.log(len(means)) - np.einsum("cd,cd->c", means, weights) / 2
     return GaussianBranch(weights, bias.astype(X.dtype), precision)
 
 
-def _precision(Z: Float[Array, "N d"]) -> Float[Array, "d d"]:
+def _precision(
+    X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]
+) -> Float[Array, "d d"]:
     from scipy.linalg import cho_factor, cho_solve
 
-    n, d = Z.shape
-    trace = float(squared_norms(Z).sum(dtype=np.float64))
-    rounding = n * (8 * np.finfo(Z.dtype).eps) ** 2
+    n, d = X.shape
+    M = np.zeros((d, d))
+    for low in range(0, n, SLAB_ROWS):
+        Z = X[low : low + SLAB_ROWS] - means[y[low : low + SLAB_ROWS]]
+        M += Z.T @ Z
+    trace = float(np.trace(M))
+    rounding = n * (8 * np.finfo(X.dtype).eps) ** 2
     if trace <= rounding:
-        return np.zeros((d, d), Z.dtype)
-    M = (Z.T @ Z).astype(np.float64)
+        return np.zeros((d, d), X.dtype)
     M[np.diag_indices(d)] += trace / (n - 1)
     inverse = cho_solve(cho_factor(M, overwrite_a=True), d * np.eye(d))
-    return inverse.astype(Z.dtype)
+    return inverse.astype(X.dtype)
 
 
 def alpha_hits(
@@ -63,7 +67,8 @@ def alpha_hits(
     for low in range(0, len(X), SLAB_ROWS):
         here = slice(low, low + SLAB_ROWS)
         rows = X[here]
-        extra = rows @ branch.weights.T + branch.bias
+        extra = rows @ branch.weights.T
+        extra += branch.bias
         if held_out_means is not None:
             own = held_out_means[here]
             pulled = own @ branch.precision
