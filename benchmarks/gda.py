@@ -41,11 +41,9 @@ def main() -> int:
     three: list[float | str] = [1.0, "loo", "val"]
 
     def ours() -> list[float]:
-        tuning = {"val": {"validation": (problem.queries, problem.labels)}}
-        heads = [
-            GDA(alpha=alpha).fit(problem.X, problem.y, text=problem.text, **tuning.get(alpha, {}))
-            for alpha in three
-        ]
+        text, validation = problem.text, (problem.queries, problem.labels)
+        heads = [GDA(alpha=alpha).fit(problem.X, problem.y, text=text) for alpha in (1.0, "loo")]
+        heads.append(GDA(alpha="val").fit(problem.X, problem.y, text=text, validation=validation))
         return [head.selected_["alpha"].value for head in heads]
 
     ratio, found, expected, _ = alternate(

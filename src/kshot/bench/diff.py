@@ -1,18 +1,13 @@
 """Two records folders, cell by cell: what is where, what moved, and what might explain it."""
 
 import json
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kshot.bench.records import load
 from kshot.bench.schema import CELL, SECONDS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 KEY = (*CELL, "method")
 CIRCUMSTANCES = ("study_hash", "version", "dtype", "feature_hashes")
@@ -46,14 +41,16 @@ class Difference:
 
 def compare(first: Path, second: Path) -> Difference:
     """Compare the records both folders have; `identical` means every column but the seconds and circumstances."""
-    tables = load(first), load(second)
-    rows = [{tuple(row[name] for name in KEY): row for row in table.to_pylist()} for table in tables]
+    rows = [
+        {tuple(row[name] for name in KEY): row for row in load(folder).to_pylist()}
+        for folder in (first, second)
+    ]
     shared = [key for key in rows[0] if key in rows[1]]
     moves = []
     for method in dict.fromkeys(key[-1] for key in shared):
         pairs = [(rows[0][key], rows[1][key]) for key in shared if key[-1] == method]
         moves.append(_move(method, pairs))
-    around = {name: (_values(tables[0], name), _values(tables[1], name)) for name in CIRCUMSTANCES}
+    around = {n: (_values(rows[0], shared, n), _values(rows[1], shared, n)) for n in CIRCUMSTANCES}
     around["machine"] = (_machines(first), _machines(second))
     return Difference(
         only_first=len(rows[0]) - len(shared),
@@ -86,8 +83,8 @@ def _flipped(a: dict, b: dict) -> float:
     return int(np.unpackbits(first ^ second).sum()) / max(a["n_test"], 1)
 
 
-def _values(table: "pa.Table", name: str) -> list[str]:
-    return sorted(Counter(table[name].to_pylist()))
+def _values(rows: dict[tuple, dict], shared: list[tuple], name: str) -> list[str]:
+    return sorted({rows[key][name] for key in shared})
 
 
 def _machines(folder: Path) -> list[str]:
