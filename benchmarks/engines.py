@@ -42,9 +42,7 @@ def run_with(engine, folder: Path, name: str) -> tuple[float, float]:
     start = time.perf_counter()
     compute(work, folder / "features", records, engine)
     wall = time.perf_counter() - start
-    return wall, query(records.folder, "select sum(fit_seconds + score_seconds) from records").fetchall()[0][
-        0
-    ]
+    return wall, query(records.folder, "select sum(fit_seconds + score_seconds) from records")[0][0]
 
 
 def main() -> int:

@@ -74,3 +74,17 @@ def test_diff_finds_what_moved(records, folder):
     assert all(abs(move.largest_change) < 0.5 for move in found.moves)
     other.path(Cell("sim-pets", "simulated", "dataset", 2, 1)).unlink()
     assert compare(records.folder, other.folder).only_first == 3
+
+
+def test_files_joined_by_another_process_while_they_are_read(records, monkeypatch):
+    before = load(records.folder)
+    listed = Records.joined
+
+    def joined_meanwhile(self):
+        monkeypatch.setattr(Records, "joined", listed)
+        compact(records)
+        return []
+
+    monkeypatch.setattr(Records, "joined", joined_meanwhile)
+    assert load(records.folder).equals(before)
+    assert not records.loose()

@@ -44,7 +44,7 @@ def failed_cells(records: Records) -> list[Cell]:
     from kshot.bench.records import query
 
     sql = f"select distinct {', '.join(CELL)} from records where status = 'failed' order by all"
-    return [Cell(*row) for row in query(records.folder, sql).fetchall()]
+    return [Cell(*row) for row in query(records.folder, sql)]
 
 
 def _write_joined(records: Records, sources: list[Path], forget: set[Cell]) -> Path:

@@ -8,9 +8,9 @@ RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed m
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kshot.bench.schema import CELL, CellFacts, Record, table
 from kshot.bench.study import Cell, MethodSpec, Study, study_from_json
@@ -20,6 +20,10 @@ from kshot.files import write_atomically, write_text
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
+
+LOOKS = 5
+T = TypeVar("T")
 
 
 class Records:
@@ -104,7 +108,7 @@ class Records:
         if self.joined() or (extended and self.loose()):
             view = "records" if extended else "joined"
             rows = query(self.folder, f"select {', '.join(CELL)}, list(method) from {view} group by all")
-            recorded = {Cell(*row[:-1]): set(row[-1]) for row in rows.fetchall()}
+            recorded = {Cell(*row[:-1]): set(row[-1]) for row in rows}
         remaining = {
             cell: tuple(spec for spec in specs if spec.name not in recorded.get(cell, ()))
             for cell, specs in cells.items()
@@ -164,8 +168,30 @@ class Records:
             ) from error
 
 
-def query(folder: Path | str, sql: str) -> "duckdb.DuckDBPyRelation":
+def query(folder: Path | str, sql: str) -> list[tuple]:
     """SQL over the views `records` (each record once), `loose` (single cells) and `joined` (compacted)."""
+    return _look(folder, sql, lambda found: found.fetchall())
+
+
+def load(folder: Path | str) -> "pa.Table":
+    """All records, in an order that does not depend on how they were computed."""
+    sql = f"select * from records order by {', '.join(CELL)}, method"
+    return _look(folder, sql, lambda found: found.to_arrow_table())
+
+
+def _look(folder: Path | str, sql: str, take: "Callable[[duckdb.DuckDBPyRelation], T]") -> T:
+    """Another process may join files between our listing and our reading them; then we look again."""
+    import duckdb
+
+    for _ in range(LOOKS - 1):
+        try:
+            return take(_relation(folder, sql))
+        except duckdb.IOException:
+            continue
+    return take(_relation(folder, sql))
+
+
+def _relation(folder: Path | str, sql: str) -> "duckdb.DuckDBPyRelation":
     import duckdb
 
     records = Records(folder)
@@ -188,11 +214,6 @@ def query(folder: Path | str, sql: str) -> "duckdb.DuckDBPyRelation":
     everything = once if joined else "select * from loose"
     connection.execute(f"create view records as select * replace ({records.owner()}) from ({everything})")
     return connection.sql(sql)
-
-
-def load(folder: Path | str) -> "pa.Table":
-    """All records, in an order that does not depend on how they were computed."""
-    return query(folder, f"select * from records order by {', '.join(CELL)}, method").to_arrow_table()
 
 
 def _quoted(path: Path) -> str:

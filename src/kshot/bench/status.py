@@ -33,7 +33,7 @@ def standing(folder: Path) -> Standing:
     reasons: dict[str, Counter] = {}
     if done:
         rows = query(folder, "select method, status, reason, count(*) from records group by all order by all")
-        for method, status, reason, count in rows.fetchall():
+        for method, status, reason, count in rows:
             methods.setdefault(method, Counter())[status] += count
             if reason:
                 reasons.setdefault(f"{method} {status}", Counter())[reason] += count

@@ -34,7 +34,7 @@ def _surplus(records: Path, store: Store, tier: str) -> Section:
               from records where tier = {_quoted(tier)} group by all)
             where probe is not null and bound is not null and plain is not null
             group by all order by all""",
-    ).fetchall()
+    )
     rows = []
     if len(strata) > 2:
         headroom = []
@@ -60,7 +60,7 @@ def _tuned_weight(records: Path, tier: str) -> Section:
                      max(selected) filter (method = 'tip_adapter_test' and status = 'ok') tip
               from records where tier = {_quoted(tier)} group by all order by all)
             where js is not null and loo is not null and tip is not null""",
-    ).fetchall()
+    )
     rows = []
     if cells:
         loo, alpha = (
