@@ -64,15 +64,18 @@ def alpha_hits(
     `held_out_means` replaces, for each row, the mean of its own class: leave-one-out with P kept.
     """
     hits = np.zeros(len(alphas), np.int64)
+    scratch = np.empty((2, min(SLAB_ROWS, len(X)), len(scaled_text)), X.dtype)
     for low in range(0, len(X), SLAB_ROWS):
         here = slice(low, low + SLAB_ROWS)
         rows = X[here]
-        extra = rows @ branch.weights.T
+        base, extra = scratch[:, : len(rows)]
+        np.matmul(rows, scaled_text.T, out=base)
+        np.matmul(rows, branch.weights.T, out=extra)
         extra += branch.bias
         if held_out_means is not None:
             own = held_out_means[here]
             pulled = own @ branch.precision
             generative = np.einsum("nd,nd->n", rows - own / 2, pulled)
             extra[np.arange(len(rows)), y[here]] = generative - np.log(len(branch.bias))
-        hits += hits_by_weight(rows @ scaled_text.T, extra, alphas, y[here])
+        hits += hits_by_weight(base, extra, alphas, y[here])
     return hits
