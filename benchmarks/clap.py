@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.data import Data, data
-from benchmarks.measure import alternate, product_seconds, torch_on_one_thread, verdict
+from benchmarks.measure import alternate, print_ceiling, product_seconds, torch_on_one_thread, verdict
 from kshot.methods.clap import CLAP
 from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
 from kshot.solvers.schedule import batches, cosine_rates
@@ -54,10 +54,7 @@ def main() -> int:
         same_predictions(problem, head.coef_, expected)
         missed += verdict(f"CLAP, C={classes}, K=16, d=512, {epochs} epochs", ratio, 2.5)
         floor = product_seconds(256, classes, 512) * epochs * (16 * classes // 256)
-        print(
-            f"  {floor / taken:.0%} of ours is the two matrix products of each step: with nothing else it "
-            f"would be {ratio * taken / floor:.1f}×"
-        )
+        print_ceiling(ratio, taken, floor, "step")
     problems = [data(10, 1, seed=seed) for seed in range(5)]
     ratio, found, expected, _ = alternate(
         lambda: together(problems, 300),

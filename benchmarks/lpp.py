@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.data import Data, data
-from benchmarks.measure import alternate, product_seconds, torch_on_one_thread, verdict
+from benchmarks.measure import alternate, print_ceiling, product_seconds, torch_on_one_thread, verdict
 from kshot.methods.lpp import LPP
 from kshot.solvers.rows import class_sums
 from kshot.solvers.text_probe import step_sizes, train_text_probe
@@ -64,10 +64,7 @@ def main() -> int:
         same_predictions(problem, (head.coef_, head.intercept_), expected)
         missed += verdict(f"LP++, C={classes}, K=16, d=512, {epochs} epochs", ratio, 3.5)
         floor = product_seconds(1000, classes, 512) * epochs * (16 * classes / 1000)
-        print(
-            f"  {floor / taken:.0%} of ours is the two matrix products of each epoch: with nothing else it "
-            f"would be {ratio * taken / floor:.1f}×"
-        )
+        print_ceiling(ratio, taken, floor, "epoch")
     problems = [data(10, 1, seed=seed) for seed in range(5)]
     ratio, found, expected, _ = alternate(
         lambda: together(problems, 300), lambda: [by_autograd(problem, 300) for problem in problems]

@@ -48,6 +48,14 @@ def product_seconds(rows: int, classes: int, dim: int) -> float:
     return best_seconds(both, repeats=10)
 
 
+def print_ceiling(ratio: float, taken: float, products: float, what: str) -> None:
+    """How much of ours is matrix products, and the ratio if there were nothing else."""
+    print(
+        f"  {products / taken:.0%} of ours is the two matrix products of each {what}: with nothing else it "
+        f"would be {ratio * taken / products:.1f}×"
+    )
+
+
 def torch_on_one_thread() -> Any:
     """torch is no dependency of kshot, only the thing to compare with."""
     try:

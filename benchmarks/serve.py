@@ -1,7 +1,6 @@
 """A served head under load: 1,000 pictures from 16 clients to a real `kshot serve` with the small encoder."""
 
 import http.client
-import os
 import signal
 import socket
 import subprocess
@@ -39,7 +38,7 @@ def main() -> int:
         fit_folder(folder / "drawings/photos").head.save(folder / "head.safetensors")
         pictures = [path.read_bytes() for path in sorted((folder / "drawings/new").glob("*.png"))]
         command = [sys.executable, "-m", "kshot", "serve", folder / "head.safetensors", "--port", str(port)]
-        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
             _until_it_answers(port, pictures[0])
             with ThreadPoolExecutor(CLIENTS) as clients:

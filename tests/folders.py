@@ -1,9 +1,16 @@
-"""Comparing records folders and counting computations."""
+"""Changing study files, comparing records folders, counting computations."""
 
 from pathlib import Path
 
 from kshot.bench.records import load
 from kshot.bench.schema import SECONDS
+
+
+def edit(path, old, new, to=None) -> None:
+    """Replace a part of a text file that must be there, in place or as another file."""
+    text = Path(path).read_text()
+    assert old in text
+    Path(to or path).write_text(text.replace(old, new))
 
 
 def comparable(folder):

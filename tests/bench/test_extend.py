@@ -1,10 +1,8 @@
 """A study that grows: only what is new is computed, and the folder equals one computed at once."""
 
-from pathlib import Path
-
 import pytest
 
-from folders import comparable, stamps
+from folders import comparable, edit, stamps
 from kshot.bench.compact import compact
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records, load, query
@@ -19,12 +17,6 @@ SMALLER = 'seeds = [0, 1, 2]\nmethods = ["zero_shot", "ncm", "loo_blend"]'
 LARGER = 'seeds = [2, 0, 1, 3]\nmethods = ["js_blend", "ncm", "zero_shot", "loo_blend", "gda_alpha1"]'
 
 
-def edited(study, to, old, new):
-    text = Path(study).read_text()
-    assert old in text
-    Path(to).write_text(text.replace(old, new))
-
-
 def run(study, records, shard=WHOLE):
     features = records.folder.parent / "features"
     work = open_run(load_study(study), features, records)
@@ -34,7 +26,7 @@ def run(study, records, shard=WHOLE):
 
 @pytest.fixture
 def records(folder):
-    edited("small.toml", "larger.toml", SMALLER, LARGER)
+    edit("small.toml", SMALLER, LARGER, to="larger.toml")
     found = Records(folder / "records")
     run("small.toml", found)
     return found
@@ -77,7 +69,7 @@ def test_a_grown_folder_is_resumed_like_any_other(records, at_once):
 
 
 def test_growing_twice(records, at_once):
-    edited("larger.toml", "middle.toml", ', "gda_alpha1"', "")
+    edit("larger.toml", ', "gda_alpha1"', "", to="middle.toml")
     run("middle.toml", records)
     run("larger.toml", records)
     assert comparable(records.folder).equals(comparable(at_once.folder))
@@ -95,7 +87,7 @@ def test_a_file_of_the_former_study_that_comes_late_costs_nothing(records, at_on
 def test_a_folder_does_not_shrink_or_change(records):
     run("larger.toml", records)
     before = stamps(records.folder)
-    edited("larger.toml", "changed.toml", '"gda_alpha1"', '{use = "js_blend", as = "gda_alpha1"}')
+    edit("larger.toml", '"gda_alpha1"', '{use = "js_blend", as = "gda_alpha1"}', to="changed.toml")
     for study in ("small.toml", "changed.toml"):
         with pytest.raises(StudyError, match="cells and methods may only be added"):
             run(study, records)

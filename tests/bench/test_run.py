@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from folders import comparable, stamps
+from folders import comparable, edit, stamps
 from kshot.bench.records import Records, load
 from kshot.bench.status import standing
 from kshot.bench.study import Cell, load_study
@@ -25,12 +25,6 @@ KSHOT = [sys.executable, "-m", "kshot"]
 
 def kshot(*arguments, **options):
     return subprocess.run([*KSHOT, *map(str, arguments)], capture_output=True, text=True, **options)
-
-
-def edit(path, old, new, to=None):
-    text = Path(path).read_text()
-    assert old in text
-    Path(to or path).write_text(text.replace(old, new))
 
 
 @pytest.fixture

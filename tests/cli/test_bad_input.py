@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-
-def edit(old, new):
-    text = Path("tiny.toml").read_text()
-    assert old in text
-    Path("tiny.toml").write_text(text.replace(old, new))
+from folders import edit
 
 
 def assert_refused(done, *words):
@@ -40,7 +36,7 @@ def assert_refused(done, *words):
 )
 @pytest.mark.parametrize("command", ["run", "plan"])
 def test_unknown_names_in_a_study(kshot, command, old, new, words):
-    edit(old, new)
+    edit("tiny.toml", old, new)
     assert_refused(kshot(command, "tiny.toml"), *words)
     assert not Path("records").exists()
 
@@ -54,14 +50,14 @@ def test_missing_study_and_records(kshot):
 
 @pytest.mark.parametrize("damage", ["flip", "truncate"])
 def test_damaged_features_stop_a_run_and_cost_no_record(kshot, damage):
-    edit("shots = [1, 2]", "shots = [1]")
+    edit("tiny.toml", "shots = [1, 2]", "shots = [1]")
     assert kshot("run", "tiny.toml").returncode == 0
     finished = {path: path.read_bytes() for path in Path("records").rglob("*.parquet")}
     path = Path("features/sim-satellite/simulated/pool.safetensors")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content if damage == "flip" else content[: len(content) // 2])
-    edit("shots = [1]", "shots = [1, 2]")
+    edit("tiny.toml", "shots = [1]", "shots = [1, 2]")
     shutil.move("records/tiny", "records/old")
     done = kshot("run", "tiny.toml")
     assert_refused(done, str(path), "is damaged", "sha256")
@@ -71,7 +67,7 @@ def test_damaged_features_stop_a_run_and_cost_no_record(kshot, damage):
 
 def test_records_of_another_study(kshot):
     assert kshot("run", "tiny.toml").returncode == 0
-    edit("seeds = [0]", "seeds = [1]")
+    edit("tiny.toml", "seeds = [0]", "seeds = [1]")
     assert_refused(kshot("run", "tiny.toml"), "holds records of study 'tiny' with hash", "--records")
 
 
@@ -95,7 +91,7 @@ def small_disk(tmp_path_factory):
 
 
 def test_a_full_disk_is_said_and_the_run_continues_elsewhere(kshot, small_disk):
-    edit("seeds = [0]", f"seeds = {list(range(20))}")
+    edit("tiny.toml", "seeds = [0]", f"seeds = {list(range(20))}")
     done = kshot("run", "tiny.toml", "--records", str(small_disk / "records"))
     assert_refused(done, "the disk is full", "run the same command again")
     assert not list(small_disk.rglob(".tmp-*"))

@@ -1,10 +1,10 @@
 """Joining many small files into one, and forgetting cells; safe to interrupt anywhere."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from kshot.bench.records import Records, load
+from kshot.bench.records import Records, load, query
 from kshot.bench.schema import CELL
 from kshot.bench.study import Cell
 from kshot.files import write_atomically
@@ -16,14 +16,11 @@ def compact(records: Records) -> int:
     Sources are deleted only after the joined file is in place, and reads count a record once whatever copies exist,
     so a crash or another compaction at the same time costs nothing.
     """
-    sources = records.loose() + records.joined()
-    if not records.loose() and len(sources) < 2:
+    loose, joined = records.loose(), records.joined()
+    if not loose and len(joined) < 2:
         return 0
-    target = _write_joined(records, sources, forget=set())
-    for path in sources:
-        if path != target:
-            path.unlink(missing_ok=True)
-    return len(sources)
+    _join(records, loose + joined)
+    return len(loose + joined)
 
 
 def forget(records: Records, cells: Iterable[Cell]) -> int:
@@ -31,23 +28,19 @@ def forget(records: Records, cells: Iterable[Cell]) -> int:
     chosen = set(cells)
     joined = records.joined()
     if joined:
-        target = _write_joined(records, joined + records.loose(), forget=chosen)
-        for path in joined + records.loose():
-            if path != target:
-                path.unlink(missing_ok=True)
+        _join(records, joined + records.loose(), forget=chosen)
     for cell in chosen:
         records.path(cell).unlink(missing_ok=True)
     return len(chosen)
 
 
 def failed_cells(records: Records) -> list[Cell]:
-    from kshot.bench.records import query
-
     sql = f"select distinct {', '.join(CELL)} from records where status = 'failed' order by all"
     return [Cell(*row) for row in query(records.folder, sql)]
 
 
-def _write_joined(records: Records, sources: list[Path], forget: set[Cell]) -> Path:
+def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) -> None:
+    """One file in place of the sources; what was written after they were listed stays."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -58,4 +51,6 @@ def _write_joined(records: Records, sources: list[Path], forget: set[Cell]) -> P
     name = hashlib.sha256("\n".join(map(str, sources)).encode()).hexdigest()[:16]
     target = records.folder / "compact" / f"{name}.parquet"
     write_atomically(target, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
-    return target
+    for path in sources:
+        if path != target:
+            path.unlink(missing_ok=True)

@@ -102,7 +102,7 @@ class Records:
         A cell's file holds all methods of the study that wrote it, so reading is only needed where this study
         extends the one that did.
         """
-        extended = self.header.is_file() and not self._is_first(study)
+        extended = self.grows_into(study)
         files = set() if extended else {str(path) for path in self.loose()}
         recorded: dict[Cell, set[str]] = {}
         if self.joined() or (extended and self.loose()):
@@ -130,9 +130,12 @@ class Records:
         former = ", ".join(f"'{hash}'" for hash in header["extends"])
         return f"if(study_hash in ({former}), '{header['hash']}', study_hash) as study_hash"
 
-    def _is_first(self, study: Study) -> bool:
+    def grows_into(self, study: Study) -> bool:
+        """Whether cells here may lack methods of this study, because a smaller one wrote them."""
+        if not self.header.is_file():
+            return False
         header = self._read_header()
-        return header["hash"] == study.hash and not header["extends"]
+        return header["hash"] != study.hash or bool(header["extends"])
 
     def write(self, study: Study, facts: CellFacts, records: Sequence[Record]) -> None:
         """One cell's file, all or nothing; tracebacks of failures go beside it first."""

@@ -37,7 +37,7 @@ def open_run(study: Study, features: Path, records: Records) -> Work:
     work = prepare(study, Store(features), records)
     records.claim(study, work.dropped, work.features)
     remove_torn(records.folder)
-    if any(records.path(cell).exists() for cell in work.missing):
+    if records.grows_into(study) and any(records.path(cell).exists() for cell in work.missing):
         # These cells lack methods that the study did not have; joined, their files are not overwritten.
         compact(records)
     return work

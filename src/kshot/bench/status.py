@@ -28,7 +28,7 @@ def standing(folder: Path) -> Standing:
     records = Records(folder)
     study = records.study()
     cells = study.cells()
-    done = len(records.done())
+    done = len(cells) - len(records.lacking(study, cells))
     methods: dict[str, Counter] = {name: Counter() for name in study.methods()}
     reasons: dict[str, Counter] = {}
     if done:
@@ -43,5 +43,6 @@ def standing(folder: Path) -> Standing:
 def count_done(folder: Path) -> tuple[int, int]:
     """Cells recorded and cells wanted."""
     records = Records(folder)
-    cells = records.study().cells()
-    return len(records.done()), len(cells) - len(records.dropped())
+    study = records.study()
+    cells = study.cells()
+    return len(cells) - len(records.lacking(study, cells)), len(cells) - len(records.dropped())
