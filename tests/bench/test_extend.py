@@ -1,5 +1,7 @@
 """A study that grows: only what is new is computed, and the folder equals one computed at once."""
 
+import json
+
 import pytest
 
 from folders import comparable, edit, stamps
@@ -92,3 +94,14 @@ def test_a_folder_does_not_shrink_or_change(records):
         with pytest.raises(StudyError, match="cells and methods may only be added"):
             run(study, records)
     assert stamps(records.folder) == before
+
+
+def test_a_hostile_header_is_only_text(records, tmp_path):
+    """Records folders are passed around; what stands in study.json must not become SQL."""
+    content = json.loads(records.header.read_text())
+    content["extends"] = [f"x') as study_hash) from loose; copy (select 1) to '{tmp_path}/taken'; --"]
+    content["hash"] = "it's"
+    before = load(records.folder)
+    records.header.write_text(json.dumps(content))
+    assert load(records.folder).equals(before)
+    assert not (tmp_path / "taken").exists()

@@ -127,8 +127,8 @@ class Records:
         header = self._read_header() if self.header.is_file() else {}
         if not header.get("extends"):
             return "study_hash as study_hash"
-        former = ", ".join(f"'{hash}'" for hash in header["extends"])
-        return f"if(study_hash in ({former}), '{header['hash']}', study_hash) as study_hash"
+        former = ", ".join(map(quoted, header["extends"]))
+        return f"if(study_hash in ({former}), {quoted(header['hash'])}, study_hash) as study_hash"
 
     def grows_into(self, study: Study) -> bool:
         """Whether cells here may lack methods of this study, because a smaller one wrote them."""
@@ -205,8 +205,8 @@ def _relation(folder: Path | str, sql: str) -> "duckdb.DuckDBPyRelation":
         )
     connection = duckdb.connect()
     for name, paths in (("loose", loose), ("joined", joined)):
-        source = f"read_parquet([{', '.join(_quoted(path) for path in paths)}])"
-        empty = f"read_parquet({_quoted((loose or joined)[0])}) limit 0"
+        source = f"read_parquet([{', '.join(quoted(path) for path in paths)}])"
+        empty = f"read_parquet({quoted((loose or joined)[0])}) limit 0"
         connection.execute(f"create view {name} as select * from {source if paths else empty}")
     # A cell that was computed again lies in a file of its own beside its compacted former self.
     key = ", ".join((*CELL, "method"))
@@ -219,5 +219,6 @@ def _relation(folder: Path | str, sql: str) -> "duckdb.DuckDBPyRelation":
     return connection.sql(sql)
 
 
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+def quoted(text: object) -> str:
+    """A string in SQL; names, paths and headers come from outside."""
+    return "'" + str(text).replace("'", "''") + "'"

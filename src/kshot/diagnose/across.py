@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.bench.records import query
+from kshot.bench.records import query, quoted
 from kshot.diagnose.agreement import surplus_row, tuned_weight_rows
 from kshot.diagnose.headroom import headroom_row
 from kshot.diagnose.section import Section
@@ -31,7 +31,7 @@ def _surplus(records: Path, store: Store, tier: str) -> Section:
                      max(accuracy) filter (method = '{PROBE}') probe,
                      max(accuracy) filter (method = '{BOUND}') bound,
                      max(accuracy) filter (method = '{DIFFICULTY}') plain
-              from records where tier = {_quoted(tier)} group by all)
+              from records where tier = {quoted(tier)} group by all)
             where probe is not null and bound is not null and plain is not null
             group by all order by all""",
     )
@@ -58,7 +58,7 @@ def _tuned_weight(records: Path, tier: str) -> Section:
               select backbone, dataset, shots, seed, any_value(lambda_js) js,
                      max(selected) filter (method = 'loo_blend' and status = 'ok') loo,
                      max(selected) filter (method = 'tip_adapter_test' and status = 'ok') tip
-              from records where tier = {_quoted(tier)} group by all order by all)
+              from records where tier = {quoted(tier)} group by all order by all)
             where js is not null and loo is not null and tip is not null""",
     )
     rows = []
@@ -74,7 +74,3 @@ def _tuned_weight(records: Path, tier: str) -> Section:
         rows,
         "Spearman over cells; if the bias–variance story held, James–Stein would predict the tuned trust.",
     )
-
-
-def _quoted(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
