@@ -76,7 +76,7 @@ def test_lpp_problems_train_together_as_they_do_alone():
 
 def test_lpp_in_row_blocks_equals_one_plain_step(monkeypatch):
     data = problem(shots=5)
-    monkeypatch.setattr("kshot.solvers.text_probe.BLOCK_ROWS", 7)
+    monkeypatch.setattr("kshot.solvers.rows.BLOCK_ROWS", 7)
     start, bias = class_sums(data.X, data.y, 6), np.linspace(-0.1, 0.1, 6)
     lr_w, lr_alpha, alpha = step_sizes(data.X, data.y, data.text, 250.0)
     W, b, found_alpha = train_text_probe(

@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.solvers.rows import row_blocks
 from kshot.solvers.weight_sweep import hits_by_weight
 from kshot.types import Array
-
-SLAB_ROWS = 1024
 
 
 class GaussianBranch(NamedTuple):
@@ -39,8 +38,8 @@ def _precision(
 
     n, d = X.shape
     M = np.zeros((d, d))
-    for low in range(0, n, SLAB_ROWS):
-        Z = X[low : low + SLAB_ROWS] - means[y[low : low + SLAB_ROWS]]
+    for block in row_blocks(n):
+        Z = X[block] - means[y[block]]
         M += Z.T @ Z
     trace = float(np.trace(M))
     rounding = n * (8 * np.finfo(X.dtype).eps) ** 2
@@ -64,9 +63,8 @@ def alpha_hits(
     `held_out_means` replaces, for each row, the mean of its own class: leave-one-out with P kept.
     """
     hits = np.zeros(len(alphas), np.int64)
-    scratch = np.empty((2, min(SLAB_ROWS, len(X)), len(scaled_text)), X.dtype)
-    for low in range(0, len(X), SLAB_ROWS):
-        here = slice(low, low + SLAB_ROWS)
+    scratch = np.empty((2, next(row_blocks(len(X))).stop, len(scaled_text)), X.dtype)
+    for here in row_blocks(len(X)):
         rows = X[here]
         base, extra = scratch[:, : len(rows)]
         np.matmul(rows, scaled_text.T, out=base)

@@ -7,12 +7,10 @@ g_W = RᵀF, the gradient of alpha_c is g_W,c·t_c: no text logits are kept. The
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.rows import squared_norms
+from kshot.solvers.rows import row_blocks, squared_norms
 from kshot.solvers.schedule import softmax_residual
 from kshot.solvers.span import span_basis
 from kshot.types import Array
-
-BLOCK_ROWS = 1024
 
 
 def step_sizes(
@@ -23,8 +21,8 @@ def step_sizes(
     gram = X @ X.T if n < d else X.T @ X
     largest = np.linalg.eigvalsh(gram.astype(np.float64))[-1]
     energy = np.zeros(len(text))
-    for low in range(0, n, BLOCK_ROWS):
-        energy += squared_norms((X[low : low + BLOCK_ROWS] @ text.T).T)
+    for block in row_blocks(n):
+        energy += squared_norms((X[block] @ text.T).T)
     own = np.einsum("nd,nd->n", X, text[y])
     class_mean = np.bincount(y, own, minlength=len(text)) / np.bincount(y, minlength=len(text))
     return float(4 * n / largest), float(n / (4 * energy.max())), float(alpha_factor * class_mean.mean())
@@ -72,21 +70,21 @@ def _train(
     n = X.shape[1]
     W, alpha = start.copy(), alpha.copy()
     velocity, gradient, scratch = np.zeros_like(W), np.empty_like(W), np.empty_like(W)
-    residual = np.empty((len(X), min(n, BLOCK_ROWS), W.shape[1]), X.dtype)
+    residual = np.empty((len(X), next(row_blocks(n)).stop, W.shape[1]), X.dtype)
     rate_w, rate_alpha = lr_w.astype(X.dtype)[:, None, None], lr_alpha.astype(X.dtype)[:, None]
     alpha_gradient = np.zeros_like(alpha)
     for epoch in range(1, epochs + 1):
         combined = np.multiply(text, alpha[:, :, None], out=scratch)
         combined += W
-        for low in range(0, n, BLOCK_ROWS):
-            rows = X[:, low : low + BLOCK_ROWS]
-            block = residual[:, : rows.shape[1]]
-            np.matmul(rows, combined.swapaxes(1, 2), out=block)
-            softmax_residual(block, y[:, low : low + BLOCK_ROWS], 1 / n)
-            if low == 0:
-                np.matmul(block.swapaxes(1, 2), rows, out=gradient)
+        for block in row_blocks(n):
+            rows = X[:, block]
+            part = residual[:, : rows.shape[1]]
+            np.matmul(rows, combined.swapaxes(1, 2), out=part)
+            softmax_residual(part, y[:, block], 1 / n)
+            if block.start == 0:
+                np.matmul(part.swapaxes(1, 2), rows, out=gradient)
             else:
-                gradient += block.swapaxes(1, 2) @ rows
+                gradient += part.swapaxes(1, 2) @ rows
         # The official code never clears alpha's gradient, and that sum is what moves alpha.
         alpha_gradient += np.einsum("bcd,bcd->bc", gradient, text)
         velocity *= momentum
