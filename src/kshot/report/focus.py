@@ -9,6 +9,7 @@ from kshot.stats.panel import Panel
 
 ORACLE, ZERO_SHOT, CLAP, LPP, LOO, JS = "oracle_lambda", "zero_shot", "clap", "lpp", "loo_blend", "js_blend"
 FOLD_GDA = "fold_gda"
+STORY = (ZERO_SHOT, JS, LOO, ORACLE, CLAP, LPP, FOLD_GDA)
 INTERVALS = (
     "Differences are paired within cells; 95 % Student-t intervals on the cluster-bootstrap standard error over "
     "datasets (10,000 resamples)."
@@ -38,6 +39,11 @@ def single(panel: Panel) -> Panel:
     """The primary tier on one backbone."""
     found = focus(panel)
     return panel.where((panel.tier == found.tier) & (panel.backbone == found.backbone))
+
+
+def told_apart(panel: Panel, most: int) -> list[str]:
+    """The methods that get lines of their own where all would be a tangle, those of the study's story first."""
+    return sorted(panel.methods, key=lambda method: method not in STORY)[:most]
 
 
 def counted(panel: Panel) -> str:

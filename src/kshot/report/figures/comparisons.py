@@ -7,7 +7,14 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.figures.style import COLOURS, look, new_figure
-from kshot.report.focus import CLAP, FOLD_GDA, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, primary, single
+from kshot.report.focus import (
+    CLAP,
+    ORACLE,
+    focus,
+    primary,
+    single,
+    told_apart,
+)
 from kshot.report.numbers import interval
 from kshot.stats.correlation import spearman
 from kshot.stats.leaderboard import paired
@@ -15,10 +22,6 @@ from kshot.stats.panel import Panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-# No more lines than these are told apart; the others stay in the background.
-STORY = (ZERO_SHOT, JS, LOO, ORACLE, CLAP, LPP, FOLD_GDA)
 
 
 def bars(panel: Panel, context: Context) -> "Figure | str":
@@ -64,13 +67,13 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     wide = min(4, len(names))
     tall = math.ceil(len(names) / wide)
     figure, grid = new_figure(1.9 * wide + 1.2, 1.6 * tall + 0.5, tall, wide)
-    told_apart = sorted(panel.methods, key=lambda m: m not in STORY)[: len(COLOURS)]
-    others = [m for m in panel.methods if m not in told_apart]
+    coloured = told_apart(panel, len(COLOURS))
+    others = [m for m in panel.methods if m not in coloured]
     handles = {}
     for axis, name in zip(grid.flat, names, strict=False):
         own = shown.where(shown.dataset == name)
         shots = np.unique(own.shots)
-        for method in (*others, *told_apart):
+        for method in (*others, *coloured):
             means = np.array([own.column(method)[own.shots == k].mean() for k in shots])
             known = np.isfinite(means)
             if not known.any():
@@ -79,7 +82,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
                 (line,) = axis.plot(shots[known], means[known], color="#c4c8ce", linewidth=0.8)
                 handles["other methods"] = line
                 continue
-            index = told_apart.index(method)
+            index = coloured.index(method)
             filled = "none" if method in panel.reference_points else COLOURS[index]
             (line,) = axis.plot(shots[known], means[known], markerfacecolor=filled, **look(index))
             handles[panel.titles[method]] = line

@@ -1,6 +1,5 @@
 // The figures of the report as charts that follow the filters.
-const PREFERRED = ["zero_shot", "js_blend", "loo_blend", "clap", "lpp", "fold_gda", "gda_alpha_loo", "oracle_lambda"];
-const shown = new Set(methods.filter((method) => PREFERRED.includes(method.key) || methods.length <= 8).map((m) => m.key));
+const shown = new Set(data.shown);
 
 function swatch(method) {
   const picture = svg("svg", { width: 26, height: 12, "aria-hidden": "true" });
