@@ -7,9 +7,10 @@ from sklearn.linear_model import LogisticRegression
 from kshot.solvers.adapter import Adapter, adapt, blended_feature, gradients, initial_adapter, ratio_losses
 from kshot.solvers.cache import cache_scores, lay_out
 from kshot.solvers.cosine_probe import train_cosine_probe
+from kshot.solvers.gaussian import fit_gaussian
 from kshot.solvers.logistic import logistic_path
 from kshot.solvers.optimisers import adamw
-from kshot.solvers.rows import class_sums
+from kshot.solvers.rows import class_means, class_sums
 from kshot.solvers.schedule import batches, cosine_rates
 from kshot.solvers.text_probe import step_sizes, train_text_probe
 from problems import problem
@@ -72,6 +73,18 @@ def test_lpp_problems_train_together_as_they_do_alone():
     for index, whole in enumerate(train(slice(0, 3))):
         alone = np.concatenate([train(slice(s, s + 1))[index] for s in range(3)])
         assert np.allclose(whole, alone, rtol=1e-9)
+
+
+@pytest.mark.parametrize("d", [9, 23, 24, 25, 90])
+def test_gdas_precision_is_the_pseudo_inverse_for_any_row(d):
+    rng = np.random.default_rng(d)
+    X, y, others = rng.standard_normal((24, d)), np.repeat(np.arange(6), 4), rng.standard_normal((5, d))
+    means = class_means(X, y, 6)
+    Z = X - means[y]
+    P = d * np.linalg.pinv(Z.T @ Z + np.trace(Z.T @ Z) / 23 * np.eye(d))
+    branch = fit_gaussian(X, y, means)
+    assert np.allclose(branch.precision.times(others), others @ P, rtol=1e-10)
+    assert np.allclose(branch.weights, means @ P, rtol=1e-10)
 
 
 def test_lpp_in_row_blocks_equals_one_plain_step(monkeypatch):

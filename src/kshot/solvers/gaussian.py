@@ -2,7 +2,8 @@
 
 With Z the rows minus their class means, M = ZᵀZ + tr(ZᵀZ)/(N−1)·I and P = d·M⁻¹, the generative branch
 scores x·P·mu_c − ½ mu_c·P·mu_c − log C. M is symmetric positive definite, so a Cholesky factor replaces the
-pseudo-inverse of the official code.
+pseudo-inverse of the official code; with fewer shots than dimensions it is the factor of their Gram matrix
+(Woodbury's identity).
 """
 
 from typing import NamedTuple
@@ -15,39 +16,68 @@ from kshot.solvers.weight_sweep import hits_by_weight
 from kshot.types import Array
 
 
+class Precision(NamedTuple):
+    """P is `matrix` itself or, where there is a scale, scale·(I − AᵀA) with A = `matrix`."""
+
+    matrix: Float[Array, "r d"]
+    scale: float | None = None
+
+    def times(self, rows: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """rows·P."""
+        if self.scale is None:
+            return rows @ self.matrix
+        return (rows - rows @ self.matrix.T @ self.matrix) * rows.dtype.type(self.scale)
+
+
 class GaussianBranch(NamedTuple):
     """Class weights P·mu_c, biases, and the precision P (zero where the shots do not vary)."""
 
     weights: Float[Array, "C d"]
     bias: Float[Array, " C"]
-    precision: Float[Array, "d d"]
+    precision: Precision
 
 
 def fit_gaussian(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]) -> GaussianBranch:
     """Shots that do not vary (K = 1, or copies of one picture) give P = 0: the branch says nothing."""
     precision = _precision(X, y, means)
-    weights = means @ precision
+    weights = precision.times(means)
     bias = -np.log(len(means)) - np.einsum("cd,cd->c", means, weights) / 2
     return GaussianBranch(weights, bias.astype(X.dtype), precision)
 
 
-def _precision(
-    X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]
-) -> Float[Array, "d d"]:
-    from scipy.linalg import cho_factor, cho_solve
+def _precision(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]) -> Precision:
+    from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
     n, d = X.shape
-    M = np.zeros((d, d))
-    for block in row_blocks(n):
-        Z = X[block] - means[y[block]]
-        M += Z.T @ Z
-    trace = float(np.trace(M))
+    few = n < d
+    gram = _shot_gram(X, y, means) if few else _scatter(X, y, means)
+    trace = float(np.trace(gram))
     rounding = n * (8 * np.finfo(X.dtype).eps) ** 2
     if trace <= rounding:
-        return np.zeros((d, d), X.dtype)
-    M[np.diag_indices(d)] += trace / (n - 1)
-    inverse = cho_solve(cho_factor(M, overwrite_a=True), d * np.eye(d))
-    return inverse.astype(X.dtype)
+        return Precision(np.zeros((0, d), X.dtype), 0.0)
+    ridge = trace / (n - 1)
+    gram[np.diag_indices(len(gram))] += ridge
+    if few:
+        A = solve_triangular(cholesky(gram, lower=True), X - means[y], lower=True)
+        return Precision(A.astype(X.dtype), d / ridge)
+    return Precision(cho_solve(cho_factor(gram, overwrite_a=True), d * np.eye(d)).astype(X.dtype))
+
+
+def _shot_gram(
+    X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]
+) -> Float[Array, "N N"]:
+    """ZZᵀ."""
+    Z = X - means[y]
+    return (Z @ Z.T).astype(np.float64)
+
+
+def _scatter(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]) -> Float[Array, "d d"]:
+    """ZᵀZ."""
+    found = np.zeros((X.shape[1], X.shape[1]))
+    for block in row_blocks(len(X)):
+        Z = X[block] - means[y[block]]
+        found += Z.T @ Z
+    return found
 
 
 def alpha_hits(
@@ -72,7 +102,7 @@ def alpha_hits(
         extra += branch.bias
         if held_out_means is not None:
             own = held_out_means[here]
-            pulled = own @ branch.precision
+            pulled = branch.precision.times(own)
             generative = np.einsum("nd,nd->n", rows - own / 2, pulled)
             extra[np.arange(len(rows)), y[here]] = generative - np.log(len(branch.bias))
         hits += hits_by_weight(base, extra, alphas, y[here])

@@ -7,14 +7,7 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.figures.style import COLOURS, look, new_figure
-from kshot.report.focus import (
-    CLAP,
-    ORACLE,
-    focus,
-    primary,
-    single,
-    told_apart,
-)
+from kshot.report.focus import CLAP, ORACLE, focus, primary, single, told_apart
 from kshot.report.numbers import interval
 from kshot.stats.correlation import spearman
 from kshot.stats.leaderboard import paired
