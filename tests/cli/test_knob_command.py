@@ -26,6 +26,26 @@ def test_a_knob_by_the_start_of_its_name(kshot):
     assert 0 <= float(by_folds) <= float(oracle)
 
 
+def cells_of(line):
+    return [cell.strip() for cell in line.split("│")[1:-1]]
+
+
+def test_several_datasets_are_averaged_and_ties_are_starred(kshot):
+    out = kshot("knob", "gda", "--shots", "2", "--shots", "4", "--seeds", "1").stdout
+    lines = [cells_of(line) for line in out.splitlines() if "│ lite0 " in line]
+    by_dataset, averages = [c for c in lines if len(c) == 10], [c for c in lines if len(c) == 5]
+    assert [(c[1], c[2]) for c in averages] == [("2", "7"), ("4", "7")]
+    for shots, average in zip("24", averages, strict=True):
+        here = [cells for cells in by_dataset if cells[2] == shots]
+        # A fold of two shots learns from one, of which GDA's covariance knows nothing.
+        assert all(cells[8].endswith("*") == (shots == "2") for cells in here)
+        for column, shown in ((7, average[3]), (9, average[4])):
+            regrets = [float(cells[column]) for cells in here]
+            assert abs(sum(regrets) / 7 - float(shown.split()[0])) < 0.11
+            assert "[" in shown
+    assert "the first was taken" in out
+
+
 def test_somebodys_own_knob(kshot):
     kshot("simulate")
     Path("mine.py").write_text(OWN)

@@ -23,20 +23,15 @@ class KnobRow:
     shots: int
     worths: tuple[KnobWorth, ...]
 
-    def cells(self) -> list[str]:
-        """The line of a table: where, K, leave-one-out, oracle (each with accuracy), regret, folds, regret."""
+    def mean(self, name: str) -> float:
+        """Over the draws, in per cent."""
+        return 100 * sum(getattr(worth, name) for worth in self.worths) / len(self.worths)
 
-        def mean(name: str) -> str:
-            return f"{100 * sum(getattr(worth, name) for worth in self.worths) / len(self.worths):.1f}"
-
-        chosen, oracle, folds = (
-            ", ".join(_short(getattr(worth, name)) for worth in self.worths)
-            for name in ("chosen", "oracle", "fold_chosen")
+    def values(self, name: str) -> str:
+        """What each draw chose; starred where its evidence could not tell the values apart."""
+        return ", ".join(
+            _short(getattr(worth, name)) + "*" * (name in worth.undecided) for worth in self.worths
         )
-        accuracies = mean("chosen_accuracy"), mean("oracle_accuracy")
-        where = [self.dataset, self.backbone, str(self.shots)]
-        regrets = mean("regret"), mean("fold_regret")
-        return [*where, chosen, accuracies[0], oracle, accuracies[1], regrets[0], folds, regrets[1]]
 
 
 def find_knob(name: str) -> str:

@@ -1,10 +1,15 @@
 """`kshot knob`: what is a method's knob worth?"""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, own_modules
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from kshot.bench.knobs import KnobRow
 
 
 def knob(
@@ -21,17 +26,59 @@ def knob(
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """The leave-one-out choice of a method's knob, its test-set oracle and the regret; the same by folds."""
-    from rich.table import Table
-
     from kshot.bench.knobs import find_knob, knob_rows
     from kshot.features.store import Store
 
     own_modules()
     name = find_knob(method)
+    out, rows = console(), []
+    with console(stderr=True).status(f"turning the knob of {name}") as status:
+        for row in knob_rows(Store(features), name, dataset, tier, shots or [2, 4, 16], seeds):
+            rows.append(row)
+            status.update(f"turning the knob of {name}: {row.dataset}, K = {row.shots} done")
+    out.print(_by_dataset(name, rows))
+    if any(worth.undecided for row in rows for worth in row.worths):
+        out.print(
+            "* Every value did equally well there, so the first was taken (a fold of K = 2 has one shot)."
+        )
+    if len({row.dataset for row in rows}) > 1:
+        out.print(_on_average(rows))
+
+
+def _by_dataset(name: str, rows: "list[KnobRow]") -> "Table":
+    from rich.table import Table
+
     table = Table(title=f"{name}: the knob by leave-one-out, and by test labels (a bound, not a method)")
     columns = ("dataset", "backbone", "K", "chosen", "accuracy", "oracle", "accuracy", "regret")
     for column in (*columns, "by folds", "regret"):
         table.add_column(column, justify="left" if column in ("dataset", "backbone") else "right")
-    for row in knob_rows(Store(features), name, dataset, tier, shots or [2, 4, 16], seeds):
-        table.add_row(*row.cells())
-    console().print(table)
+    for row in rows:
+        chosen, oracle, folds = (row.values(which) for which in ("chosen", "oracle", "fold_chosen"))
+        names = ("chosen_accuracy", "oracle_accuracy", "regret", "fold_regret")
+        at_chosen, at_oracle, regret, fold_regret = (f"{row.mean(which):.1f}" for which in names)
+        where = (row.dataset, row.backbone, str(row.shots))
+        table.add_row(*where, chosen, at_chosen, oracle, at_oracle, regret, folds, fold_regret)
+    return table
+
+
+def _on_average(rows: "list[KnobRow]") -> "Table":
+    """Regret at each K over the datasets, with intervals that take datasets as the unit."""
+    import numpy as np
+    from rich.table import Table
+
+    from kshot.report.numbers import interval
+    from kshot.stats.bootstrap import cluster_mean
+
+    table = Table(title="mean regret in points", caption="95 % Student-t intervals over datasets")
+    for column in ("backbone", "K", "datasets", "by leave-one-out", "by folds"):
+        table.add_column(column, justify="left" if column == "backbone" else "right")
+    for backbone, shots in sorted({(row.backbone, row.shots) for row in rows}):
+        here = [row for row in rows if (row.backbone, row.shots) == (backbone, shots)]
+        names = np.array([row.dataset for row in here])
+        regrets = (
+            cluster_mean(np.array([row.mean(which) for row in here]), names)
+            for which in ("regret", "fold_regret")
+        )
+        shown = (interval(regret, 1, sign=False) for regret in regrets)
+        table.add_row(backbone, str(shots), str(len(here)), *shown)
+    return table

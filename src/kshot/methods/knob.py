@@ -84,6 +84,12 @@ class KnobWorth:
         """What choosing by balanced folds costs."""
         return self.oracle_accuracy - self.test_curve[int(np.argmax(self.fold_curve))]
 
+    @property
+    def undecided(self) -> frozenset[str]:
+        """The choices whose evidence liked every value equally, so that the first was taken."""
+        curves = {"chosen": self.loo_curve, "fold_chosen": self.fold_curve}
+        return frozenset(name for name, curve in curves.items() if max(curve) == min(curve))
+
 
 def knob_evidence(info: MethodInfo) -> frozenset[Evidence]:
     """What comparing both choices takes: text where the method reads it, the shots and the test labels."""
