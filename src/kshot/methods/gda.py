@@ -74,7 +74,7 @@ class GDA(Classifier):
         if not scored.any():
             return np.zeros(len(ALPHAS))
         chosen = slice(None) if scored.all() else scored
-        held_out = without_own_image(task, class_means(*rows, task.n_classes))[chosen]
+        held_out = without_own_image(task, branch.means)[chosen]
         text = self.logit_scale * task.text
         return alpha_hits(rows.X[chosen], rows.y[chosen], text, branch, ALPHAS, held_out) / scored.sum()
 

@@ -30,8 +30,9 @@ class Precision(NamedTuple):
 
 
 class GaussianBranch(NamedTuple):
-    """Class weights P·mu_c, biases, and the precision P (zero where the shots do not vary)."""
+    """Class means mu_c, weights P·mu_c, biases, and the precision P (zero where the shots do not vary)."""
 
+    means: Float[Array, "C d"]
     weights: Float[Array, "C d"]
     bias: Float[Array, " C"]
     precision: Precision
@@ -42,7 +43,7 @@ def fit_gaussian(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array
     precision = _precision(X, y, means)
     weights = precision.times(means)
     bias = -np.log(len(means)) - np.einsum("cd,cd->c", means, weights) / 2
-    return GaussianBranch(weights, bias.astype(X.dtype), precision)
+    return GaussianBranch(means, weights, bias.astype(X.dtype), precision)
 
 
 def _precision(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]) -> Precision:

@@ -12,7 +12,21 @@ BLOCK_BYTES = 256 * 1024
 def hits_by_weight(
     base: Float[Array, "n C"], extra: Float[Array, "n C"], weights: Float[Array, " L"], y: Int[Array, " n"]
 ) -> Int[Array, " L"]:
-    """How many rows each weight classifies correctly; the first of equal scores wins."""
+    """How many rows each weight w > 0 classifies correctly; the first of equal scores wins.
+
+    A row whose two scores agree on the class has that class at every weight.
+    """
+    first = base.argmax(axis=1)
+    undecided = first != extra.argmax(axis=1)
+    hits = np.full(len(weights), np.count_nonzero((first == y) & ~undecided))
+    if undecided.any():
+        hits += _hits_one_by_one(base[undecided], extra[undecided], weights, y[undecided])
+    return hits
+
+
+def _hits_one_by_one(
+    base: Float[Array, "n C"], extra: Float[Array, "n C"], weights: Float[Array, " L"], y: Int[Array, " n"]
+) -> Int[Array, " L"]:
     block = max(1, BLOCK_BYTES // (base.itemsize * base.shape[1]))
     scratch = np.empty((min(block, len(base)), base.shape[1]), base.dtype)
     hits = np.zeros(len(weights), np.int64)
