@@ -178,6 +178,23 @@ def test_adamw_on_one_number():
         assert weight[0] == pytest.approx(w, rel=1e-10)
 
 
+def test_adamw_in_blocks_is_the_same_to_the_last_bit(monkeypatch):
+    rng = np.random.default_rng(0)
+    shapes = [(7, 5), (5, 7)]
+    start, gradients = ([rng.standard_normal(shape) for shape in shapes] for _ in range(2))
+
+    def after_three_steps():
+        weights = [w.copy() for w in start]
+        update = adamw(weights)
+        for _ in range(3):
+            update(gradients, 0.1)
+        return weights
+
+    whole = after_three_steps()
+    monkeypatch.setattr("kshot.solvers.optimisers.BLOCK", 10)
+    assert all(np.array_equal(a, b) for a, b in zip(whole, after_three_steps(), strict=True))
+
+
 def test_logistic_regression_equals_scikit_learns():
     data = problem(noise=1.0)
     strengths = np.array([0.1, 10.0])
