@@ -245,7 +245,7 @@ def test_the_legend_hides_a_line(page):
     assert page.get_attribute('[data-legend="clap"]', "aria-pressed") == "false"
 
 
-def test_of_many_methods_some_lines_are_hidden_and_their_buttons_say_so(browser, tmp_path):
+def test_of_many_methods_eight_lines_are_shown_each_in_its_own_colour(browser, tmp_path):
     found = panel(load(OPEN))
     write_report(found, all_tables(found), tmp_path, Context())
     page = browser.new_page()
@@ -254,6 +254,14 @@ def test_of_many_methods_some_lines_are_hidden_and_their_buttons_say_so(browser,
     assert len(pressed) == len(found.methods) > 20
     assert page.locator("#shots > div").first.locator("path.line").count() == pressed.count("true") == 8
     assert pressed.count("false") == len(pressed) - 8
+    inks = (
+        page.locator("#shots > div")
+        .first.locator("path.line")
+        .evaluate_all("all => all.map(one => getComputedStyle(one).stroke)")
+    )
+    assert len(set(inks)) == 8
+    looks = page.locator("[data-legend] svg").evaluate_all("all => all.map(one => one.innerHTML)")
+    assert len(set(looks)) == len(found.methods), "two methods look the same"
     page.close()
 
 

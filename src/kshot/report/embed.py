@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.focus import LOO, ORACLE, focus, told_apart
+from kshot.report.focus import LOO, ORACLE, focus, story_first
 from kshot.report.verdict import verdict
 from kshot.stats.bootstrap import RESAMPLES
 from kshot.stats.panel import CELL, FACTS, Panel
@@ -18,7 +18,6 @@ from kshot.types import Sketch
 # The page stays below 5 MB: curves are kept for as many seeds as fit, the lowest first.
 CURVE_BYTES = 1_200_000
 MOST_CLUSTERS = 400
-LINES_AT_FIRST = 8
 
 
 def embedded(panel: Panel, context: Context) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "axes": {name: _dictionary(getattr(panel, name)) for name in CELL},
         "facts": {name: _floats(getattr(panel, name)) for name in (*FACTS, "n_test")},
         "methods": [_method(panel, index) for index in range(len(panel.methods))],
-        "shown": told_apart(panel, LINES_AT_FIRST),
+        "order": story_first(panel),
         "curves": _curves(panel),
         "sketches": [_sketch(sketch) for sketch in context.sketches],
         "sketches_absent": context.sketches_absent,

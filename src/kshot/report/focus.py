@@ -41,9 +41,9 @@ def single(panel: Panel) -> Panel:
     return panel.where((panel.tier == found.tier) & (panel.backbone == found.backbone))
 
 
-def told_apart(panel: Panel, most: int) -> list[str]:
-    """The methods that get lines of their own where all would be a tangle, those of the study's story first."""
-    return sorted(panel.methods, key=lambda method: method not in STORY)[:most]
+def story_first(panel: Panel) -> list[str]:
+    """The methods in the order in which they get lines and colours of their own: those of the study's story lead."""
+    return sorted(panel.methods, key=lambda method: method not in STORY)
 
 
 def counted(panel: Panel) -> str:

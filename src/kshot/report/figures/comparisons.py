@@ -7,7 +7,7 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.figures.style import COLOURS, look, new_figure
-from kshot.report.focus import CLAP, ORACLE, focus, primary, single, told_apart
+from kshot.report.focus import CLAP, ORACLE, focus, primary, single, story_first
 from kshot.report.numbers import interval
 from kshot.stats.correlation import spearman
 from kshot.stats.leaderboard import paired
@@ -60,7 +60,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     wide = min(4, len(names))
     tall = math.ceil(len(names) / wide)
     figure, grid = new_figure(1.9 * wide + 1.2, 1.6 * tall + 0.5, tall, wide)
-    coloured = told_apart(panel, len(COLOURS))
+    coloured = story_first(panel)[: len(COLOURS)]
     others = [m for m in panel.methods if m not in coloured]
     handles = {}
     for axis, name in zip(grid.flat, names, strict=False):

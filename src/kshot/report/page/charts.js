@@ -67,18 +67,19 @@ function frame({ width, height, left = 46, right = 14, top = 10, bottom = 34, x,
 
 const pathOf = (points) => points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
-// Eight colours, then the same eight dashed and with square marks: never colour alone.
-const colour = (method) => method.index % 8;
-const second = (method) => method.index >= 8;
+// Eight colours with circles, the same eight dashed with squares, then dotted with triangles: never colour alone.
+const COLOURS = 8;
+const colour = (method) => method.place % COLOURS;
+const round = (method) => Math.floor(method.place / COLOURS);
 
 function dot(method, x, y, size = 4) {
   const kind = `${method.reference ? `hollow s${colour(method)}` : `f${colour(method)}`}`;
-  return second(method)
-    ? svg("rect", { class: kind, x: x - size, y: y - size, width: 2 * size, height: 2 * size })
-    : svg("circle", { class: kind, cx: x, cy: y, r: size });
+  if (round(method) === 0) return svg("circle", { class: kind, cx: x, cy: y, r: size });
+  if (round(method) === 1) return svg("rect", { class: kind, x: x - size, y: y - size, width: 2 * size, height: 2 * size });
+  return svg("path", { class: kind, d: `M${x - size} ${y + size}L${x + size} ${y + size}L${x} ${y - size}Z` });
 }
 
 function line(method, points) {
-  const dashed = second(method) || method.reference ? " dashed" : "";
-  return svg("path", { class: `line s${colour(method)}${dashed}`, d: pathOf(points) });
+  const broken = round(method) > 1 ? " dotted" : round(method) || method.reference ? " dashed" : "";
+  return svg("path", { class: `line s${colour(method)}${broken}`, d: pathOf(points) });
 }

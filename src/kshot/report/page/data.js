@@ -21,9 +21,9 @@ const axes = Object.fromEntries(Object.entries(data.axes).map(([name, stored]) =
 const cellCount = axes.dataset.codes.length;
 const allCells = Array.from({ length: cellCount }, (_, cell) => cell);
 const facts = Object.fromEntries(Object.entries(data.facts).map(([name, stored]) => [name, column(stored, cellCount)]));
-const methods = data.methods.map((method, index) => ({
+const methods = data.methods.map((method) => ({
   ...method,
-  index,
+  place: data.order.indexOf(method.key),
   accuracy: column(method.accuracy, cellCount),
   fit_seconds: column(method.fit_seconds, cellCount),
   score_seconds: column(method.score_seconds, cellCount),

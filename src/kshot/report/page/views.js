@@ -1,5 +1,5 @@
 // The figures of the report as charts that follow the filters.
-const shown = new Set(data.shown);
+const shown = new Set(data.order.slice(0, COLOURS));
 
 function swatch(method) {
   const picture = svg("svg", { width: 26, height: 12, "aria-hidden": "true" });
