@@ -1,23 +1,25 @@
-"""Run all benchmarks, or those named on the command line."""
+"""Run all benchmarks, or those named on the command line, each in a fresh process: none inherits another's memory."""
 
-import importlib
-import pkgutil
+import subprocess
 import sys
+from pathlib import Path
 
-import benchmarks
+FOLDER = Path(__file__).parent
 
 
-def run() -> int:
-    wanted = sys.argv[1:]
+def run(wanted: list[str]) -> int:
+    known = sorted(path.stem for path in FOLDER.glob("[a-z]*.py") if "def main(" in path.read_text("utf-8"))
+    unknown = set(wanted) - set(known)
+    if unknown:
+        raise SystemExit(
+            f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(known)}."
+        )
     failed = 0
-    for module in pkgutil.iter_modules(benchmarks.__path__):
-        if module.name.startswith("_") or (wanted and module.name not in wanted):
-            continue
-        main = getattr(importlib.import_module(f"benchmarks.{module.name}"), "main", None)
-        if main is not None:
-            print(f"== {module.name}")
-            failed += main()
+    for name in wanted or known:
+        print(f"== {name}", flush=True)
+        failed += subprocess.run([sys.executable, "-m", f"benchmarks.{name}"]).returncode != 0
     return failed
 
 
-sys.exit(1 if run() else 0)
+if __name__ == "__main__":
+    raise SystemExit(1 if run(sys.argv[1:]) else 0)

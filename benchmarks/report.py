@@ -87,3 +87,7 @@ def whole_report() -> int:
 
 def main() -> int:
     return bootstrap() + whole_report()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
