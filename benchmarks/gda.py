@@ -37,12 +37,12 @@ def by_pinv(problem: Data, alpha: float | str) -> float:
 
 
 def main() -> int:
-    missed = compare("C=1000, K=16, d=512, 16,000 validation rows", data(1000, 16, n=16_000), required=8)
+    missed = compare("C=1000, K=16, d=512, 16,000 validation rows", data(1000, 16, n=16_000))
     small = data(10, 16, dim=1280, n=1000)
-    return missed + compare("C=10, K=16, d=1280, fewer shots than dimensions", small, required=8)
+    return missed + compare("C=10, K=16, d=1280, fewer shots than dimensions", small)
 
 
-def compare(name: str, problem: Data, required: float) -> int:
+def compare(name: str, problem: Data) -> int:
     three: list[float | str] = [1.0, "loo", "val"]
 
     def ours() -> list[float]:
@@ -55,7 +55,7 @@ def compare(name: str, problem: Data, required: float) -> int:
         ours, lambda: [by_pinv(problem, alpha) for alpha in three], repeats=3
     )
     assert expected == found, f"the two ways choose {expected} and {found}"
-    return verdict(f"GDA, three alphas, {name}", ratio, required)
+    return verdict(f"GDA, three alphas, {name}", ratio, 8)
 
 
 if __name__ == "__main__":

@@ -15,19 +15,19 @@ class Scaled(ZeroShot):
 """
 
 
+def cells_of(line):
+    return [cell.strip() for cell in line.split("│")[1:-1]]
+
+
 def test_a_knob_by_the_start_of_its_name(kshot):
     kshot("simulate")
     arguments = ("--dataset", "sim-satellite", "--shots", "2", "--seeds", "2")
     out = kshot("knob", "gda", *arguments).stdout
     assert "gda_alpha1" in out
     line = next(line for line in out.splitlines() if "sim-satellite" in line)
-    *_, chosen, _, oracle, regret, _, by_folds = [cell.strip() for cell in line.split("│")[1:-1]]
+    *_, chosen, _, oracle, regret, _, by_folds = cells_of(line)
     assert abs(float(oracle) - float(chosen) - float(regret)) < 0.11
     assert 0 <= float(by_folds) <= float(oracle)
-
-
-def cells_of(line):
-    return [cell.strip() for cell in line.split("│")[1:-1]]
 
 
 def test_several_datasets_are_averaged_and_ties_are_starred(kshot):
@@ -51,7 +51,7 @@ def test_somebodys_own_knob(kshot):
     Path("mine.py").write_text(OWN)
     out = kshot("knob", "mine:Scaled", "--dataset", "sim-satellite", "--shots", "2", "--seeds", "1").stdout
     line = next(line for line in out.splitlines() if "sim-satellite" in line)
-    assert [cell.strip() for cell in line.split("│")][4] == "1"
+    assert cells_of(line)[3] == "1"
 
 
 def test_mistakes_are_answered(kshot):

@@ -5,6 +5,7 @@ from jaxtyping import Float
 
 from kshot.methods.blending import unit_prototypes
 from kshot.methods.task import Task
+from kshot.solvers.ratio_sweep import deflated_means
 from kshot.types import Array, Labelled
 
 
@@ -25,11 +26,7 @@ def without_own_image(task: Task, means: Float[Array, "C d"]) -> Float[Array, "M
 
     Rows of a class with a single picture get its whole mean; callers do not score them.
     """
-    shots = task.counts[task.y].astype(task.X.dtype)[:, None]
-    left = means[task.y]
-    left *= shots
-    left -= task.X if task.views is None else task.views.mean(axis=0)
-    left /= np.maximum(shots - 1, 1)
-    alone = shots[:, 0] == 1
-    left[alone] = means[task.y[alone]]
-    return left if task.views is None else np.tile(left, (len(task.views), 1))
+    if task.views is None:
+        return deflated_means(task.X, task.y, means, task.counts)
+    left = deflated_means(task.views.mean(axis=0), task.y, means, task.counts)
+    return np.tile(left, (len(task.views), 1))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from kshot.solvers.rows import shot_numbers
+from kshot.solvers.rows import row_blocks, shot_numbers
 from kshot.solvers.weight_sweep import hits_by_weight
 from kshot.types import Array
 
@@ -74,8 +74,7 @@ def _negative_distances(
     """x·key − 1 in blocks of rows that fit the cache; −inf where there is no key."""
     keys = table.reshape(-1, table.shape[2])
     block = max(1, BLOCK_BYTES // (X.itemsize * len(keys)))
-    for low in range(0, len(X), block):
-        here = slice(low, min(low + block, len(X)))
+    for here in row_blocks(len(X), block):
         distance = (X[here] @ keys.T).reshape(-1, *filled.shape)
         distance -= 1
         distance[:, ~filled] = -np.inf

@@ -23,9 +23,9 @@ def anchor_confidence(
     X: Float[Array, "M d"], y: Int[Array, " M"], text: Float[Array, "C d"], scale: float
 ) -> Float[Array, " C"]:
     """l_c: how much probability the text prototypes give class c on its own rows, on average."""
-    own = np.empty(len(y), X.dtype)
+    own, scaled_text = np.empty(len(y), X.dtype), scale * text
     for block in row_blocks(len(y)):
-        probability = X[block] @ (scale * text).T
+        probability = X[block] @ scaled_text.T
         probability -= probability.max(axis=1, keepdims=True)
         np.exp(probability, out=probability)
         own[block] = probability[np.arange(len(probability)), y[block]] / probability.sum(axis=1)

@@ -47,38 +47,40 @@ def fit_gaussian(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array
 
 
 def _precision(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]) -> Precision:
-    from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+    from scipy.linalg import cho_factor, cho_solve
 
     n, d = X.shape
-    few = n < d
-    gram = _shot_gram(X, y, means) if few else _scatter(X, y, means)
+    if n < d:
+        return _precision_of_few(X - means[y])
+    scatter = np.zeros((d, d))
+    for block in row_blocks(n):
+        Z = X[block] - means[y[block]]
+        scatter += Z.T @ Z
+    if not _add_ridge(scatter, n, X.dtype):
+        return Precision(X[:0], 0.0)
+    return Precision(cho_solve(cho_factor(scatter, overwrite_a=True), d * np.eye(d)).astype(X.dtype))
+
+
+def _precision_of_few(Z: Float[Array, "N d"]) -> Precision:
+    """P = (d/ridge)·(I − Zᵀ(ZZᵀ + ridge·I)⁻¹Z): a factor with a row per shot, not per dimension."""
+    from scipy.linalg import cholesky, solve_triangular
+
+    gram = (Z @ Z.T).astype(np.float64)
+    ridge = _add_ridge(gram, len(Z), Z.dtype)
+    if not ridge:
+        return Precision(Z[:0], 0.0)
+    A = solve_triangular(cholesky(gram, lower=True), Z, lower=True)
+    return Precision(A.astype(Z.dtype), Z.shape[1] / ridge)
+
+
+def _add_ridge(gram: Float[Array, "r r"], n: int, dtype: np.dtype) -> float:
+    """Add tr/(N−1) to the diagonal and return it; 0, and nothing added, where the trace is only rounding."""
     trace = float(np.trace(gram))
-    rounding = n * (8 * np.finfo(X.dtype).eps) ** 2
-    if trace <= rounding:
-        return Precision(np.zeros((0, d), X.dtype), 0.0)
+    if trace <= n * (8 * np.finfo(dtype).eps) ** 2:
+        return 0.0
     ridge = trace / (n - 1)
     gram[np.diag_indices(len(gram))] += ridge
-    if few:
-        A = solve_triangular(cholesky(gram, lower=True), X - means[y], lower=True)
-        return Precision(A.astype(X.dtype), d / ridge)
-    return Precision(cho_solve(cho_factor(gram, overwrite_a=True), d * np.eye(d)).astype(X.dtype))
-
-
-def _shot_gram(
-    X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]
-) -> Float[Array, "N N"]:
-    """ZZᵀ."""
-    Z = X - means[y]
-    return (Z @ Z.T).astype(np.float64)
-
-
-def _scatter(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]) -> Float[Array, "d d"]:
-    """ZᵀZ."""
-    found = np.zeros((X.shape[1], X.shape[1]))
-    for block in row_blocks(len(X)):
-        Z = X[block] - means[y[block]]
-        found += Z.T @ Z
-    return found
+    return ridge
 
 
 def alpha_hits(

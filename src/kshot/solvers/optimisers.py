@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from kshot.solvers.rows import row_blocks
 from kshot.types import Array
 
 Update: TypeAlias = Callable[[Sequence[Array], float], None]
@@ -56,5 +57,5 @@ def _blocks(*lists: Sequence[Array]) -> Iterator[tuple[Array, ...]]:
     """The same rows of each list's first array, then the next rows, then those of the second array."""
     for arrays in zip(*lists, strict=True):
         rows = max(1, BLOCK * len(arrays[0]) // arrays[0].size)
-        for low in range(0, len(arrays[0]), rows):
-            yield tuple(array[low : low + rows] for array in arrays)
+        for here in row_blocks(len(arrays[0]), rows):
+            yield tuple(array[here] for array in arrays)

@@ -11,7 +11,7 @@ to stay in the cache, which is what makes it several times faster than passing o
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.rows import squared_norms
+from kshot.solvers.rows import row_blocks, squared_norms
 from kshot.types import Array
 
 GRID = np.arange(101) / 100
@@ -46,13 +46,13 @@ def sweep_predictions(
     block = max(1, BLOCK_BYTES // (X.itemsize * len(means)))
     slab = block * max(1, 1024 // block)
     scratch = np.empty((block, len(means)), X.dtype)
-    for start in range(0, len(X), slab):
-        image_scores = X[start : start + slab] @ means.T
-        text_scores = X[start : start + slab] @ text.T
+    for together in row_blocks(len(X), slab):
+        image_scores = X[together] @ means.T
+        text_scores = X[together] @ text.T
         image_scores -= text_scores
-        for low in range(0, len(image_scores), block):
-            difference, base = image_scores[low : low + block], text_scores[low : low + block]
-            here = slice(start + low, start + low + len(base))
+        for part in row_blocks(len(image_scores), block):
+            difference, base = image_scores[part], text_scores[part]
+            here = slice(together.start + part.start, together.start + part.stop)
             rows, scores = np.arange(len(base)), scratch[: len(base)]
             for index, lam in enumerate(lambdas):
                 np.multiply(difference, lam, out=scores)
@@ -69,7 +69,13 @@ def deflated_means(
 ) -> Float[Array, "N d"]:
     """Row i's own class mean without row i; a class of one shot keeps its mean."""
     n = counts[y].astype(X.dtype)[:, None]
-    return np.where(n > 1, (n * means[y] - X) / np.maximum(n - 1, 1), means[y])
+    left = means[y]
+    left *= n
+    left -= X
+    left /= np.maximum(n - 1, 1)
+    alone = n[:, 0] == 1
+    left[alone] = means[y[alone]]
+    return left
 
 
 def held_out_scores(

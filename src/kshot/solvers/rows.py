@@ -12,10 +12,11 @@ from kshot.types import Array
 BLOCK_ROWS = 2048
 
 
-def row_blocks(n: int) -> Iterator[slice]:
-    """0 … n in slices of at most BLOCK_ROWS."""
-    for low in range(0, n, BLOCK_ROWS):
-        yield slice(low, min(low + BLOCK_ROWS, n))
+def row_blocks(n: int, most: int | None = None) -> Iterator[slice]:
+    """0 … n in slices of at most so many rows, BLOCK_ROWS unless given."""
+    step = most or BLOCK_ROWS
+    for low in range(0, n, step):
+        yield slice(low, min(low + step, n))
 
 
 def working_dtype(X: Array) -> np.dtype:

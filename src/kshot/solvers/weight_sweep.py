@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.solvers.rows import row_blocks
 from kshot.types import Array
 
 # A block of scores stays in the cache while every weight passes over it.
@@ -30,8 +31,7 @@ def _hits_one_by_one(
     block = max(1, BLOCK_BYTES // (base.itemsize * base.shape[1]))
     scratch = np.empty((min(block, len(base)), base.shape[1]), base.dtype)
     hits = np.zeros(len(weights), np.int64)
-    for low in range(0, len(base), block):
-        here = slice(low, low + block)
+    for here in row_blocks(len(base), block):
         scores = scratch[: len(y[here])]
         for index, weight in enumerate(weights.tolist()):
             np.multiply(extra[here], weight, out=scores)
