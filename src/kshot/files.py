@@ -63,6 +63,11 @@ def remove_torn(folder: Path) -> int:
     return removed
 
 
+def is_temporary(path: Path) -> bool:
+    """Whether it is a file in the making, or what a killed process left of one."""
+    return path.name.startswith(TEMPORARY_PREFIX)
+
+
 def _own_prefix() -> str:
     return f"{TEMPORARY_PREFIX}{_host()}-{os.getpid()}-"
 

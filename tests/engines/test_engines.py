@@ -76,15 +76,6 @@ def test_shards_divide_the_study_and_keep_their_share(undisturbed, kshot):
     )
 
 
-def test_two_drivers_on_the_same_cells_do_no_harm(undisturbed, steady):
-    command = [sys.executable, "-m", "kshot", "run", "steady.toml", "--records", "other", "--workers", "1"]
-    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
-    for one in both:
-        assert one.wait() == 0, one.stderr.read()
-        one.stderr.close()
-    assert comparable("other").equals(undisturbed)
-
-
 @pytest.mark.parametrize("shard", ["2/2", "1", "a/b", "-1/2", "0/0"])
 def test_shards_that_do_not_exist(undisturbed, kshot, shard):
     done = kshot("run", "steady.toml", f"--shard={shard}")

@@ -113,3 +113,14 @@ def test_rewriting_removes_the_manifest_first(store, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         store.write_images("pets", "tiny", "pool", 1 - X, y, IDS, CLASSES)
     assert not store.has("pets", "tiny", "pool")
+
+
+def test_writing_the_same_again_never_hides_it(store, monkeypatch):
+    """Another process may read while the same features are written once more."""
+    seen = []
+    monkeypatch.setattr(
+        "kshot.features.store.write_text",
+        lambda path, text: seen.append(store.images("pets", "tiny", "pool").ids),
+    )
+    store.write_images("pets", "tiny", "pool", X, y, IDS, CLASSES)
+    assert seen == [tuple(IDS)]

@@ -88,5 +88,5 @@ def _values(rows: dict[tuple, dict], shared: list[tuple], name: str) -> list[str
 
 
 def _machines(folder: Path) -> list[str]:
-    runs = [json.loads(path.read_text()) for path in sorted((folder / "runs").glob("*.json"))]
+    runs = [json.loads(path.read_text()) for path in sorted((folder / "runs").glob("[!.]*.json"))]
     return sorted({f"{run['processor']}, numpy {run['numpy']}" for run in runs})

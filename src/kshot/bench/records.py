@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kshot.bench.schema import CELL, CellFacts, Record, table
 from kshot.bench.study import Cell, MethodSpec, Study, study_from_json
 from kshot.errors import StudyError
-from kshot.files import write_atomically, write_text
+from kshot.files import is_temporary, write_atomically, write_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,12 +39,14 @@ class Records:
     def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
         """Make the folder this study's, or refuse it when it belongs to another study or other features."""
         extended: list[str] = []
+        # Listed before we look for the header: another driver may be writing it at this moment.
+        occupied = any(not is_temporary(path) for path in self.folder.glob("*"))
         if self.header.is_file():
             self._check_owner(study, features)
             before = self._read_header()
             features = before["features"] | features
             extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
-        elif self.folder.is_dir() and any(self.folder.iterdir()):
+        elif occupied:
             raise StudyError(
                 f"{self.folder} is not empty and not a records folder. Choose another --records."
             )
@@ -91,8 +93,8 @@ class Records:
         return sorted((self.folder / "cells").glob("*/*/*/K*.parquet"))
 
     def joined(self) -> list[Path]:
-        """Files of many cells."""
-        return sorted((self.folder / "compact").glob("*.parquet"))
+        """Files of many cells; not the hidden ones, which somebody is writing."""
+        return sorted((self.folder / "compact").glob("[!.]*.parquet"))
 
     def lacking(
         self, study: Study, cells: Mapping[Cell, Sequence[MethodSpec]]

@@ -31,13 +31,13 @@ class Sizes:
 
 
 def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:
-    """Every (dataset, backbone) of the study; simulated worlds that are absent are written first."""
+    """Every (dataset, backbone) of the study; simulated worlds that are absent or torn are written first."""
     found = {}
     for dataset, backbone in {(cell.dataset, cell.backbone): None for cell in study.cells()}:
         if (
             dataset in simulate.WORLDS
             and backbone == simulate.BACKBONE
-            and not _stored(store, dataset, backbone)
+            and not simulate.is_written(dataset, store)
         ):
             simulate.write(simulate.WORLDS[dataset], store)
         if _stored(store, dataset, backbone):

@@ -120,5 +120,10 @@ def write(world: World, store: Store) -> None:
     store.write_text(world.name, BACKBONE, TIER, drawn.text.astype(np.float32), norms, classes, **about)
 
 
+def is_written(name: str, store: Store) -> bool:
+    """Whether all parts of the world are stored; a killed process may have left some."""
+    return all(store.has(name, BACKBONE, part) for part in ("pool", "test", f"text-{TIER}"))
+
+
 def _unit(rows: Float[Array, "N d"]) -> Float[Array, "N d"]:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)

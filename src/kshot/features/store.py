@@ -23,6 +23,8 @@ from kshot.types import Array
 
 IMAGE_PARTS = ("pool", "test", "all")
 BUNDLED = Path(__file__).parent / "bundled"
+# Not the hidden ones, which somebody is writing.
+MANIFESTS = "[!.]*.json"
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,12 @@ class Store:
 
     def manifests(self) -> Iterator[Manifest]:
         """Everything that was written completely, sorted by path."""
-        for path in sorted(self.root.glob("*/*/*.json")):
+        for path in sorted(self.root.glob(f"*/*/{MANIFESTS}")):
             yield read_manifest(path)
 
     def bundled(self) -> Iterator[Manifest]:
         """What comes with the package and is not replaced in this folder."""
-        for path in sorted(BUNDLED.glob("*/*/*.json")):
+        for path in sorted(BUNDLED.glob(f"*/*/{MANIFESTS}")):
             if self._home(path.parts[-3], path.parts[-2]) == BUNDLED:
                 yield read_manifest(path)
 
@@ -177,7 +179,7 @@ class Store:
         """The folder that answers for a stratum: this one if it holds any of it."""
         own = _path(self.root, dataset, backbone, "any").parent
         bundled = _path(BUNDLED, dataset, backbone, "any").parent
-        return BUNDLED if bundled.is_dir() and not any(own.glob("*.json")) else self.root
+        return BUNDLED if bundled.is_dir() and not any(own.glob(MANIFESTS)) else self.root
 
     def _found(self, dataset: str, backbone: str, part: str) -> Path:
         return _path(self._home(dataset, backbone), dataset, backbone, part)
@@ -197,13 +199,12 @@ class Store:
         about: dict[str, Any],
     ) -> Manifest:
         path = self.path(dataset, backbone, part)
-        path.with_suffix(".json").unlink(missing_ok=True)
-        write_atomically(path, write)
+        digest = self._replace(path, write)
         manifest = Manifest(
             dataset=dataset,
             backbone=backbone,
             part=part,
-            sha256=sha256(path),
+            sha256=digest,
             rows=rows.shape[0],
             dim=rows.shape[1],
             dtype=str(rows.dtype),
@@ -213,6 +214,25 @@ class Store:
         )
         write_text(path.with_suffix(".json"), manifest.to_json())
         return manifest
+
+    def _replace(self, path: Path, write: Callable[[Path], object]) -> str:
+        """Put the new file in place and return its sha256.
+
+        A manifest of other bytes goes first. One of the same bytes stays, so that readers do not miss features that
+        two processes write at once.
+        """
+        manifest = path.with_suffix(".json")
+        digest = ""
+
+        def write_and_compare(temporary: Path) -> None:
+            nonlocal digest
+            write(temporary)
+            digest = sha256(temporary)
+            if manifest.is_file() and digest not in manifest.read_text(encoding="utf-8"):
+                manifest.unlink(missing_ok=True)
+
+        write_atomically(path, write_and_compare)
+        return digest
 
 
 def _path(root: Path, dataset: str, backbone: str, part: str) -> Path:

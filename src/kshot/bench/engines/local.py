@@ -50,11 +50,10 @@ class LocalEngine:
         """Hand out every batch once; those that complete leave `remaining`."""
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(min(self.workers, len(remaining)), context, _start_worker)
+        waiting: dict[Future, Batch] = {}
         try:
-            waiting: dict[Future, Batch] = {
-                pool.submit(run_batch, job.study, job.features, job.records, batch): batch
-                for batch in remaining
-            }
+            for batch in remaining:
+                waiting[pool.submit(run_batch, job.study, job.features, job.records, batch)] = batch
             while waiting:
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                     future.result()
@@ -62,7 +61,9 @@ class LocalEngine:
                     remaining.remove(batch)
                     finished(len(batch.cells))
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # An interrupted run does not wait for what its workers were doing. A finished one does, or the pool's
+            # thread and the end of Python may close the same pipe, with a traceback under a good result.
+            pool.shutdown(wait=not waiting, cancel_futures=True)
 
 
 def _cells(batches: list[Batch]) -> int:
