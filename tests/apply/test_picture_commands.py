@@ -70,6 +70,17 @@ def test_predictions_are_better_than_chance_and_agree_between_formats(kshot, pla
     assert right >= 5, "one in six would be chance: two of twelve"
 
 
+def test_what_a_system_hides_among_pictures_is_left_alone(kshot, place):
+    before = kshot("predict", "head.safetensors", "drawings/new").stdout
+    for folder in ("drawings/new", "drawings/photos/birds"):
+        Path(folder, "._fork.png").write_bytes(b"\x00\x05\x16\x07")
+        Path(folder, ".thumbnails").mkdir()
+        Path(folder, ".thumbnails/small.png").write_bytes(b"none")
+    done = kshot("predict", "head.safetensors", "drawings/new")
+    assert (done.returncode, done.stdout) == (0, before)
+    assert "left out" not in kshot("fit", "drawings/photos", "-o", "new.safetensors").stdout
+
+
 def test_unreadable_pictures_are_told_beside_the_others(kshot, place):
     Path("text.jpg").write_text("nothing")
     some = next(Path("drawings/new").iterdir())

@@ -48,6 +48,13 @@ def test_folder_without_splits_and_half_a_split(tmp_path):
         find_source(str(tmp_path))
 
 
+def test_what_a_system_hides_among_pictures_is_not_a_picture(tmp_path):
+    for name in ("cat/1.png", "cat/._1.png", "cat/.thumbnails/1.png", ".trash/2.png", "2.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(picture(0, 1))
+    assert [p.id for p in everything(find_source(str(tmp_path)))] == ["cat/1.png"]
+
+
 def test_an_empty_folder(tmp_path):
     with pytest.raises(InputError, match="holds no pictures"):
         find_source(str(tmp_path))

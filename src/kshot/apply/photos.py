@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kshot.encode.pictures import SUFFIXES
+from kshot.encode.pictures import list_pictures
 from kshot.encode.sources.base import readable_class
 from kshot.errors import InputError, unknown
 
@@ -37,7 +37,7 @@ def list_photos(root: Path, names: Path | None = None) -> Folder:
             f"there is no folder {root}. Give a folder that holds one folder of pictures per class."
         )
     files = {
-        folder.name: [path for path in sorted(folder.rglob("*")) if _is_picture(path)]
+        folder.name: list_pictures(folder)
         for folder in sorted(root.iterdir())
         if folder.is_dir() and not folder.name.startswith(".")
     }
@@ -65,10 +65,6 @@ def listed(items: Sequence[str]) -> str:
     """The first few of many, and how many more there are."""
     more = f" and {len(items) - MOST_LISTED} more" if len(items) > MOST_LISTED else ""
     return ", ".join(items[:MOST_LISTED]) + more
-
-
-def _is_picture(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith(".")
 
 
 def _shown_names(folders: Sequence[str], names: Path | None) -> tuple[str, ...]:

@@ -54,12 +54,12 @@ def predict(
 
 
 def _files(given: Path) -> list[Path]:
-    from kshot.encode.pictures import SUFFIXES
+    from kshot.encode.pictures import list_pictures
     from kshot.errors import InputError
 
     if not given.is_dir():
         return [given]
-    found = [path for path in sorted(given.rglob("*")) if path.suffix.lower() in SUFFIXES and path.is_file()]
+    found = list_pictures(given)
     if not found:
         raise InputError(f"{given} holds no pictures.")
     return found

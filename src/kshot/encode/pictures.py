@@ -19,6 +19,17 @@ SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", 
 MOST_PIXELS = 100_000_000
 
 
+def list_pictures(folder: Path) -> list[Path]:
+    """Picture files at any depth, by path; not what systems hide beside them (thumbnails, resource forks)."""
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix.lower() in SUFFIXES
+        and path.is_file()
+        and not any(name.startswith(".") for name in path.relative_to(folder).parts)
+    ]
+
+
 def decode(
     content: bytes | Path, name: str, *, most_pixels: int | None = None, as_seen: bool = False
 ) -> "Image":

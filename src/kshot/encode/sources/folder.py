@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from kshot.encode.pictures import SUFFIXES, decode
+from kshot.encode.pictures import decode, list_pictures
 from kshot.encode.sources.base import Listed, Picture, readable_class
 from kshot.errors import InputError
 
@@ -21,8 +21,8 @@ def folder_source(root: Path) -> Listed:
     found = {
         path: (part, path.relative_to(base).parts[0])
         for part, base in (parts or {"all": root}).items()
-        for path in sorted(base.rglob("*"))
-        if path.suffix.lower() in SUFFIXES and path.is_file() and path.parent != base
+        for path in list_pictures(base)
+        if path.parent != base
     }
     folders = sorted({name for _, name in found.values()})
     label = {name: number for number, name in enumerate(folders)}
