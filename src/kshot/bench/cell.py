@@ -11,6 +11,7 @@ from kshot.bench.study import Cell, MethodSpec
 from kshot.episodes.guard import Episode
 from kshot.episodes.stratum import Prior, Stratum
 from kshot.errors import UndefinedError
+from kshot.features import catalog
 from kshot.methods import registry
 from kshot.methods.base import Classifier, parameter_names
 from kshot.solvers.rows import class_counts, class_means, squared_norms
@@ -39,7 +40,7 @@ def run_method(
     }
     if prior is None and "text" in method.info.sees:
         return Record(**common, status="undefined", reason=f"{cell.backbone} has no text")
-    use_encoder_constants(method, spec, stratum, prior)
+    use_known_constants(method, spec, stratum, prior)
     try:
         start = time.perf_counter()
         method.fit(**episode.reveal(method.info.sees).fit_arguments())
@@ -65,11 +66,22 @@ def run_method(
     )
 
 
-def use_encoder_constants(
-    method: Classifier, spec: MethodSpec, stratum: Stratum, prior: Prior | None
-) -> None:
-    """Logit scale and text norm of the encoder, where the manifest kept them and the study does not say."""
-    constants = {"logit_scale": stratum.logit_scale, "anchor_scale": None if prior is None else prior.norm}
+def use_known_constants(method: Classifier, spec: MethodSpec, stratum: Stratum, prior: Prior | None) -> None:
+    """Logit scale and text norm of the encoder and search range of the dataset, where they are known and the study
+    does not say.
+
+    The ranges of Tip-Adapter's search were chosen dataset by dataset by people who saw test accuracies: only
+    a method that may see those gets them.
+    """
+    entry = catalog.datasets().get(stratum.dataset)
+    search = entry.tip_search if entry and "test" in method.info.sees else None
+    beta_scale, alpha_scale = search or (None, None)
+    constants = {
+        "logit_scale": stratum.logit_scale,
+        "anchor_scale": None if prior is None else prior.norm,
+        "beta_scale": beta_scale,
+        "alpha_scale": alpha_scale,
+    }
     takes = parameter_names(type(method))
     method.set_params(
         **{

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-from kshot.bench.cell import use_encoder_constants
+from kshot.bench.cell import use_known_constants
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.errors import UndefinedError
@@ -37,16 +37,19 @@ def knob_oracle(study: Study, cells: set[Cell], newcomer: str, store: Store) -> 
     method = registry.create(newcomer)
     if not isinstance(method, Knob):
         return None
+    reads_text = "text" in method.info.sees
     spec = MethodSpec(newcomer, newcomer)
     found: dict[Cell, float] = {}
     for dataset, backbone in sorted({(cell.dataset, cell.backbone) for cell in cells}):
         stratum = load_stratum(store, dataset, backbone, study.dtype)
         for cell in (c for c in cells if (c.dataset, c.backbone) == (dataset, backbone)):
-            reads_text = "text" in method.info.sees
             if reads_text and cell.tier not in store.tiers(dataset, backbone):
                 continue
             prior = load_prior(store, dataset, backbone, cell.tier, study.dtype) if reads_text else None
-            use_encoder_constants(method, spec, stratum, prior)
+            # A new one each time: constants of another encoder must not stay.
+            method = registry.create(newcomer)
+            assert isinstance(method, Knob)
+            use_known_constants(method, spec, stratum, prior)
             episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
             info = replace(method.info, sees=knob_evidence(method.info))
             try:

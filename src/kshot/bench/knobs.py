@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kshot.bench.cell import use_encoder_constants
+from kshot.bench.cell import use_known_constants
 from kshot.bench.study import MethodSpec
 from kshot.episodes.draw import too_thin
 from kshot.episodes.stratum import load_prior, load_stratum
@@ -67,7 +67,7 @@ def knob_rows(
             continue
         stratum = load_stratum(store, *where)
         prior = load_prior(store, *where, tier) if needs_text else None
-        use_encoder_constants(method, spec, stratum, prior)
+        use_known_constants(method, spec, stratum, prior)
         assert isinstance(method, Knob)
         for k in shots:
             if too_thin(stratum.pool.y, stratum.n_classes, k):

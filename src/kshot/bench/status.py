@@ -28,7 +28,7 @@ def standing(folder: Path) -> Standing:
     records = Records(folder)
     study = records.study()
     cells = study.cells()
-    done = len(cells) - len(records.lacking(study, cells))
+    done = len(records.done())
     methods: dict[str, Counter] = {name: Counter() for name in study.methods()}
     reasons: dict[str, Counter] = {}
     if done:
@@ -44,5 +44,4 @@ def count_done(folder: Path) -> tuple[int, int]:
     """Cells recorded and cells wanted."""
     records = Records(folder)
     study = records.study()
-    cells = study.cells()
-    return len(cells) - len(records.lacking(study, cells)), len(cells) - len(records.dropped())
+    return len(records.done()), len(study.cells()) - len(records.dropped())

@@ -3,11 +3,11 @@
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from kshot.diagnose.association import partial_spearman, spearman, within
 from kshot.diagnose.precision import support_ratios
 from kshot.diagnose.section import Row
 from kshot.solvers.rows import class_counts, squared_norms
 from kshot.solvers.shrinkage import optimal_ratio, population_moments
+from kshot.stats.correlation import rank_correlation
 from kshot.types import Array, Labelled
 
 
@@ -20,7 +20,7 @@ def optimum_row(support: Labelled, residue: Labelled, text: Float[Array, "C d"])
     return {
         "mean James–Stein": float(fitted.mean()),
         "mean λ*": float(target.mean()),
-        "Spearman": spearman(fitted.astype(np.float64), target.astype(np.float64)),
+        "Spearman": rank_correlation(fitted.astype(np.float64), target.astype(np.float64)),
         "mean |difference|": float(np.abs(fitted - target).mean()),
     }
 
@@ -35,8 +35,8 @@ def surplus_row(
     """Predicted headroom against measured surplus over strata (study, Sec. 3.5)."""
     return {
         "strata": len(headroom),
-        "Spearman": spearman(headroom, surplus),
-        "given difficulty": partial_spearman(headroom, surplus, difficulty),
+        "Spearman": rank_correlation(headroom, surplus),
+        "given difficulty": rank_correlation(headroom, surplus, difficulty),
         "within dataset": within(headroom, surplus, dataset),
         "within backbone": within(headroom, surplus, backbone),
     }
@@ -56,8 +56,15 @@ def tuned_weight_rows(
             {
                 "backbone": str(name),
                 "cells": int(here.sum()),
-                "James–Stein": spearman(james_stein[here], alpha[here]),
-                "leave-one-out": spearman(leave_one_out[here], alpha[here]),
+                "James–Stein": rank_correlation(james_stein[here], alpha[here]),
+                "leave-one-out": rank_correlation(leave_one_out[here], alpha[here]),
             }
         )
     return rows
+
+
+def within(a: Float[Array, " n"], b: Float[Array, " n"], groups: Shaped[Array, " n"]) -> float:
+    """Median over groups of the rank correlation inside each; NaN where no group has one."""
+    inside = np.array([rank_correlation(a[groups == g], b[groups == g]) for g in np.unique(groups)])
+    known = inside[np.isfinite(inside)]
+    return float(np.median(known)) if len(known) else float("nan")

@@ -9,24 +9,31 @@ from kshot.types import Array
 BLOCK = 500
 
 
+def rank_correlation(
+    a: Float[Array, " n"], b: Float[Array, " n"], given: Float[Array, " n"] | None = None
+) -> float:
+    """Spearman's rho; with `given`, the rank correlation of what a line through its ranks leaves of both.
+
+    NaN where a side is constant or fewer than three points exist.
+    """
+    columns = [a, b] if given is None else [a, b, given]
+    return float(_correlation(columns, np.ones((1, len(a))))[0]) if len(a) > 2 else float("nan")
+
+
 def spearman(
     a: Float[Array, " n"],
     b: Float[Array, " n"],
     clusters: Shaped[Array, " n"],
     given: Float[Array, " n"] | None = None,
 ) -> Estimate:
-    """Spearman's rho; with `given`, the rank correlation of what a line through its ranks leaves of both.
-
-    The interval is Student-t on the bootstrap standard error, cut to [−1, 1]; NaN where a side is constant.
-    """
+    """`rank_correlation` of the finite values, with an interval: Student-t on the bootstrap standard error, cut to
+    [−1, 1]."""
     given_values = np.zeros(len(a)) if given is None else given
     known = np.isfinite(a) & np.isfinite(b) & np.isfinite(given_values)
     columns = [a[known], b[known]] + ([] if given is None else [given_values[known]])
     names, group = np.unique(clusters[known], return_inverse=True)
     n = int(np.count_nonzero(known))
-    if n < 3:
-        return Estimate(float("nan"), None, None, n, len(names))
-    rho = float(_correlation(columns, np.ones((1, n)))[0])
+    rho = rank_correlation(*columns)
     if len(names) < 2 or not np.isfinite(rho):
         return Estimate(rho, None, None, n, len(names))
     weights = shared_draws(len(names))

@@ -11,7 +11,8 @@ from kshot.errors import KshotError, unknown
 
 @dataclass(frozen=True, slots=True)
 class DatasetEntry:
-    """What is published about a dataset; `band` is the sanity gate for zero-shot accuracy in per cent.
+    """What is published about a dataset; `band` is the sanity gate for zero-shot accuracy in per cent, `tip_search`
+    the largest (beta, alpha) of Tip-Adapter's official search.
 
     Sets of the open benchmark name their packages, licence, prompt ensemble and the hash of their pictures.
     """
@@ -25,6 +26,7 @@ class DatasetEntry:
     wds: str | None = None
     band: tuple[int, int] | None = None
     smallest_pool: int | None = None
+    tip_search: tuple[int, int] | None = None
     templates: tuple[str, ...] = ()
     licence: str = ""
     source: str = ""
