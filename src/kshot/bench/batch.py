@@ -1,6 +1,6 @@
 """What a worker does with a batch: load features once, run each cell, write it at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from kshot.bench.prepare import Batch
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, Study
 from kshot.episodes.stratum import Prior, Stratum, load_prior, load_stratum
+from kshot.errors import FeatureError
 from kshot.features.store import Store
 
 
@@ -23,8 +24,8 @@ def run_batch(
     computed = 0
     for cell in batch.cells:
         if not records.path(cell).exists():
-            stratum = _stratum(features, cell.dataset, cell.backbone, study.dtype)
-            prior = _prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype)
+            stratum = _stratum(features, cell.dataset, cell.backbone, study.dtype, batch.hashes)
+            prior = _prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
             facts, rows = run_cell(cell, batch.specs, stratum, prior)
             records.write(study, facts, rows)
             computed += 1
@@ -32,12 +33,29 @@ def run_batch(
     return computed
 
 
+# Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
 @lru_cache(maxsize=2)
-def _stratum(features: Path, dataset: str, backbone: str, dtype: str) -> Stratum:
-    return load_stratum(Store(features), dataset, backbone, dtype)
+def _stratum(features: Path, dataset: str, backbone: str, dtype: str, hashes: frozenset[str]) -> Stratum:
+    stratum = load_stratum(Store(features), dataset, backbone, dtype)
+    _check_unchanged(f"{dataset}/{backbone}", stratum.hashes.values(), hashes)
+    return stratum
 
 
 @lru_cache(maxsize=8)
-def _prior(features: Path, dataset: str, backbone: str, tier: str, dtype: str) -> Prior | None:
+def _prior(
+    features: Path, dataset: str, backbone: str, tier: str, dtype: str, hashes: frozenset[str]
+) -> Prior | None:
     store = Store(features)
-    return load_prior(store, dataset, backbone, tier, dtype) if store.tiers(dataset, backbone) else None
+    if not store.tiers(dataset, backbone):
+        return None
+    prior = load_prior(store, dataset, backbone, tier, dtype)
+    _check_unchanged(f"{dataset}/{backbone}/text-{tier}", [prior.sha256], hashes)
+    return prior
+
+
+def _check_unchanged(name: str, found: Iterable[str], expected: frozenset[str]) -> None:
+    if not expected.issuperset(found):
+        raise FeatureError(
+            f"{name} was written again after this run had begun. Finished cells are kept; restore the features, or run "
+            "with another --records."
+        )

@@ -41,6 +41,7 @@ def failed_cells(records: Records) -> list[Cell]:
 
 def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) -> None:
     """One file in place of the sources; what was written after they were listed stays."""
+    before = {path: _identity(path) for path in sources}
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -51,6 +52,21 @@ def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) 
     name = hashlib.sha256("\n".join(map(str, sources)).encode()).hexdigest()[:16]
     target = records.folder / "compact" / f"{name}.parquet"
     write_atomically(target, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
-    for path in sources:
-        if path != target:
-            path.unlink(missing_ok=True)
+    for path, identity in before.items():
+        if path != target and identity is not None:
+            _remove(path, identity)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tells a file from another one that takes its name later."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _remove(path: Path, identity: tuple[int, int]) -> None:
+    """Delete the file that was seen; another driver may have put a new one in its place, which stays."""
+    if _identity(path) == identity:
+        path.unlink(missing_ok=True)

@@ -11,10 +11,14 @@ from kshot.methods import registry
 
 @dataclass(frozen=True)
 class Batch:
-    """Cells that share features and shots and differ in seed only: the unit that engines hand out."""
+    """Cells that share features and shots and differ in seed only: the unit that engines hand out.
+
+    `hashes` are the sha256 of the features that the records folder was claimed for.
+    """
 
     cells: tuple[Cell, ...]
     specs: tuple[MethodSpec, ...]
+    hashes: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,13 @@ class Work:
                     specs = self.missing[cell]
                     key = (number, *(spec.name for spec in specs))
                     batches.setdefault(key, []).append(cell)
-        return [Batch(tuple(cells), self.missing[cells[0]]) for cells in batches.values()]
+        return [
+            Batch(tuple(cells), self.missing[cells[0]], self._hashes(cells[0])) for cells in batches.values()
+        ]
+
+    def _hashes(self, cell: Cell) -> frozenset[str]:
+        stratum = f"{cell.dataset}/{cell.backbone}/"
+        return frozenset(digest for name, digest in self.features.items() if name.startswith(stratum))
 
     def _cost(self, cell: Cell) -> int:
         return self.strata[cell.dataset, cell.backbone].cost(cell.shots)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 
 from kshot.bench.batch import run_batch
 from kshot.bench.engines import Job, one_thread_per_worker
@@ -49,7 +50,8 @@ class LocalEngine:
     def _drain(self, job: Job, remaining: list[Batch], finished: Callable[[int], None]) -> None:
         """Hand out every batch once; those that complete leave `remaining`."""
         context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(min(self.workers, len(remaining)), context, _start_worker)
+        ending, driver = context.Pipe(duplex=False)
+        pool = ProcessPoolExecutor(min(self.workers, len(remaining)), context, _start_worker, (ending,))
         waiting: dict[Future, Batch] = {}
         try:
             for batch in remaining:
@@ -61,25 +63,27 @@ class LocalEngine:
                     remaining.remove(batch)
                     finished(len(batch.cells))
         finally:
-            # An interrupted run does not wait for what its workers were doing. A finished one does, or the pool's
-            # thread and the end of Python may close the same pipe, with a traceback under a good result.
-            pool.shutdown(wait=not waiting, cancel_futures=True)
+            if waiting:
+                driver.close()
+            # Not waiting would let the pool's thread and the end of Python close the same pipe: a traceback.
+            pool.shutdown(wait=True, cancel_futures=True)
+            driver.close()
+            ending.close()
 
 
 def _cells(batches: list[Batch]) -> int:
     return sum(len(batch.cells) for batch in batches)
 
 
-def _start_worker() -> None:
+def _start_worker(ending: Connection) -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_end_with_driver, args=(ending,), daemon=True).start()
 
 
-def _die_with(parent) -> None:
-    """Without this a killed driver would leave workers computing for nobody."""
-    parent.join()
+def _end_with_driver(ending: Connection) -> None:
+    """End at once when the driver has closed its side, on purpose or because it was killed; cells are written whole
+    or not at all. Without this, workers would go on computing for nobody."""
+    ending.poll(None)
     os._exit(1)
