@@ -194,7 +194,7 @@ def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
         "--weights",
         tiny_clip,
         "--tiers",
-        "photo,cupl,mine",
+        "photo",
         "--sentences",
         f"cupl={cupl}",
         "--sentences",
@@ -223,6 +223,7 @@ def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
         (["--tiers", "cupl"], ["tier cupl needs its sentences: --sentences cupl=FILE.json"]),
         (["--tiers", "dataset", "--dataset", "mine"], ["no templates are known for tier dataset of"]),
         (["--sentences", "cupl"], ["--sentences cupl: write TIER=FILE.json"]),
+        (["--sentences", "cupl=absent.json"], ["absent.json"]),
         (["--view-recipe", "tpi"], ["unknown view recipe 'tpi'", "Did you mean tip"]),
         (["--dataset", "a", "--dataset", "b"], ["2 datasets for one source; put {wds}"]),
         (["--dataset", "../up"], ["dataset '../up' cannot be a file name"]),
@@ -239,6 +240,14 @@ def test_mistakes_are_told_before_anything_is_encoded(tiny_clip, tmp_path, argum
     for word in words:
         assert word in err
     assert not (tmp_path / "features").exists()
+
+
+def test_a_folder_whose_name_cannot_be_a_datasets(tiny_clip, tmp_path):
+    write_shards(tmp_path / "my pics", {"test": 1})
+    code, _, err = kshot_encode(tmp_path / "my pics", *TINY, "--weights", tiny_clip)
+    assert code == 2
+    assert "'my pics' cannot be a file name" in err
+    assert "--dataset NAME" in err
 
 
 def test_a_missing_extra_prints_the_pip_command():

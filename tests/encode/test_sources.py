@@ -244,3 +244,22 @@ def test_transparency_is_shown_on_white():
     out = io.BytesIO()
     Image.new("RGBA", (2, 2), (0, 0, 0, 0)).save(out, "PNG")
     assert np.asarray(decode(out.getvalue(), "clear.png")).min() == 255
+
+
+def test_links_to_folders_are_followed_and_circles_end(tmp_path):
+    for name in ("elsewhere/fish/1.png", "set/birds/1.png"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes(picture(0, 1))
+    (tmp_path / "set" / "fish").symlink_to(tmp_path / "elsewhere" / "fish")
+    (tmp_path / "set" / "birds" / "up").symlink_to(tmp_path / "set")
+    source = find_source(str(tmp_path / "set"))
+    assert source.classes == ("birds", "fish")
+    assert [p.id for p in everything(source)] == ["birds/1.png", "fish/1.png"]
+
+
+def test_two_folders_of_one_name(tmp_path):
+    for name in ("big cat", "big_cat"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.png").write_bytes(picture(0, 1))
+    with pytest.raises(InputError, match="big cat and big_cat would both be class 'big cat'"):
+        find_source(str(tmp_path))

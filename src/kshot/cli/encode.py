@@ -29,7 +29,9 @@ def encode(
     tiers: Annotated[str, typer.Option(help="Prompt tiers, separated by commas; empty for none.")] = "",
     sentences: Annotated[
         list[str] | None,
-        typer.Option(help="TIER=FILE.json with {class: [sentences]}; for cupl or a tier of your own."),
+        typer.Option(
+            help="TIER=FILE.json, a list of sentences for each class: adds cupl or a tier of your own."
+        ),
     ] = None,
     weights: Annotated[
         Path | None, typer.Option(help="Local checkpoint, or folder with open_clip_config.json.")
@@ -53,7 +55,8 @@ def encode(
     if view_recipe not in RECIPES:
         raise InputError(unknown("view recipe", view_recipe, RECIPES, "Give one of them."))
     files = dict(_named_file(text) for text in sentences or [])
-    names = [name.strip() for name in tiers.split(",") if name.strip()]
+    named = [name.strip() for name in tiers.split(",") if name.strip()]
+    names = list(dict.fromkeys([*named, *files]))
     found = [(origin, origin.open()) for origin in find_origins(source, dataset or [])]
     # A wrong tier is told before hours of encoding.
     prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in found}

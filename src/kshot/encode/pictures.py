@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,13 +22,23 @@ MOST_PIXELS = 100_000_000
 
 def list_pictures(folder: Path) -> list[Path]:
     """Picture files at any depth, by path; not what systems hide beside them (thumbnails, resource forks)."""
-    return [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.suffix.lower() in SUFFIXES
-        and path.is_file()
-        and not any(name.startswith(".") for name in path.relative_to(folder).parts)
-    ]
+    return sorted(
+        path for path in _visible_files(folder, set()) if path.suffix.lower() in SUFFIXES and path.is_file()
+    )
+
+
+def _visible_files(folder: Path, entered: set[Path]) -> Iterator[Path]:
+    """Links to folders are followed, each folder once: links can make a circle."""
+    if (real := folder.resolve()) in entered:
+        return
+    entered.add(real)
+    for path in folder.iterdir():
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            yield from _visible_files(path, entered)
+        else:
+            yield path
 
 
 def decode(

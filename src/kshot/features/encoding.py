@@ -13,12 +13,14 @@ import numpy as np
 from kshot.encode.batches import batches
 from kshot.encode.protocol import Encoder
 from kshot.encode.reference_vectors import hold_to_reference
-from kshot.encode.sources.base import Picture, Shard, Source
+from kshot.encode.sources.base import Listed, Picture, Shard, Source
 from kshot.encode.views import draw_view
 from kshot.errors import FeatureError
 from kshot.features.manifest import Manifest, read_manifest
-from kshot.features.shards import write_shard
+from kshot.features.mapping import map_tensors
+from kshot.features.shards import read_ids, write_shard
 from kshot.features.store import BUNDLED, Store, check_images
+from kshot.files import remove_torn
 from kshot.types import Array
 
 WORK = ".encoding"
@@ -61,6 +63,7 @@ def encode_pictures(job: Job, store: Store, progress: Callable[[int], None]) -> 
     def prepare(picture: Picture) -> Array:
         return job.encoder.preprocessing(picture.load())
 
+    remove_torn(store.root)
     return [_encode_part(job, store, part, part, prepare, progress) for part in _parts(job.source)]
 
 
@@ -102,21 +105,36 @@ def _encode_part(
 ) -> Manifest:
     about = job.about()
     about["encoder"] |= also or {}
-    if (present := _already(store, job, target, about["encoder"])) is not None:
+    if (present := _already(store, job, part, target, about["encoder"])) is not None:
         progress(present.rows)
         return present
     work = store.root / WORK / job.dataset / job.backbone / _work_key(job, target, about["encoder"])
+    try:
+        files = _encode_shards(job, part, prepare, work, progress)
+        manifest = store.join_images(job.dataset, job.backbone, target, files, job.source.classes, **about)
+    except FeatureError:
+        # Another process may have joined the same shards and removed them.
+        if (present := _already(store, job, part, target, about["encoder"])) is None:
+            raise
+        return present
+    shutil.rmtree(work, ignore_errors=True)
+    return manifest
+
+
+def _encode_shards(
+    job: Job, part: str, prepare: Callable[[Picture], Array], work: Path, progress: Callable[[int], None]
+) -> list[Path]:
+    """A file for each shard of the part; those that are there already are kept."""
     files = []
     for number, shard in enumerate(s for s in job.source.shards() if s.part == part):
-        file = work / f"{number:05d}.safetensors"
+        name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
+        file = work / f"{number:05d}-{name}.safetensors"
         if file.is_file():
             progress(_rows(file))
         else:
             _encode_shard(job, shard, prepare, file, progress)
         files.append(file)
-    manifest = store.join_images(job.dataset, job.backbone, target, files, job.source.classes, **about)
-    shutil.rmtree(work)
-    return manifest
+    return files
 
 
 def _encode_shard(
@@ -141,17 +159,23 @@ def _encode_shard(
     write_shard(file, X, y, ids)
 
 
-def _already(store: Store, job: Job, part: str, encoder: dict[str, Any]) -> Manifest | None:
-    """The part if this very encoder has written it; anything else under its name is refused."""
-    path = store.path(job.dataset, job.backbone, part).with_suffix(".json")
+def _already(store: Store, job: Job, part: str, target: str, encoder: dict[str, Any]) -> Manifest | None:
+    """The target if this very encoder has written it from the pictures that the part has now; anything else under its
+    name is refused."""
+    path = store.path(job.dataset, job.backbone, target).with_suffix(".json")
     if not path.is_file():
         return None
     manifest = read_manifest(path)
-    if manifest.encoder == encoder and manifest.classes == job.source.classes:
+    known = sorted(encoder.keys() | manifest.encoder.keys())
+    differs = [key for key in known if manifest.encoder.get(key) != encoder.get(key)]
+    if manifest.classes != job.source.classes:
+        differs.append("classes")
+    elif isinstance(job.source, Listed) and _listing(store, manifest) != job.source.listing(part):
+        differs.append(f"pictures: {manifest.rows} then, {len(job.source.listing(part))} now")
+    if not differs:
         return manifest
-    differs = [key for key in encoder if manifest.encoder.get(key) != encoder[key]] or ["classes"]
     raise FeatureError(
-        f"{path.parent} holds {part} of another encoding (differs in {', '.join(differs)}). "
+        f"{path.parent} holds {target} of another encoding (differs in {', '.join(differs)}). "
         "Delete it or give another folder with --features."
     )
 
@@ -163,6 +187,9 @@ def _work_key(job: Job, part: str, encoder: dict[str, Any]) -> str:
 
 
 def _rows(file: Path) -> int:
-    from kshot.features.mapping import map_tensors
-
     return len(map_tensors(file)["labels"])
+
+
+def _listing(store: Store, manifest: Manifest) -> list[tuple[str, int]]:
+    tensors = map_tensors(store.path(manifest.dataset, manifest.backbone, manifest.part))
+    return list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))

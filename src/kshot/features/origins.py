@@ -7,7 +7,7 @@ from pathlib import Path
 from kshot.encode.sources.base import Source
 from kshot.encode.sources.find import find_source
 from kshot.encode.sources.http import is_url
-from kshot.errors import InputError, unknown
+from kshot.errors import InputError, KshotError, unknown
 from kshot.features.catalog import datasets
 from kshot.features.manifest import safe_name
 
@@ -34,7 +34,7 @@ def find_origins(where: str, names: Sequence[str]) -> list[Origin]:
     if PLACE not in where:
         if len(names) > 1:
             raise InputError(f"{len(names)} datasets for one source; put {PLACE} where their names differ.")
-        return [_origin(safe_name("dataset", names[0] if names else _own_name(where)), where)]
+        return [_origin(safe_name("dataset", names[0]) if names else _own_name(where), where)]
     distributed = {name: entry.wds for name, entry in datasets().items() if entry.wds is not None}
     wanted = list(distributed) if list(names) == [STUDY] else list(names)
     if not wanted:
@@ -56,4 +56,7 @@ def _origin(name: str, where: str) -> Origin:
 def _own_name(where: str) -> str:
     if is_url(where):
         raise InputError("give the dataset a name with --dataset NAME.")
-    return Path(where).resolve().stem
+    try:
+        return safe_name("dataset", Path(where).resolve().stem)
+    except KshotError as error:
+        raise InputError(f"{error} Or name the dataset with --dataset NAME.") from None

@@ -1,5 +1,6 @@
 """What every source offers: named parts, cut into shards that can be read again alone."""
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The unit of resuming: `key` tells the source what to read."""
+    """The unit of resuming: `key` tells the source what to read, and is another one when that is known to be other
+    pictures."""
 
     part: str
     key: str
@@ -64,14 +66,18 @@ class Listed:
 
     def shards(self) -> list[Shard]:
         return [
-            Shard(part, str(start))
+            Shard(part, f"{start}-{_digest(rows[start : start + ROWS_PER_SHARD])}")
             for part, rows in self._by_part.items()
             for start in range(0, len(rows), ROWS_PER_SHARD)
         ]
 
     def pictures(self, shard: Shard) -> Iterator[Picture]:
-        start = int(shard.key)
+        start = int(shard.key.split("-")[0])
         yield from self._by_part[shard.part][start : start + ROWS_PER_SHARD]
+
+    def listing(self, part: str) -> list[tuple[str, int]]:
+        """Ids and labels of a part."""
+        return [(row.id, row.label) for row in self._by_part[part]]
 
     @cached_property
     def _by_part(self) -> dict[str, list[Picture]]:
@@ -79,6 +85,10 @@ class Listed:
         for row in self.rows:
             parts.setdefault(row.part, []).append(row)
         return parts
+
+
+def _digest(rows: Sequence[Picture]) -> str:
+    return hashlib.sha256(repr([(row.id, row.label) for row in rows]).encode()).hexdigest()[:16]
 
 
 def readable_class(name: str) -> str:
