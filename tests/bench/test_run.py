@@ -167,3 +167,14 @@ def _wait_until_gone(pids) -> None:
     while any(os.path.exists(f"/proc/{pid}") for pid in pids):
         assert time.monotonic() < deadline, "workers outlived their driver"
         time.sleep(0.05)
+
+
+def test_a_report_of_an_unfinished_run_says_so(finished):
+    assert "UNFINISHED" not in kshot("report", finished).stdout
+    for seed in (0, 1):
+        Records(finished).path(Cell("sim-pets", "simulated", "dataset", 2, seed)).unlink()
+    told = "UNFINISHED: 2 of 12 cells are not computed yet"
+    assert told in " ".join(kshot("report", finished).stdout.split())
+    assert told in kshot("report", finished, "--format", "csv", "--table", "headline").stderr
+    for name in ("report.md", "report.html"):
+        assert told in (finished / "report" / name).read_text(encoding="utf-8")

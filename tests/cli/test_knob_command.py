@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import numpy as np
+
 OWN = """
 import numpy as np
 from kshot import ZeroShot
@@ -58,3 +60,26 @@ def test_mistakes_are_answered(kshot):
     assert "no knob; those with one: loo_blend" in kshot("knob", "clap").stderr
     assert "Known: gda_alpha1" in kshot("knob", "nonsense").stderr
     assert "Did you mean cifar10" in kshot("knob", "gda", "--dataset", "cifar").stderr
+
+
+def test_strata_without_the_tier_are_named_and_left_out(kshot):
+    from kshot.features.store import Store
+
+    kshot("simulate")
+    store, X = Store("features"), np.eye(4, dtype=np.float32)
+    store.write_text("bare", "enc", "photo", X, None, list("abcd"))
+    store.write_images("bare", "enc", "all", X, np.arange(4), list("abcd"), list("abcd"))
+    done = kshot("knob", "gda", "--shots", "2", "--seeds", "1")
+    assert done.returncode == 0, done.stderr
+    assert "left out, without tier dataset: bare/enc" in done.stdout
+    refused = kshot("knob", "gda", "--dataset", "bare")
+    assert refused.returncode == 2
+    assert "unknown tier 'dataset'" in refused.stderr
+
+
+def test_shots_that_no_pool_can_give(kshot):
+    kshot("simulate")
+    done = kshot("knob", "gda", "--shots", "1000")
+    assert done.returncode == 2
+    assert "no stored dataset has pictures for K = 1000" in done.stderr
+    assert kshot("knob", "gda", "--shots", "0").returncode == 2

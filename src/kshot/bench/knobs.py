@@ -50,21 +50,32 @@ def find_knob(name: str) -> str:
     return matching[0]
 
 
-def knob_rows(
-    store: Store, name: str, dataset: str | None, tier: str, shots: Sequence[int], seeds: int
-) -> Iterator[KnobRow]:
-    """Every stored stratum (of one dataset) at every number of shots its pool can give."""
+def knob_strata(
+    store: Store, name: str, dataset: str | None, tier: str
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Stored strata (of one dataset) that the method can work on, and those that lack the tier it needs."""
     strata = sorted({(m.dataset, m.backbone) for m in store.readable()})
     chosen = [stratum for stratum in strata if dataset in (None, stratum[0])]
     if not chosen:
         hint = f"See `kshot ls features`; looked in {store.root}. `kshot simulate` writes a generated world."
         raise FeatureError(unknown("dataset", dataset or "any", {s[0] for s in strata}, hint))
+    if "text" not in registry.create(name).info.sees:
+        return chosen, []
+    usable = [stratum for stratum in chosen if tier in store.tiers(*stratum)]
+    if not usable:
+        known = {found for stratum in chosen for found in store.tiers(*stratum)}
+        raise FeatureError(unknown("tier", tier, known, "Give one of them with --tier."))
+    return usable, [stratum for stratum in chosen if stratum not in usable]
+
+
+def knob_rows(
+    store: Store, name: str, strata: Sequence[tuple[str, str]], tier: str, shots: Sequence[int], seeds: int
+) -> Iterator[KnobRow]:
+    """Every stratum at every number of shots its pool can give."""
     spec = MethodSpec(name, name, {})
-    for where in chosen:
+    for where in strata:
         method = registry.create(name)
         needs_text = "text" in method.info.sees
-        if needs_text and not store.tiers(*where):
-            continue
         stratum = load_stratum(store, *where)
         prior = load_prior(store, *where, tier) if needs_text else None
         use_known_constants(method, spec, stratum, prior)

@@ -20,27 +20,36 @@ def knob(
     dataset: Annotated[str | None, typer.Option("--dataset", help="One dataset only.")] = None,
     tier: Annotated[str, typer.Option("--tier", help="Prompt tier of the text prototypes.")] = "dataset",
     shots: Annotated[
-        list[int] | None, typer.Option("--shots", help="Repeatable; 2, 4 and 16 unless given.")
+        list[int] | None, typer.Option("--shots", min=1, help="Repeatable; 2, 4 and 16 unless given.")
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Support draws to average over.")] = 3,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """The leave-one-out choice of a method's knob, its test-set oracle and the regret; the same by folds."""
-    from kshot.bench.knobs import find_knob, knob_rows
+    from kshot.bench.knobs import find_knob, knob_rows, knob_strata
+    from kshot.errors import InputError
     from kshot.features.store import Store
 
     own_modules()
-    name = find_knob(method)
+    name, store = find_knob(method), Store(features)
+    strata, without_tier = knob_strata(store, name, dataset, tier)
     out, rows = console(), []
     with console(stderr=True).status(f"turning the knob of {name}") as status:
-        for row in knob_rows(Store(features), name, dataset, tier, shots or [2, 4, 16], seeds):
+        for row in knob_rows(store, name, strata, tier, shots or [2, 4, 16], seeds):
             rows.append(row)
             status.update(f"turning the knob of {name}: {row.dataset}, K = {row.shots} done")
+    if not rows:
+        given = ", ".join(map(str, shots or []))
+        raise InputError(
+            f"no stored dataset has pictures for K = {given} shots and a rest. Give fewer with --shots."
+        )
     out.print(_by_dataset(name, rows))
     if any(worth.undecided for row in rows for worth in row.worths):
         out.print(
             "* Every value did equally well there, so the first was taken (a fold of K = 2 has one shot)."
         )
+    if without_tier:
+        out.print(f"left out, without tier {tier}: {', '.join('/'.join(where) for where in without_tier)}")
     if len({row.dataset for row in rows}) > 1:
         out.print(_on_average(rows))
 

@@ -66,6 +66,9 @@ def report(
         headroom=_headroom(folder, found, features) if headroom else {},
     )
     tables = all_tables(found, context)
+    out = console(stderr=format is not Format.rich)
+    if context.unfinished:
+        out.print(context.unfinished, markup=False)
     if table is not None:
         chosen = [t for t in tables if t.key == table]
         if not chosen:
@@ -73,7 +76,6 @@ def report(
         print_tables(chosen, format)
         return
     print_tables(tables, format)
-    out = console(stderr=format is not Format.rich)
     target = output or folder / "report"
     written = write_report(found, tables, target, context)
     drawn, missing = write_figures(found, context, target / "figures")
@@ -87,13 +89,16 @@ def report_context(folder: Path, features: Path) -> "Context":
     from kshot.bench.prepare import check_stored
     from kshot.bench.records import Records
     from kshot.bench.sketch import sketches
+    from kshot.bench.status import count_done
     from kshot.errors import KshotError
     from kshot.features import catalog
     from kshot.features.store import Store
     from kshot.report.context import Context, Gate
 
     records, store = Records(folder), Store(features)
+    done = wanted = 0
     try:
+        done, wanted = count_done(folder)
         check_stored(records, store)
         drawn, absent = list(sketches(records.study(), store)), f"no features in {features}"
     except KshotError as error:
@@ -104,6 +109,8 @@ def report_context(folder: Path, features: Path) -> "Context":
         band_tier=catalog.BAND_TIER,
         sketches=drawn,
         sketches_absent=absent,
+        cells_done=done,
+        cells_wanted=wanted,
     )
 
 

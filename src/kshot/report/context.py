@@ -17,7 +17,8 @@ class Gate:
 
 @dataclass(frozen=True)
 class Context:
-    """Published bands, feature sketches, headroom per (dataset, backbone), and the other precision's records."""
+    """Published bands, feature sketches, headroom per (dataset, backbone), the other precision's records, and how many
+    of the study's cells are recorded."""
 
     gates: Mapping[str, Gate] = field(default_factory=dict)
     band_backbone: str = ""
@@ -27,3 +28,16 @@ class Context:
     headroom: Mapping[tuple[str, str], float] = field(default_factory=dict)
     other_precision: Panel | None = None
     corrected: bool = False
+    cells_done: int = 0
+    cells_wanted: int = 0
+
+    @property
+    def unfinished(self) -> str:
+        """What a reader of an unfinished run must know; nothing where the run is complete."""
+        missing = self.cells_wanted - self.cells_done
+        if missing <= 0:
+            return ""
+        return (
+            f"UNFINISHED: {missing:,} of {self.cells_wanted:,} cells are not computed yet, so figures may change and "
+            "datasets may be absent. `kshot run` computes the rest."
+        )

@@ -22,7 +22,8 @@ def write_report(
     panel: Panel, tables: Sequence[Table], folder: Path, context: Context, lead: Sequence[str] | None = None
 ) -> list[Path]:
     """Write report.html, report.md and tables/; `lead` replaces the verdict's sentences."""
-    sentences = verdict(panel) if lead is None else lead
+    own = verdict(panel) if lead is None else lead
+    sentences = [context.unfinished, *own] if context.unfinished else own
     markdown = "\n".join(
         [
             f"# kshot: {panel.study}",
