@@ -173,7 +173,7 @@ def test_a_report_of_an_unfinished_run_says_so(finished):
     assert "UNFINISHED" not in kshot("report", finished).stdout
     for seed in (0, 1):
         Records(finished).path(Cell("sim-pets", "simulated", "dataset", 2, seed)).unlink()
-    told = "UNFINISHED: 2 of 12 cells are not computed yet"
+    told = "UNFINISHED, 2 of 12 cells to compute"
     assert told in " ".join(kshot("report", finished).stdout.split())
     assert told in kshot("report", finished, "--format", "csv", "--table", "headline").stderr
     for name in ("report.md", "report.html"):

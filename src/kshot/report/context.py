@@ -38,6 +38,6 @@ class Context:
         if missing <= 0:
             return ""
         return (
-            f"UNFINISHED: {missing:,} of {self.cells_wanted:,} cells are not computed yet, so figures may change and "
-            "datasets may be absent. `kshot run` computes the rest."
+            f"UNFINISHED, {missing:,} of {self.cells_wanted:,} cells to compute: figures may change, datasets may be "
+            "absent. `kshot run` computes the rest."
         )
