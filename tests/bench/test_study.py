@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from kshot.bench.study import Cell, load_study, parse_study, study_from_json
@@ -57,11 +59,52 @@ def test_json_round_trip():
         ({"methods": [{"as": "x"}]}, "needs use"),
         ({"methods": [{"use": "ncm", "scale": 2}]}, "a name as"),
         ({"grid": [{"colour": [1]}]}, "unknown key 'colour'"),
+        ({"grid": {"shots": [1]}}, r"\[grid\] is not a list of grids. Write \[\[grid\]\]"),
+        ({"grid": 3}, r"grid = 3 is not a list of grids. Write \[\[grid\]\]"),
+        ({"grid": [3]}, "is not a list of grids"),
+        ({"grid": []}, "is not a list of grids"),
+        ({"methods": [3]}, "'methods' must be names in quotes or .*, not 3"),
+        ({"methods": [{"use": "ncm", "as": 3}]}, "a name as"),
+        ({"datasets": [1]}, "'datasets' must be names in quotes, not 1"),
+        ({"tiers": [["photo"]]}, "'tiers' must be names in quotes"),
+        ({"seeds": [5_000_000_000]}, "whole numbers from 0 up to 2147483647"),
+        ({"shots": [2**31]}, "whole numbers from 1 up to 2147483647"),
     ],
 )
 def test_mistakes_are_sentences(changes, message):
     with pytest.raises(KshotError, match=message):
         study(**changes)
+
+
+STRICT = {"use": "loo_blend", "as": "x", "allow_single": False}
+LENIENT = {"use": "loo_blend", "as": "x", "allow_single": True}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "both"),
+    [
+        (
+            STRICT,
+            LENIENT,
+            "'x': loo_blend with {'allow_single': False}, and loo_blend with {'allow_single': True}",
+        ),
+        ({"use": "ncm", "as": "zero_shot"}, "zero_shot", "'zero_shot': ncm, and zero_shot"),
+    ],
+)
+def test_one_name_for_two_methods_is_refused(first, second, both):
+    """Records keep the name only: the second would silently take the place of the first."""
+    with pytest.raises(StudyError, match=re.escape(both)):
+        study(methods=[first, second])
+    with pytest.raises(StudyError, match=re.escape(both)):
+        study(methods=[first], grid=[{}, {"methods": [second], "seeds": [9]}])
+    if isinstance(second, str):
+        with pytest.raises(StudyError, match=re.escape(both)):
+            study(methods=[first]).with_methods([second])
+
+
+def test_the_same_method_may_be_named_again():
+    again = study(methods=[LENIENT, "ncm"], grid=[{}, {"seeds": [9], "methods": [LENIENT, {"use": "ncm"}]}])
+    assert again.with_methods(["ncm"]).methods().keys() == {"x", "ncm"}
 
 
 def test_files(tmp_path):

@@ -4,48 +4,16 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from kshot.bench.grid import AXES, Cell, Grid, MethodSpec, parse_grid
 from kshot.errors import StudyError, unknown
 from kshot.features.manifest import safe_name
 
-AXES = ("datasets", "backbones", "tiers", "shots", "seeds", "methods")
 DTYPES = ("float32", "float64")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One point of a study's grid."""
-
-    dataset: str
-    backbone: str
-    tier: str
-    shots: int
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class MethodSpec:
-    """A method under the name it has in the records, with the parameters that differ from its defaults."""
-
-    name: str
-    use: str
-    params: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """All combinations of its axes."""
-
-    datasets: tuple[str, ...]
-    backbones: tuple[str, ...]
-    tiers: tuple[str, ...]
-    shots: tuple[int, ...]
-    seeds: tuple[int, ...]
-    methods: tuple[MethodSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +65,10 @@ class Study:
 
     def with_methods(self, extra: Sequence[str]) -> "Study":
         """The study plus outsiders' methods on every grid."""
-        specs = tuple(_method(name) for name in extra)
-        return replace(self, grids=tuple(replace(g, methods=g.methods + specs) for g in self.grids))
+        specs = tuple(MethodSpec(name, name) for name in extra)
+        grown = replace(self, grids=tuple(replace(g, methods=g.methods + specs) for g in self.grids))
+        _check_names(grown, "with --method")
+        return grown
 
 
 def load_study(path: Path | str) -> Study:
@@ -125,9 +95,10 @@ def parse_study(content: dict[str, Any], where: str) -> Study:
     if not isinstance(content.get("name"), str):
         raise StudyError(f'{where}: a study needs a name, for example name = "mine".')
     shared = {axis: content[axis] for axis in AXES if axis in content}
-    tables = content.get("grid", [{}])
-    grids = tuple(_grid({**shared, **table}, where) for table in tables)
-    return Study(safe_name("study", content["name"]), grids, dtype)
+    grids = tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where))
+    study = Study(safe_name("study", content["name"]), grids, dtype)
+    _check_names(study, where)
+    return study
 
 
 def study_from_json(text: str) -> Study:
@@ -143,29 +114,22 @@ def study_from_json(text: str) -> Study:
     return Study(content["name"], grids, content["dtype"])
 
 
-def _grid(table: dict[str, Any], where: str) -> Grid:
-    for axis in AXES:
-        if not isinstance(table.get(axis), list) or not table[axis]:
-            raise StudyError(f"{where}: '{axis}' must be a list with at least one entry.")
-    for key in table:
-        if key not in AXES:
-            raise StudyError(f"{where}: " + unknown("key", key, AXES, "Remove it or correct the name."))
-    for axis in ("shots", "seeds"):
-        least = 1 if axis == "shots" else 0
-        if not all(isinstance(v, int) and not isinstance(v, bool) and v >= least for v in table[axis]):
-            raise StudyError(f"{where}: '{axis}' must be whole numbers from {least} up, not {table[axis]}.")
-    for kind in ("datasets", "backbones", "tiers"):
-        for name in table[kind]:
-            safe_name(kind[:-1], str(name))
-    axes = {axis: tuple(dict.fromkeys(table[axis])) for axis in AXES if axis != "methods"}
-    return Grid(**axes, methods=tuple(_method(entry) for entry in table["methods"]))
+def _tables(content: dict[str, Any], where: str) -> list[dict[str, Any]]:
+    tables = content.get("grid", [{}])
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+        given = "[grid]" if isinstance(tables, dict) else f"grid = {tables}"
+        raise StudyError(
+            f"{where}: {given} is not a list of grids. Write [[grid]] above the axes of each, or leave it away."
+        )
+    return tables
 
 
-def _method(entry: str | dict[str, Any]) -> MethodSpec:
-    """`"clap"`, or `{use = "clap", as = "clap_seed1", seed = 1}` to change parameters under a new name."""
-    if isinstance(entry, str):
-        return MethodSpec(name=entry, use=entry)
-    params = {key: value for key, value in entry.items() if key not in ("use", "as")}
-    if not isinstance(entry.get("use"), str) or (params and not isinstance(entry.get("as"), str)):
-        raise StudyError(f'a method with parameters needs use = "…" and a name as = "…"; given was {entry}.')
-    return MethodSpec(name=entry.get("as", entry["use"]), use=entry["use"], params=params)
+def _check_names(study: Study, where: str) -> None:
+    """A name is all that records keep of a method: it must not stand for two."""
+    known: dict[str, MethodSpec] = {}
+    for spec in (spec for grid in study.grids for spec in grid.methods):
+        if known.setdefault(spec.name, spec) != spec:
+            raise StudyError(
+                f"{where}: two methods have the name '{spec.name}': {known[spec.name]}, and {spec}. "
+                'Give one of them another name with as = "…".'
+            )
