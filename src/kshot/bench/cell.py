@@ -14,6 +14,7 @@ from kshot.errors import UndefinedError
 from kshot.features import catalog
 from kshot.methods import registry
 from kshot.methods.base import Classifier, parameter_names
+from kshot.methods.plain import plain_choices
 from kshot.solvers.rows import class_counts, class_means, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
 
@@ -47,6 +48,7 @@ def run_method(
         fitted = time.perf_counter()
         predicted = method.predict(episode.queries)
         scored = time.perf_counter()
+        selected = plain_choices(method.selected_)
     except UndefinedError as error:
         return Record(**common, status="undefined", reason=str(error))
     except Exception as error:
@@ -59,8 +61,8 @@ def run_method(
         accuracy=float(np.mean(hits)),
         n_correct=int(np.count_nonzero(hits)),
         hits=np.packbits(hits).tobytes(),
-        selected={name: choice.value for name, choice in method.selected_.items()},
-        selected_from={name: choice.from_ for name, choice in method.selected_.items()},
+        selected={name: choice["value"] for name, choice in selected.items()},
+        selected_from={name: choice["from_"] for name, choice in selected.items()},
         fit_seconds=fitted - start,
         score_seconds=scored - fitted,
     )

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.errors import InputError
+from kshot.errors import InputError, KshotError
 from kshot.methods.task import Task, labelled, prepare
 from kshot.solvers.rows import unit_rows
 from kshot.types import Array, Choice, MethodInfo
@@ -79,7 +79,16 @@ class Classifier:
         return self._scores(rows)
 
     def predict(self, X: Any) -> Int[Array, " n"]:
-        return self.decision_function(X).argmax(axis=1)
+        scores = self.decision_function(X)
+        best = scores.argmax(axis=1)
+        # NaN wins every argmax, so the winners tell about all scores at a row's cost.
+        finite = np.isfinite(scores[np.arange(len(best)), best])
+        if not finite.all():
+            raise KshotError(
+                f"scores are not finite in {np.count_nonzero(~finite)} of {len(best)} queries: {self!r} has learnt NaN "
+                "or infinite values. Change its parameters, or look at the data that it was fitted on."
+            )
+        return best
 
     def score(self, X: Any, y: Any) -> float:
         labels = labelled("the query", X, y, self._expects()[0], len(self.classes_)).y
