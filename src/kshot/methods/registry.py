@@ -58,24 +58,44 @@ def create(name: str, **params: Any) -> Classifier:
             hint = "List them with `kshot ls methods`, or give your own as package.module:Class."
             raise KshotError(unknown("method", name, names(), hint))
         entry = Entry(installed.get(name, name))
-    method = load_class(entry.path)()
-    return method.set_params(**{**entry.params, **params})
+    return _made(entry.path).set_params(**{**entry.params, **params})
 
 
 def load_class(path: str) -> type[Classifier]:
     module_name, _, class_name = path.partition(":")
     try:
-        found = getattr(import_module(module_name), class_name)
+        module = import_module(module_name)
     except ModuleNotFoundError as error:
         raise KshotError(
             f"cannot import '{module_name}' of method '{path}': {error}. "
             "Install the package or run from the folder that holds the module."
         ) from error
-    except AttributeError as error:
-        raise KshotError(f"module '{module_name}' has no class '{class_name}'.") from error
+    except Exception as error:
+        raise KshotError(
+            f"cannot import '{module_name}' of method '{path}': {_one_line(error)}. "
+            f"Repair it; `python -c 'import {module_name}'` shows where it stops."
+        ) from error
+    found = getattr(module, class_name, None)
+    if found is None:
+        raise KshotError(f"module '{module_name}' has no class '{class_name}'.")
     if not (isinstance(found, type) and issubclass(found, Classifier)):
         raise KshotError(f"'{path}' is not a kshot.methods.base.Classifier; see docs/add-a-method.md.")
     return found
+
+
+def _made(path: str) -> Classifier:
+    found = load_class(path)
+    try:
+        return found()
+    except Exception as error:
+        raise KshotError(
+            f"cannot make method '{path}': {_one_line(error)}. Give every parameter of its __init__ a default; "
+            "see docs/add-a-method.md."
+        ) from error
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _installed() -> dict[str, str]:
