@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from kshot.errors import InputError
 from kshot.files import write_bytes
 from kshot.methods import registry
 from kshot.methods.base import Classifier
+from kshot.methods.plain import plain, plain_choices
 from kshot.types import Array, Choice
 
 FORMAT = 1
@@ -32,13 +32,13 @@ def save_head(
     head._expects()
     state = {name: value for name, value in vars(head).items() if name.endswith("_")}
     tensors = {name: np.ascontiguousarray(v) for name, v in state.items() if isinstance(v, np.ndarray)}
-    plain = {name: v for name, v in state.items() if name not in tensors and name != "selected_"}
+    rest = {name: v for name, v in state.items() if name not in tensors and name != "selected_"}
     header = {
         "format": FORMAT,
         "method": method or head.info.key,
-        "params": head.get_params(),
-        "selected": {name: asdict(choice) for name, choice in head.selected_.items()},
-        "state": plain,
+        "params": plain(head.get_params(), "a parameter"),
+        "selected": plain_choices(head.selected_),
+        "state": plain(rest, "a fitted attribute"),
         "provenance": provenance,
     }
     tensors |= {f"{BESIDE}{name}": np.ascontiguousarray(value) for name, value in (beside or {}).items()}
@@ -60,8 +60,7 @@ def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
             tensors = {name: file.get_tensor(name) for name in own}
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(f"{path} is not a kshot head file ({error}).") from error
-    if header["format"] != FORMAT:
-        raise InputError(f"{path} has head format {header['format']}; this kshot reads format {FORMAT}.")
+    _check_header(header, path)
     name = method or header["method"]
     if method is None and name not in registry.names():
         raise InputError(
@@ -72,6 +71,18 @@ def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
         setattr(head, attribute, value)
     head.selected_ = {key: Choice(**choice) for key, choice in header["selected"].items()}
     return head
+
+
+def _check_header(header: Any, path: Path) -> None:
+    if not isinstance(header, dict) or "format" not in header:
+        raise InputError(f"{path} is not a kshot head file (its header names no format).")
+    if header["format"] != FORMAT:
+        raise InputError(f"{path} has head format {header['format']}; this kshot reads format {FORMAT}.")
+    lacks = [key for key in ("method", "params", "selected", "state") if key not in header]
+    if lacks:
+        raise InputError(
+            f"{path} is a damaged head file: its header lacks {', '.join(lacks)}. Fit and save it again."
+        )
 
 
 def provenance(path: Path | str) -> dict[str, Any]:
