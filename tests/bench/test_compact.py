@@ -2,6 +2,7 @@ import shutil
 
 import pytest
 
+from folders import comparable
 from kshot.bench.compact import compact, failed_cells, forget
 from kshot.bench.diff import compare
 from kshot.bench.engines.local import LocalEngine
@@ -9,6 +10,7 @@ from kshot.bench.records import Records, load
 from kshot.bench.run import compute, open_run
 from kshot.bench.status import standing
 from kshot.bench.study import Cell, load_study
+from kshot.errors import StudyError
 
 
 @pytest.fixture
@@ -88,3 +90,48 @@ def test_files_joined_by_another_process_while_they_are_read(records, monkeypatc
     monkeypatch.setattr(Records, "joined", joined_meanwhile)
     assert load(records.folder).equals(before)
     assert not records.loose()
+
+
+def truncate(content):
+    return content[: len(content) // 2]
+
+
+def overwrite(content):
+    """Everything but what a reader looks at first: the magic bytes and the footer, whose length stands at the end."""
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    return content[:4] + b"\xff" * (len(content) - 4 - footer) + content[-footer:]
+
+
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("damage", [truncate, overwrite, lambda content: b""])
+def test_a_damaged_file_is_named_and_computed_again_when_deleted(records, folder, damage, joined):
+    before = comparable(records.folder)
+    if joined:
+        compact(records)
+    path = (records.joined() or records.loose())[-1]
+    path.write_bytes(damage(path.read_bytes()))
+    readers = [load, standing] if joined else [load, standing, lambda folder: compact(Records(folder))]
+    for read in readers:
+        with pytest.raises(StudyError, match=f"{path} is damaged. Delete it; `kshot run` then computes"):
+            read(records.folder)
+    path.unlink()
+    work = open_run(load_study("small.toml"), folder / "features", records)
+    assert len(work.missing) == (12 if joined else 1)
+    compute(work, folder / "features", records, LocalEngine(1))
+    assert comparable(records.folder).equals(before)
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        ("{", "Expecting property name"),
+        ("[1]", "not a mapping"),
+        ("{}", "it lacks hash, study, dropped, features"),
+        ('{"hash": "", "study": {}, "dropped": [], "features": {}}', "it holds no study: KeyError 'grids'"),
+        ('{"hash": "", "study": {"grids": [3]}, "dropped": [], "features": {}}', "it holds no study"),
+    ],
+)
+def test_a_damaged_header_is_said(tmp_path, header, why):
+    (tmp_path / "study.json").write_text(header)
+    with pytest.raises(StudyError, match=rf"study.json is damaged \(.*{why}.*Choose another --records"):
+        standing(tmp_path)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kshot.bench.damage import damaged_file
 from kshot.bench.schema import CELL, CellFacts, Record, table
 from kshot.bench.study import Cell, MethodSpec, Study, study_from_json
 from kshot.errors import StudyError
@@ -79,7 +80,10 @@ class Records:
                 )
 
     def study(self) -> Study:
-        return study_from_json(json.dumps(self._read_header()["study"]))
+        try:
+            return study_from_json(json.dumps(self._read_header()["study"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise self._damaged(f"it holds no study: {type(error).__name__} {error}") from error
 
     def dropped(self) -> set[Cell]:
         return {Cell(*values) for values in self._read_header()["dropped"]}
@@ -166,11 +170,16 @@ class Records:
                 f"{self.folder} is not a records folder: it has no study.json. Run `kshot run` first."
             )
         try:
-            return {"extends": [], **json.loads(self.header.read_text(encoding="utf-8"))}
-        except ValueError as error:
-            raise StudyError(
-                f"{self.header} is damaged ({error}). Choose another --records folder."
-            ) from error
+            header = {"extends": [], **json.loads(self.header.read_text(encoding="utf-8"))}
+        except (ValueError, TypeError) as error:
+            raise self._damaged(str(error)) from error
+        lacks = [key for key in ("hash", "study", "dropped", "features") if key not in header]
+        if lacks:
+            raise self._damaged(f"it lacks {', '.join(lacks)}")
+        return header
+
+    def _damaged(self, why: str) -> StudyError:
+        return StudyError(f"{self.header} is damaged ({why}). Choose another --records folder.")
 
 
 def query(folder: Path | str, sql: str) -> list[tuple]:
@@ -193,7 +202,13 @@ def _look(folder: Path | str, sql: str, take: "Callable[[duckdb.DuckDBPyRelation
             return take(_relation(folder, sql))
         except duckdb.IOException:
             continue
-    return take(_relation(folder, sql))
+        except duckdb.Error:
+            break
+    try:
+        return take(_relation(folder, sql))
+    except duckdb.Error as error:
+        records = Records(folder)
+        raise damaged_file([*records.loose(), *records.joined()]) or error from error
 
 
 def _relation(folder: Path | str, sql: str) -> "duckdb.DuckDBPyRelation":
