@@ -10,7 +10,7 @@ from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records, load, query
 from kshot.bench.run import WHOLE, Shard, compute, open_run
 from kshot.bench.schema import CELL, SECONDS
-from kshot.bench.status import standing
+from kshot.bench.status import continued, count_done, standing
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
 from kshot.stats.panel import panel
@@ -94,6 +94,62 @@ def test_a_folder_does_not_shrink_or_change(records):
         with pytest.raises(StudyError, match="cells and methods may only be added"):
             run(study, records)
     assert stamps(records.folder) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            '"ncm", ',
+            "",
+            "which lacks the method ncm; cells .* Add --method ncm to the command, or restore the",
+        ),
+        (', "ncm", "loo_blend"', "", "the methods ncm, loo_blend; .* Add --method ncm --method loo_blend to"),
+        (
+            '"ncm"',
+            '{use = "js_blend", as = "ncm"}',
+            r"changes the method ncm \(was ncm, is js_blend\); .* Restore",
+        ),
+        (
+            "[0, 1, 2]",
+            "[0, 2]",
+            "lacks 4 cells, such as sim-satellite/.* with shots 1 and seed 1; .* Restore the",
+        ),
+        (
+            "shots = [1, 2]",
+            "grid = [{shots = [1]}, {shots = [2], methods = ['ncm']}]",
+            "has fewer methods in 6 cells",
+        ),
+        ('"small"', '"small"\ndtype = "float64"', "which computes in float64 and not in float32"),
+        ('"small"', '"other"', "this is 'other' with hash .*, which is another one"),
+    ],
+)
+def test_a_refusal_names_what_is_lacking(folder, old, new, words):
+    records = Records(folder / "records")
+    records.claim(load_study("small.toml"), [], {})
+    edit("small.toml", old, new, to="lacking.toml")
+    with pytest.raises(StudyError, match=words):
+        records.claim(load_study("lacking.toml"), [], {})
+
+
+def test_status_counts_what_the_study_file_has_grown(records):
+    larger = load_study("larger.toml")
+    whole, besides = continued(records.folder, larger)
+    found = standing(records.folder, whole)
+    assert (besides, found.total, found.done, found.missing) == ([], 16, 0, 16)
+    assert found.methods["ncm"] == {"ok": 12}
+    run("larger.toml", records)
+    found = standing(records.folder, larger)
+    assert (found.total, found.done, found.missing) == (16, 16, 0)
+    assert count_done(records.folder, larger) == (16, 16)
+
+
+def test_status_of_a_folder_that_holds_another_study(folder):
+    records = Records(folder / "records")
+    records.claim(load_study("small.toml"), [], {})
+    edit("small.toml", "seeds = [0, 1, 2]", "seeds = [3]", to="other.toml")
+    with pytest.raises(StudyError, match=f"lacks 12 cells.* type `kshot status {records.folder}`"):
+        continued(records.folder, load_study("other.toml"))
 
 
 def test_a_hostile_header_is_only_text(records, tmp_path):

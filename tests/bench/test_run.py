@@ -104,10 +104,20 @@ def test_outsiders_method_fails_alone_and_can_be_retried(folder):
     assert "mine.py" in tracebacks[0].read_text()
     assert "mine:Mine failed, 12×: RuntimeError: not today" in kshot("status", "records/small").stdout
     (folder / "mine.py").write_text(broken + "super()._fit(task)\n")
-    assert "12 to compute" in kshot("retry", "small.toml", "--method", "mine:Mine").stdout
+    assert "Add --method mine:Mine to the command" in kshot("retry", "small.toml").stderr
+    by_folder, by_file = (
+        _advised(kshot("status", where).stdout) for where in ("records/small", "small.toml")
+    )
+    assert by_folder == ["retry", "STUDY", "--method", "mine:Mine", "--records", "records/small"]
+    assert "12 to compute" in kshot(*by_file).stdout
     table = load("records/small")
     mine, ncm = (table.filter(pc.equal(table["method"], name))["accuracy"] for name in ("mine:Mine", "ncm"))
     assert mine.to_pylist() == ncm.to_pylist()
+
+
+def _advised(told: str) -> list[str]:
+    """The command that a status ends with."""
+    return told.rsplit("`kshot ", 1)[1].split("`")[0].split()
 
 
 def test_thin_pools_are_dropped_and_counted(folder):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from folders import edit
 from kshot.features.simulate import WORLDS, write
 from kshot.features.store import Store
 
@@ -44,6 +45,8 @@ def test_a_whole_session(kshot):
     assert "cells    2" in kshot("plan", "tiny.toml").stdout
     assert "2/2 cells" in kshot("run", "tiny.toml").stdout
     assert "2 done, 0 missing" in kshot("status", "tiny.toml").stdout
+    edit("tiny.toml", "seeds = [0]", "seeds = [0, 1]", to="grown.toml")
+    assert "4 cells: 2 done, 2 missing" in kshot("status", "grown.toml").stdout
     report = kshot("report", "records/tiny")
     assert "Oracle ratio" in report.stdout
     assert "SIMULATED" in report.stdout

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kshot.bench.damage import damaged_file
+from kshot.bench.ownership import addable, contradiction
 from kshot.bench.schema import CELL, CellFacts, Record, table
 from kshot.bench.study import Cell, MethodSpec, Study, study_from_json
 from kshot.errors import StudyError
@@ -62,11 +63,13 @@ class Records:
 
     def _check_owner(self, study: Study, features: dict[str, str]) -> None:
         found = self.study()
-        if found.hash != study.hash and not study.extends(found):
+        reason = contradiction(study, found)
+        if reason:
+            options = " ".join(f"--method {name}" for name in addable(study, found))
+            add = f"Add {options} to the command, or restore" if options else "Restore"
             raise StudyError(
-                f"{self.folder} holds records of study '{found.name}' with hash {found.hash}, but this is "
-                f"'{study.name}' with hash {study.hash}, which changes or lacks some of them; cells and methods may "
-                "only be added. Give another folder with --records, or restore the study file that wrote it."
+                f"{self.folder} {reason} {add} the study file that wrote it. Give another folder with --records to "
+                "compute this study beside it."
             )
         self.check_features(features)
 
@@ -122,9 +125,9 @@ class Records:
         }
         return {cell: specs for cell, specs in remaining.items() if specs}
 
-    def done(self) -> set[Cell]:
-        """The cells that have every record."""
-        study = self.study()
+    def done(self, study: Study | None = None) -> set[Cell]:
+        """The cells that have every record of the folder's study, or of one that extends it."""
+        study = study or self.study()
         cells = study.cells()
         return cells.keys() - self.lacking(study, cells).keys()
 

@@ -1,10 +1,13 @@
-"""Where a run stands, read from its records folder alone."""
+"""Where a run stands, read from its records folder, and from the study file where that has grown since."""
 
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from kshot.bench.ownership import addable, contradiction
 from kshot.bench.records import Records, query
+from kshot.bench.study import MethodSpec, Study
+from kshot.errors import StudyError
 
 
 @dataclass(frozen=True)
@@ -24,14 +27,32 @@ class Standing:
         return self.total - self.dropped - self.done
 
 
-def standing(folder: Path) -> Standing:
+def continued(folder: Path, study: Study) -> tuple[Study, list[str]]:
+    """A study file with the methods that its run was given besides, and their names; refused in another's folder."""
+    found = Records(folder).study()
+    besides = addable(study, found)
+    whole = study.with_methods(besides)
+    reason = contradiction(whole, found)
+    if reason:
+        raise StudyError(f"{folder} {reason} To see where that one stands, type `kshot status {folder}`.")
+    return whole, besides
+
+
+def outsiders(folder: Path) -> list[str]:
+    """Methods of the folder that its study file may not have; giving them with `--method` is never wrong."""
+    specs = Records(folder).study().methods().values()
+    return [spec.name for spec in specs if ":" in spec.name and spec == MethodSpec(spec.name, spec.name)]
+
+
+def standing(folder: Path, study: Study | None = None) -> Standing:
+    """Of the folder's own study, or of one that extends it; of cells added since, none counts as dropped."""
     records = Records(folder)
-    study = records.study()
+    study = study or records.study()
     cells = study.cells()
-    done = len(records.done())
+    done = len(records.done(study))
     methods: dict[str, Counter] = {name: Counter() for name in study.methods()}
     reasons: dict[str, Counter] = {}
-    if done:
+    if records.loose() or records.joined():
         rows = query(folder, "select method, status, reason, count(*) from records group by all order by all")
         for method, status, reason, count in rows:
             methods.setdefault(method, Counter())[status] += count
@@ -40,8 +61,8 @@ def standing(folder: Path) -> Standing:
     return Standing(study.name, study.hash, len(cells), len(records.dropped()), done, methods, reasons)
 
 
-def count_done(folder: Path) -> tuple[int, int]:
+def count_done(folder: Path, study: Study | None = None) -> tuple[int, int]:
     """Cells recorded and cells wanted."""
     records = Records(folder)
-    study = records.study()
-    return len(records.done()), len(study.cells()) - len(records.dropped())
+    study = study or records.study()
+    return len(records.done(study)), len(study.cells()) - len(records.dropped())

@@ -64,9 +64,12 @@ class Study:
         return replace(self, grids=tuple(grid for grid in kept if grid.datasets))
 
     def with_methods(self, extra: Sequence[str]) -> "Study":
-        """The study plus outsiders' methods on every grid."""
-        specs = tuple(MethodSpec(name, name) for name in extra)
-        grown = replace(self, grids=tuple(replace(g, methods=g.methods + specs) for g in self.grids))
+        """The study plus outsiders' methods on every grid that lacks them."""
+        specs = [MethodSpec(name, name) for name in dict.fromkeys(extra)]
+        grids = (
+            replace(g, methods=(*g.methods, *(s for s in specs if s not in g.methods))) for g in self.grids
+        )
+        grown = replace(self, grids=tuple(grids))
         _check_names(grown, "with --method")
         return grown
 

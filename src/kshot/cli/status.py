@@ -9,6 +9,7 @@ from kshot.cli.shared import console, existing_records, human_seconds
 
 if TYPE_CHECKING:
     from kshot.bench.status import Standing
+    from kshot.bench.study import Study
 
 POLL_SECONDS = 2.0
 
@@ -20,15 +21,26 @@ def status(
     ] = False,
 ) -> None:
     """Cells done and missing; records undefined and failed, with reasons."""
-    from kshot.bench.status import standing
+    from kshot.bench.status import continued, outsiders, standing
+    from kshot.bench.study import load_study
 
     folder = existing_records(records)
+    if records.suffix == ".toml":
+        study, besides = continued(folder, load_study(records))
+        retry = _retry(str(records), besides)
+    else:
+        study = None
+        retry = f"{_retry('STUDY', outsiders(folder))} --records {folder}"
     if watch:
-        _watch(folder)
-    _show(standing(folder), folder)
+        _watch(folder, study)
+    _show(standing(folder, study), folder, retry)
 
 
-def _show(found: "Standing", folder: Path) -> None:
+def _retry(study: str, methods: list[str]) -> str:
+    return " ".join(["kshot retry", study, *(f"--method {name}" for name in methods)])
+
+
+def _show(found: "Standing", folder: Path, retry: str) -> None:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -49,7 +61,9 @@ def _show(found: "Standing", folder: Path) -> None:
         out.print("next: run the same `kshot run` command to compute what is missing")
     if any(counts["failed"] for counts in found.methods.values()):
         out.print(
-            f"tracebacks in {folder / 'failures'}; repair the cause, then `kshot retry STUDY`", markup=False
+            f"tracebacks in {folder / 'failures'}; repair the cause, then `{retry}`",
+            markup=False,
+            soft_wrap=True,
         )
 
 
@@ -58,18 +72,18 @@ def _cells(found: "Standing") -> str:
     return f"{found.total:,} cells: {counts}"
 
 
-def _watch(folder: Path) -> None:
+def _watch(folder: Path, study: "Study | None") -> None:
     """Look at the folder again and again; the rate is what appeared since the watch began."""
     import time
 
     from kshot.bench.status import count_done
 
     out = console()
-    first, total = count_done(folder)
+    first, total = count_done(folder, study)
     began = time.monotonic()
     shown = -1
     while True:
-        done, total = count_done(folder)
+        done, total = count_done(folder, study)
         rate = (done - first) / max(time.monotonic() - began, 1e-9)
         left = f", {human_seconds((total - done) / rate)} left" if rate > 0 and done < total else ""
         if out.is_terminal or done != shown:
