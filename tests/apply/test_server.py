@@ -172,6 +172,40 @@ def test_a_change_never_touches_the_old_file(server, head, picture):
     assert head.read_bytes() != before
 
 
+def test_two_servers_of_one_head_lose_no_shot(server, head, picture):
+    second = Server(head)
+    try:
+        assert ask(server.port, "POST", "/api/shots?label=red", picture("red"))[0] == 200
+        kept = head.read_bytes()
+        status, _, said = ask(second.port, "POST", "/api/shots?label=green", picture("green"))
+        assert (status, "another program" in said["error"], "Restart" in said["error"]) == (409, True, True)
+        assert head.read_bytes() == kept
+        assert ask(second.port, "GET", "/api/head")[2]["shots"] == [4, 4, 4]
+        assert ask(server.port, "POST", "/api/shots?label=red", picture("red"))[0] == 200
+    finally:
+        second.close()
+    assert PictureHead.load(head).shots.counts.tolist() == [4, 4, 6]
+
+
+def test_a_head_that_was_fitted_again_is_not_overwritten(server, head, shades, colours, picture, tmp_path):
+    (shades / "red" / "3.png").unlink()
+    fit_folder(shades, encoder=colours).head.save(head)
+    fitted = head.read_bytes()
+    assert ask(server.port, "POST", "/api/shots?label=red", picture("red"))[0] == 409
+    assert head.read_bytes() == fitted
+    assert not list(tmp_path.glob(".tmp-*"))
+
+
+def test_a_head_file_that_was_moved_is_said_and_may_come_back(server, head, picture, tmp_path):
+    head.rename(tmp_path / "elsewhere.safetensors")
+    status, _, said = ask(server.port, "GET", "/api/head.safetensors")
+    assert (status, "head.safetensors" in said["error"]) == (404, True)
+    assert ask(server.port, "POST", "/api/shots?label=red", picture("red"))[0] == 409
+    assert not head.exists()
+    (tmp_path / "elsewhere.safetensors").rename(head)
+    assert ask(server.port, "POST", "/api/shots?label=red", picture("red"))[0] == 200
+
+
 def test_killed_while_adding_the_head_stays_loadable(head, picture):
     rng = np.random.default_rng(0)
     sizes = [12]

@@ -13,8 +13,10 @@ from kshot.apply.fit import learn
 from kshot.apply.head import About, PictureHead
 from kshot.apply.honesty import Shots
 from kshot.apply.predict import judge, nearest_shots
+from kshot.apply.serve.guards import Refused
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError, unknown
+from kshot.files import sha256, write_atomically
 
 # Enough for any camera's picture after it was shrunk once; a 50-megapixel picture is refused by its header.
 MOST_PIXELS = 40_000_000
@@ -27,6 +29,8 @@ class LiveHead:
     def __init__(self, path: Path, encoder: Encoder):
         self.path = path
         self.encoder = encoder
+        # Hashed before it is read: a file that changes in between is noticed at the next change.
+        self._on_disk = _hash(path)
         self.head = PictureHead.load(path)
         self.head.check_encoder(encoder)
         self._changing = threading.Lock()
@@ -82,10 +86,39 @@ class LiveHead:
             known["shot_names"] = (*before.about.shot_names, f"added/{new.sha256[:12]}")
             known["shot_sha256"] = (*before.about.shot_sha256, new.sha256)
             head, _ = learn(shots, (*before.thumbnails, new.thumbnail), known)
-            head.save(self.path)
+            self._save(head)
             self.head = head
         return self.about()
 
     def file(self) -> bytes:
         """The head file as it is on disk."""
-        return self.path.read_bytes()
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise Refused(
+                404,
+                f"the head file {self.path.name} cannot be read ({error.strerror}). Put it back where "
+                "`kshot serve` found it.",
+            ) from None
+
+    def _save(self, head: PictureHead) -> None:
+        """Over the file that this server read or wrote, and over no other: that one holds others' shots."""
+        written = ""
+
+        def write(temporary: Path) -> None:
+            nonlocal written
+            head.save(temporary)
+            written = sha256(temporary)
+            if _hash(self.path) != self._on_disk:
+                raise Refused(
+                    409,
+                    f"the head file {self.path.name} was changed, moved or removed by another program, so the "
+                    "picture was not added. Restart `kshot serve` to load it, then add the picture again.",
+                )
+
+        write_atomically(self.path, write)
+        self._on_disk = written
+
+
+def _hash(path: Path) -> str | None:
+    return sha256(path) if path.is_file() else None
