@@ -1,5 +1,6 @@
 """`kshot`: the commands, and one place where every user error becomes a sentence and exit code 2."""
 
+import io
 import sys
 
 import typer
@@ -31,6 +32,7 @@ from kshot.cli import (
 )
 from kshot.errors import KshotError
 
+INTERRUPTED = 130
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -80,13 +82,24 @@ def options(
 
 
 def main() -> None:
+    _escape_what_the_terminal_cannot_show()
     try:
         app()
     except KshotError as error:
         typer.echo(f"kshot: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as ended:
+        # typer turns Ctrl-C into this exit before it reaches us.
+        if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
+            raise
         typer.echo(
             "kshot: interrupted. What was finished is kept; run the same command to continue.", err=True
         )
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
+
+
+def _escape_what_the_terminal_cannot_show() -> None:
+    """A character outside the terminal's encoding, or a file name that is not UTF-8, ends no command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,42 @@
+"""What a terminal does to a command: it interrupts it, or lacks a character."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from folders import edit, stamps
+
+SENTENCE = "kshot: interrupted. What was finished is kept; run the same command to continue.\n"
+
+
+def test_an_interrupted_run_says_so_once_and_continues(kshot):
+    edit("tiny.toml", "seeds = [0]", f"seeds = {list(range(40))}")
+    edit("tiny.toml", '"ncm"', '"ncm", "clap", "lpp"')
+    command = [sys.executable, "-m", "kshot", "run", "tiny.toml", "--workers", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        while running.poll() is None and not stamps("records"):
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert (running.returncode, told) == (130, SENTENCE)
+    kept = stamps("records")
+    assert kshot("run", "tiny.toml").returncode == 0
+    assert kept.items() <= stamps("records").items()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_no_command_ends_for_a_character_that_the_terminal_lacks(kshot, monkeypatch, encoding):
+    assert kshot("run", "tiny.toml").returncode == 0
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    Path("≈.toml").write_text("name = 1\n")
+    for arguments, status in [
+        (("report", "records/tiny"), 0),
+        (("ls", "datasets"), 0),
+        (("plan", "≈.toml"), 2),
+    ]:
+        done = subprocess.run([sys.executable, "-m", "kshot", *arguments], capture_output=True)
+        assert (done.returncode, b"Traceback" in done.stderr) == (status, False), done.stderr
