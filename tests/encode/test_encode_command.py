@@ -227,6 +227,8 @@ def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
         (["--view-recipe", "tpi"], ["unknown view recipe 'tpi'", "Did you mean tip"]),
         (["--dataset", "a", "--dataset", "b"], ["2 datasets for one source; put {wds}"]),
         (["--dataset", "../up"], ["dataset '../up' cannot be a file name"]),
+        (["--device", "gpu"], ["unknown device 'gpu'", "auto, cpu, cuda"]),
+        (["--device", "cuda:99"], ["cannot use the device 'cuda:99'", "--device cpu"]),
     ],
 )
 def test_mistakes_are_told_before_anything_is_encoded(tiny_clip, tmp_path, arguments, words):

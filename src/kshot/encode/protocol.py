@@ -7,7 +7,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from jaxtyping import Float
 
 from kshot.encode.preprocess import Preprocessing
+from kshot.errors import KshotError, unknown
 from kshot.types import Array
+
+DEVICES = ("auto", "cpu", "cuda")
 
 
 class PromptFeatures(NamedTuple):
@@ -52,9 +55,19 @@ def weights_fingerprint(state: Mapping[str, Any]) -> str:
 
 
 def pick_device(wanted: str) -> str:
-    """`auto` takes a GPU where there is one."""
+    """`auto` takes a GPU where there is one; any other device must hold a number before work begins on it."""
     import torch
 
-    if wanted != "auto":
-        return wanted
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.device(wanted)
+    except RuntimeError:
+        raise KshotError(unknown("device", wanted, DEVICES, "Leave --device out for auto.")) from None
+    try:
+        torch.zeros(1, device=wanted).cpu()
+    except (RuntimeError, AssertionError):
+        raise KshotError(
+            f"torch cannot use the device '{wanted}' on this machine. Give --device cpu, or leave it out for auto."
+        ) from None
+    return wanted
