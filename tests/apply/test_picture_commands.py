@@ -89,6 +89,18 @@ def test_unreadable_pictures_are_told_beside_the_others(kshot, place):
     assert [bool(row["error"]) for row in json.loads(done.stdout)] == [True, True, False]
 
 
+def test_without_a_writable_cache_it_goes_on_and_says_so_once(kshot, place, monkeypatch):
+    """Root may write anywhere, so the cache's folder is a file."""
+    with_cache = kshot("predict", "head.safetensors", "drawings/new").stdout
+    monkeypatch.setenv("KSHOT_CACHE", "/dev/null")
+    fitted = kshot("fit", "drawings/photos", "-o", "new.safetensors")
+    predicted = kshot("predict", "new.safetensors", "drawings/new")
+    assert predicted.stdout == with_cache
+    for done in (fitted, predicted):
+        assert (done.returncode, len(done.stderr.splitlines())) == (0, 1), done.stderr
+        assert "KSHOT_CACHE" in done.stderr
+
+
 def test_explain_and_another_encoder(kshot, place):
     some = str(next(Path("drawings/new").iterdir()))
     done = kshot("explain", some, "--head", "head.safetensors")

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,13 +18,15 @@ from jaxtyping import Float
 from kshot.encode.pictures import decode
 from kshot.encode.prompts import encode_tier, from_templates
 from kshot.encode.protocol import Encoder, PromptFeatures
-from kshot.errors import InputError
+from kshot.errors import InputError, KshotError
 from kshot.files import write_bytes
 from kshot.types import Array
 
 BATCH = 32
 THUMBNAIL_PIXELS = 96
 T = TypeVar("T")
+# Told once, however many commands of one program meet it.
+_unwritable: set[Path] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ class Encoded:
 
 
 class Cache:
-    """Features under ~/.cache/kshot, or where KSHOT_CACHE points; a damaged entry is encoded again."""
+    """Features under ~/.cache/kshot, or where KSHOT_CACHE points; a damaged entry is encoded again, and a folder
+    that cannot be written costs a warning, not the work."""
 
     def __init__(self, encoder: Encoder):
         home = os.environ.get("KSHOT_CACHE") or Path.home() / ".cache" / "kshot"
@@ -60,7 +64,17 @@ class Cache:
     def put(self, key: str, **tensors: Array) -> None:
         from safetensors.numpy import save
 
-        write_bytes(self._path(key), save({name: np.ascontiguousarray(v) for name, v in tensors.items()}))
+        if self.root in _unwritable:
+            return
+        content = save({name: np.ascontiguousarray(v) for name, v in tensors.items()})
+        try:
+            write_bytes(self._path(key), content)
+        except KshotError as error:
+            _unwritable.add(self.root)
+            print(
+                f"kshot: {error} Going on without the feature cache; KSHOT_CACHE may name another folder for it.",
+                file=sys.stderr,
+            )
 
     def _path(self, key: str) -> Path:
         return self.root / key[:2] / f"{key}.safetensors"
@@ -123,12 +137,13 @@ def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> Pro
     cache = Cache(encoder)
     prompts = from_templates(classes, [template])
     keys = [hashlib.sha256(f"prompt\x1f{own[0]}".encode()).hexdigest() for own in prompts]
-    missing = [row for row, key in enumerate(keys) if cache.get(key) is None]
+    rows = [cache.get(key) or {} for key in keys]
+    missing = [row for row, found in enumerate(rows) if not found]
     if missing:
         encoded = encode_tier(encoder.encode_prompts, [prompts[row] for row in missing])
         for row, unit, norm in zip(missing, encoded.unit, encoded.norms, strict=True):
-            cache.put(keys[row], feature=unit.astype(np.float32), norm=np.array([norm], np.float32))
-    rows = [cache.get(key) or {} for key in keys]
+            rows[row] = {"feature": unit.astype(np.float32), "norm": np.array([norm], np.float32)}
+            cache.put(keys[row], **rows[row])
     return PromptFeatures(np.stack([r["feature"] for r in rows]), np.concatenate([r["norm"] for r in rows]))
 
 
