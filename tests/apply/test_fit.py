@@ -1,6 +1,7 @@
 """From a folder of pictures to a head: what is learnt, what is refused, what is said."""
 
 import io
+import os
 import shutil
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def test_difficult_pictures_work_or_are_listed(shades, colours):
     assert len(fitted.unreadable) == 4
     for name in ("broken.png", "empty.jpg", "text.jpg", "thin.png"):
         assert sum(name in line for line in fitted.unreadable) == 1
+    assert not any(" object at " in line for line in fitted.unreadable)
     assert fitted.copies == ("red/copy.png",)
 
 
@@ -87,6 +89,50 @@ def test_sixteen_bit_greys_are_scaled(tmp_path, colours):
     Image.fromarray(ramp).save(tmp_path / "ramp.png")
     (one,) = encode_files(colours, [tmp_path / "ramp.png"])
     assert np.asarray(Image.open(io.BytesIO(one.thumbnail)).convert("L")).mean() == pytest.approx(127, abs=2)
+
+
+@pytest.mark.parametrize("fractions", [True, False])
+def test_greys_of_32_bits_are_scaled_or_refused(tmp_path, colours, fractions):
+    """A fraction's white is 1; a whole number's is unknown, and so is that of fractions beyond 1."""
+    ramp = np.linspace(0, 1, 64 * 64).reshape(64, 64)
+    known = ramp.astype(np.float32) if fractions else (ramp * 65535).astype(np.uint16)
+    unknown = 40 * known if fractions else (ramp * 70_000).astype(np.int32)
+    Image.fromarray(known).save(tmp_path / "known.tif")
+    Image.fromarray(unknown).save(tmp_path / "unknown.tif")
+    seen, refused = encode_files(colours, [tmp_path / "known.tif", tmp_path / "unknown.tif"])
+    shown = np.asarray(Image.open(io.BytesIO(seen.thumbnail)).convert("L"))
+    np.testing.assert_allclose(shown, ramp * 255, atol=8)
+    for words in ("unknown.tif", "white is unknown", "8 or 16 bits"):
+        assert words in str(refused)
+
+
+def test_greys_of_a_portable_map_are_scaled(tmp_path, colours):
+    """Pillow holds its 16 bits in 32."""
+    ramp = np.linspace(0, 65535, 64 * 64)
+    (tmp_path / "ramp.ppm").write_bytes(b"P5 64 64 65535\n" + ramp.astype(">u2").tobytes())
+    (one,) = encode_files(colours, [tmp_path / "ramp.ppm"])
+    assert np.asarray(Image.open(io.BytesIO(one.thumbnail)).convert("L")).mean() == pytest.approx(127, abs=2)
+
+
+def test_pictures_that_are_not_looked_at_are_listed(shades, colours, tmp_path):
+    (shades / "red" / "phone").mkdir()
+    for name in ("phone/1.HEIC", "camera.cr2", "note.txt", "Thumbs.db", ".hidden.heic"):
+        (shades / "red" / name).write_bytes(b"nothing")
+    (shades / "red" / "gone.png").symlink_to(tmp_path / "nowhere.png")
+    (shades / "red" / "gone").symlink_to(tmp_path / "nowhere")
+    (shades / "yellow").symlink_to(tmp_path / "nowhere")
+    told = fit_folder(shades, encoder=colours).unreadable
+    assert {Path(line.split(": ")[0].split(" is ")[0]).name for line in told} == {
+        "yellow",
+        "camera.cr2",
+        "gone.png",
+        "1.HEIC",
+    }
+    assert f"{shades}/red/phone/1.HEIC: HEIC is not read; convert it to JPEG or PNG." in told
+    (shades / "new").mkdir()
+    (shades / "new" / "1.heic").write_bytes(b"nothing")
+    with pytest.raises(InputError, match=r"no pictures in new.*HEIC is not read"):
+        fit_folder(shades, encoder=colours)
 
 
 def test_one_class_and_empty_classes_are_refused(tmp_path, shades, colours):
@@ -126,6 +172,35 @@ def test_names_with_unicode_and_slashes(tmp_path, shades, colours):
     names.write_text("gren=x\n")
     with pytest.raises(InputError, match="Did you mean green"):
         fit_folder(shades, encoder=colours, names=names)
+
+
+def test_names_are_compared_however_they_were_written(tmp_path, shades, colours):
+    """An accent as one character or as two, on either side, and a file that begins with a byte order mark."""
+    one, two = "vérmilion", "ve\u0301rmilion"
+    names = tmp_path / "names.txt"
+    for folder, written in ((one, two), (two, one)):
+        (shades / "red").rename(shades / folder)
+        names.write_text(f"{written}=bright red\n", encoding="utf-8-sig")
+        classes = fit_folder(shades, encoder=colours, names=names).head.about.classes
+        assert classes == ("blue", "green", "bright red")
+        (shades / folder).rename(shades / "red")
+
+
+@pytest.mark.parametrize("name", [b"red/caf\xe9.png", b"caf\xe9/0.png"])
+def test_names_that_are_not_utf8_are_told_before_encoding(shades, colours, monkeypatch, name):
+    strange = Path(os.fsdecode(os.fsencode(shades) + b"/" + name))
+    strange.parent.mkdir(exist_ok=True)
+    shutil.copy(shades / "red" / "0.png", strange)
+
+    def never(self, batch):
+        raise AssertionError("it was encoded first")
+
+    monkeypatch.setattr(ColourEncoder, "encode_images", never)
+    with pytest.raises(InputError) as told:
+        fit_folder(shades, encoder=colours)
+    assert "caf\\xe9" in str(told.value)
+    assert "Rename" in str(told.value)
+    str(told.value).encode()
 
 
 def test_a_wrong_label_and_twins_are_noticed(shades, colours):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -87,6 +88,15 @@ def test_unreadable_pictures_are_told_beside_the_others(kshot, place):
     done = kshot("predict", "head.safetensors", "text.jpg", "absent.png", str(some), "--format", "json")
     assert done.returncode == 1
     assert [bool(row["error"]) for row in json.loads(done.stdout)] == [True, True, False]
+
+
+@pytest.mark.parametrize("format", ["table", "csv", "json"])
+def test_a_name_that_is_not_utf8_is_shown_escaped(kshot, place, format):
+    some = min(Path("drawings/new").iterdir())
+    some.rename(os.fsdecode(b"drawings/new/caf\xe9.png"))
+    done = kshot("predict", "head.safetensors", "drawings/new", "--format", format)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"caf\udce9.png" in done.stdout
 
 
 def test_without_a_writable_cache_it_goes_on_and_says_so_once(kshot, place, monkeypatch):

@@ -1,15 +1,18 @@
 """A folder of one's own pictures, PHOTOS/CLASS/picture, read with patience: whatever cannot be used is listed."""
 
-import unicodedata
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
+from kshot.apply.leftout import left_out
 from kshot.encode.pictures import list_pictures
 from kshot.encode.sources.base import readable_class
 from kshot.errors import InputError, unknown
 
 MOST_LISTED = 10
+MOST_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,11 @@ class Photo:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Class names in the order of their folders, and their picture files."""
+    """Class names in the order of their folders, their picture files, and why others are not among them."""
 
     classes: tuple[str, ...]
     photos: tuple[Photo, ...]
+    left_out: tuple[str, ...]
 
 
 def list_photos(root: Path, names: Path | None = None) -> Folder:
@@ -41,11 +45,16 @@ def list_photos(root: Path, names: Path | None = None) -> Folder:
         for folder in sorted(root.iterdir())
         if folder.is_dir() and not folder.name.startswith(".")
     }
+    unused = left_out(root)
+    why = "".join(f" {reason}" for reason in unused[:MOST_REASONS])
     if not any(files.values()):
-        raise InputError(f"{root} holds no pictures. Expected {root}/CLASS/picture.jpg.")
+        raise InputError(f"{root} holds no pictures. Expected {root}/CLASS/picture.jpg.{why}")
     empty = [name for name, own in files.items() if not own]
     if empty:
-        raise InputError(f"no pictures in {listed(empty)}. Add at least one to each, or remove the folder.")
+        raise InputError(
+            f"no pictures in {listed(empty)}. Add at least one to each, or remove the folder.{why}"
+        )
+    _check_storable([*files, *(str(path.relative_to(root)) for own in files.values() for path in own)])
     classes = _shown_names(list(files), names)
     if len(classes) < 2:
         raise InputError(
@@ -54,10 +63,11 @@ def list_photos(root: Path, names: Path | None = None) -> Folder:
     return Folder(
         classes,
         tuple(
-            Photo(path, unicodedata.normalize("NFC", path.relative_to(root).as_posix()), label)
+            Photo(path, normalize("NFC", path.relative_to(root).as_posix()), label)
             for label, own in enumerate(files.values())
             for path in own
         ),
+        unused,
     )
 
 
@@ -67,9 +77,27 @@ def listed(items: Sequence[str]) -> str:
     return ", ".join(items[:MOST_LISTED]) + more
 
 
+def _check_storable(names: Sequence[str]) -> None:
+    """A head file keeps names as UTF-8; other bytes are told before hours of encoding."""
+    strange = [name for name in names if not _is_text(name)]
+    if strange:
+        shown = listed([os.fsencode(name).decode("utf-8", "backslashreplace") for name in strange])
+        raise InputError(f"names that are not UTF-8 cannot be kept in a head: {shown}. Rename them.")
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _shown_names(folders: Sequence[str], names: Path | None) -> tuple[str, ...]:
-    given = _read_names(names, folders) if names is not None else {}
-    shown = tuple(given.get(f) or readable_class(unicodedata.normalize("NFC", f)) for f in folders)
+    """Names are compared in one form: file systems and editors write an accent as one character or as two."""
+    composed = [normalize("NFC", folder) for folder in folders]
+    given = _read_names(names, composed) if names is not None else {}
+    shown = tuple(given.get(folder) or readable_class(folder) for folder in composed)
     twice = sorted({name for name in shown if shown.count(name) > 1})
     if twice:
         raise InputError(f"several folders share the name {listed(twice)}. Tell them apart with --names.")
@@ -78,11 +106,12 @@ def _shown_names(folders: Sequence[str], names: Path | None) -> tuple[str, ...]:
 
 def _read_names(file: Path, folders: Sequence[str]) -> Mapping[str, str]:
     try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        # Some editors begin a file with a mark that is no part of the first name.
+        text = normalize("NFC", file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} is not a readable text file ({error}).") from None
     given = {}
-    for line in lines:
+    for line in (line.strip() for line in text.splitlines() if line.strip()):
         folder, equals, name = (part.strip() for part in line.partition("="))
         if not (equals and name):
             raise InputError(f"{file}: '{line}' is not of the form FOLDER=NAME.")

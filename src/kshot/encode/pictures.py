@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import UInt8
 
 from kshot.encode.requires import need
 from kshot.errors import InputError
+from kshot.types import Array
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".tif", ".tiff"})
 MOST_PIXELS = 100_000_000
+SAVE_AGAIN = "Save it with 8 or 16 bits."
 
 
 def list_pictures(folder: Path) -> list[Path]:
@@ -46,8 +49,8 @@ def decode(
 ) -> "Image":
     """An RGB picture; transparency becomes white. Damaged or absurdly large pictures are refused by name.
 
-    `as_seen` gives what a viewer shows: turned as the camera noted (EXIF), and 16-bit greys scaled instead of
-    clipped to white. The published pipelines do neither.
+    `as_seen` gives what a viewer shows: turned as the camera noted (EXIF), and greys of more than 8 bits scaled
+    instead of clipped. The published pipelines do neither.
     """
     need("PIL", "encode")
     from PIL import Image, UnidentifiedImageError
@@ -63,22 +66,37 @@ def decode(
                         f"{name} declares {picture.width} × {picture.height} pixels; at most "
                         f"{most:,} are decoded. Shrink the picture or remove it."
                     )
-                return on_white(_as_seen(picture) if as_seen else picture)
+                return on_white(_as_seen(picture, name) if as_seen else picture)
     except Image.DecompressionBombError as error:
         raise InputError(f"{name} is too large to decode: {error}") from None
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+    except UnidentifiedImageError:
+        raise InputError(
+            f"{name} is not a readable picture (not recognised as {', '.join(FORMATS[:-1])} or {FORMATS[-1]})."
+        ) from None
+    except (OSError, SyntaxError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{name} is not a readable picture ({error}).") from None
 
 
-def _as_seen(picture: "Image") -> "Image":
+def _as_seen(picture: "Image", name: str) -> "Image":
     from PIL import Image, ImageOps
 
     turned = ImageOps.exif_transpose(picture)
-    if not turned.mode.startswith("I;16"):
+    if turned.mode not in ("I", "F") and not turned.mode.startswith("I;16"):
         return turned
-    return Image.fromarray((np.asarray(turned) >> 8).astype(np.uint8))
+    return Image.fromarray(_eight_bits(np.asarray(turned), turned.mode, picture.format or "", name))
+
+
+def _eight_bits(grey: Array, mode: str, format: str, name: str) -> UInt8[Array, "H W"]:
+    """Scaled where white is known: 65535 of 16 bits, which Pillow may hold in 32, and 1 of fractions."""
+    if mode == "F" and grey.size and grey.min() >= 0 and grey.max() <= 1:
+        return np.round(grey * 255).astype(np.uint8)
+    if mode == "F":
+        raise InputError(f"{name} holds fractions beyond 0 to 1, so its white is unknown. {SAVE_AGAIN}")
+    if mode == "I" and format == "TIFF":
+        raise InputError(f"{name} holds signed or 32-bit greys, so its white is unknown. {SAVE_AGAIN}")
+    return (grey >> 8).astype(np.uint8)
 
 
 def on_white(picture: "Image") -> "Image":
