@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from kshot.apply.advice import advise
 from kshot.apply.encoded import encode_files
 from kshot.apply.fit import fit_folder
 from kshot.apply.head import PictureHead
+from kshot.apply.honesty import Interval
 from kshot.apply.predict import NONE, evidence, judge, nearest_shots, predict_files
 from kshot.errors import InputError
 
@@ -201,6 +203,25 @@ def test_names_that_are_not_utf8_are_told_before_encoding(shades, colours, monke
     assert "caf\\xe9" in str(told.value)
     assert "Rename" in str(told.value)
     str(told.value).encode()
+
+
+def test_the_verdict_says_which_is_better(shades, colours):
+    found = fit_folder(shades, encoder=colours).assessment
+
+    def verdict(value, low, high):
+        return replace(found, over_zero_shot=Interval(value, low, high)).verdict
+
+    assert verdict(0.2, 0.1, 0.3).startswith("better than zero-shot by 20.0 points [10.0, 30.0]")
+    assert "zero-shot is as good here" in verdict(0.1, -0.1, 0.3)
+    assert "zero-shot is as good here" in verdict(0.0, 0.0, 0.0)
+    worse = verdict(-0.273, -0.536, -0.009)
+    assert worse.startswith("zero-shot is better here by 27.3 points [0.9, 53.6]: ")
+    assert "--method zero_shot" in worse
+    unsure = verdict(-0.273, -0.549, 0.003)
+    assert unsure.startswith(
+        "zero-shot is better here by 27.3 points [-0.3, 54.9], although 12 pictures cannot"
+    )
+    assert "--method zero_shot" in unsure
 
 
 def test_a_wrong_label_and_twins_are_noticed(shades, colours):

@@ -99,6 +99,15 @@ def test_a_name_that_is_not_utf8_is_shown_escaped(kshot, place, format):
     assert r"caf\udce9.png" in done.stdout
 
 
+def test_one_picture_per_class_counts_what_zero_shot_was_measured_on(kshot, place):
+    for folder in Path("drawings/photos").iterdir():
+        for path in sorted(folder.iterdir())[1:]:
+            path.unlink()
+    done = kshot("fit", "drawings/photos", "-o", "new.safetensors")
+    assert "on 6 pictures, of which zero-shot had seen none" in done.stdout
+    assert "on 0 pictures" not in done.stdout
+
+
 def test_without_a_writable_cache_it_goes_on_and_says_so_once(kshot, place, monkeypatch):
     """Root may write anywhere, so the cache's folder is a file."""
     with_cache = kshot("predict", "head.safetensors", "drawings/new").stdout

@@ -53,7 +53,13 @@ class Assessment:
                 "so few pictures that the head cannot be measured, only zero-shot can. Add one to each class."
             )
         gain = self.over_zero_shot
-        if gain.value <= 0:
+        if gain.value < 0:
+            unsure = f", although {self.measured} pictures cannot settle it" if gain.high >= 0 else ""
+            return (
+                f"zero-shot is better here by {-100 * gain.value:.1f} points [{-100 * gain.high:.1f}, "
+                f"{-100 * gain.low:.1f}]{unsure}: take it with --method zero_shot, or add pictures."
+            )
+        if gain.value == 0:
             return "zero-shot is as good here: the pictures add nothing that the names did not say."
         if gain.low <= 0:
             return (

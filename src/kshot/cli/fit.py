@@ -47,7 +47,7 @@ def _told(fitted: "Fitted") -> None:
     if fitted.copies:
         typer.echo(f"left out: copies of other pictures of their class: {_some(fitted.copies)}")
     typer.echo(f"{title}: {head.about.reason}.")
-    _accuracies(title, found)
+    _accuracies(title, found, len(head.shots.y))
     typer.echo(found.verdict)
     if found.accuracy is not None:
         _per_class(head.about.classes, head.shots.counts.tolist(), found)
@@ -55,11 +55,14 @@ def _told(fitted: "Fitted") -> None:
     _advice(fitted)
 
 
-def _accuracies(title: str, found: "Assessment") -> None:
+def _accuracies(title: str, found: "Assessment", pictures: int) -> None:
     rows = {title: found.accuracy, "Zero-shot": found.zero_shot, "LOO blend": found.blend}
     for name, value in rows.items():
         typer.echo(f"  {name:10} {_percent(value)}")
-    typer.echo(f"  on {found.measured} pictures, each scored by a head that had not seen it.")
+    if found.accuracy is None:
+        typer.echo(f"  on {pictures} pictures, of which zero-shot had seen none.")
+    else:
+        typer.echo(f"  on {found.measured} pictures, each scored by a head that had not seen it.")
 
 
 def _percent(value: "Interval | None") -> str:
