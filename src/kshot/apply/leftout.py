@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from kshot.encode.pictures import SUFFIXES
+from kshot.encode.pictures import SUFFIXES, visible_files
 
 # What phones, cameras and drawing programs write; a note or a system's own file among the pictures is no loss.
 _UNREAD = (
-    "heic heif avif jxl jp2 jfif jpe svg pdf eps psd xcf tga ico exr pgm pnm "
-    "raw dng cr2 cr3 nef nrw arw orf rw2 raf pef srw"
+    "heic heif avif jxl jp2 svg pdf eps psd xcf tga ico exr raw dng cr2 cr3 nef nrw arw orf rw2 raf pef srw"
 )
 UNREAD = frozenset(f".{suffix}" for suffix in _UNREAD.split())
 NOWHERE = "is a link to something that is not there."
@@ -18,11 +17,7 @@ def left_out(root: Path) -> tuple[str, ...]:
     folders = [folder for folder in sorted(root.iterdir()) if not folder.name.startswith(".")]
     lost = [f"{folder} {NOWHERE}" for folder in folders if _leads_nowhere(folder)]
     reasons = [
-        _reason(path)
-        for folder in folders
-        if folder.is_dir()
-        for path in sorted(folder.rglob("*"))
-        if not any(name.startswith(".") for name in path.relative_to(folder).parts)
+        _reason(path) for folder in folders if folder.is_dir() for path in sorted(visible_files(folder))
     ]
     return (*lost, *(reason for reason in reasons if reason))
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # Decoders of plain raster formats only: no document format that starts another program.
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")
-SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".ppm", ".tif", ".tiff"})
+_SUFFIXES = "png jpg jpeg jpe jfif webp bmp gif ppm pgm pnm tif tiff"
+SUFFIXES = frozenset(f".{suffix}" for suffix in _SUFFIXES.split())
 MOST_PIXELS = 100_000_000
 SAVE_AGAIN = "Save it with 8 or 16 bits."
 
@@ -26,20 +27,20 @@ SAVE_AGAIN = "Save it with 8 or 16 bits."
 def list_pictures(folder: Path) -> list[Path]:
     """Picture files at any depth, by path; not what systems hide beside them (thumbnails, resource forks)."""
     return sorted(
-        path for path in _visible_files(folder, set()) if path.suffix.lower() in SUFFIXES and path.is_file()
+        path for path in visible_files(folder) if path.suffix.lower() in SUFFIXES and path.is_file()
     )
 
 
-def _visible_files(folder: Path, entered: set[Path]) -> Iterator[Path]:
-    """Links to folders are followed, each folder once: links can make a circle."""
+def visible_files(folder: Path, entered: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """Everything that is no folder, without what systems hide. Links to folders are followed, but not in a circle."""
     if (real := folder.resolve()) in entered:
         return
-    entered.add(real)
+    inside = entered | {real}
     for path in folder.iterdir():
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            yield from _visible_files(path, entered)
+            yield from visible_files(path, inside)
         else:
             yield path
 
