@@ -29,7 +29,7 @@ def some_picture(width, height):
     return Image.open(io.BytesIO(picture(1, width, (width, height))))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(8, 90), st.integers(8, 90), st.sampled_from(["shortest", "squash"]))
 def test_preprocessing_equals_open_clips_own(width, height, mode):
     library = _library()

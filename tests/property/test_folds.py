@@ -58,7 +58,7 @@ def refitted(data, row, gamma, kappa, balanced, downdate):
     return means @ P @ X[row] - np.einsum("cd,de,ce->c", means, P, means) / 2
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     arguments=drawn_problems, gamma=st.sampled_from([0.1, 1.0, 30.0]), kappa=st.sampled_from([0.0, 0.5, 8.0])
 )
@@ -77,7 +77,7 @@ def test_held_out_scores_equal_a_refit_without_the_row(arguments, gamma, kappa, 
     assert sorted(seen) == np.flatnonzero(np.bincount(data.y)[data.y] > 1).tolist()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(arguments=drawn_problems, gamma=st.sampled_from([0.1, 30.0]), kappa=st.sampled_from([0.0, 4.0]))
 def test_whole_classes_around_a_held_out_row(arguments, gamma, kappa):
     data = drawn(arguments)
@@ -95,7 +95,7 @@ def test_whole_classes_around_a_held_out_row(arguments, gamma, kappa):
         )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 20), classes=st.integers(2, 8))
 def test_winning_ranges_answer_for_every_weight(seed, n, classes):
     rng = np.random.default_rng(seed)

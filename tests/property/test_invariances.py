@@ -23,7 +23,7 @@ problems = st.fixed_dictionaries(
         "noise": st.floats(0.3, 1.0),
     }
 )
-few = settings(max_examples=6, deadline=None)
+few = settings(max_examples=6)
 
 
 def scores(name: str, data: Problem, **params) -> np.ndarray:

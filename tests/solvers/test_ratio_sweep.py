@@ -34,7 +34,7 @@ def test_equals_scoring_every_blend(monkeypatch, block_bytes):
 
 
 @given(seed=st.integers(0, 10**6), counts=st.lists(st.integers(2, 5), min_size=2, max_size=6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_leave_one_out_equals_recomputing_the_own_mean(seed, counts):
     data = problem(seed=seed, classes=len(counts), counts=counts, noise=1.0)
     C = len(counts)

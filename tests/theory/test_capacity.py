@@ -37,7 +37,7 @@ def one_pair(means, text, covariance, i, j):
     return max(path, 0) ** 2, a @ np.linalg.solve(q, a), u @ np.linalg.solve(covariance, u)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), classes=st.integers(2, 9), d=st.integers(3, 40))
 def test_all_pairs_equal_the_pair_by_pair_formula(seed, classes, d):
     means, text, covariance = problem(seed, classes, d)
