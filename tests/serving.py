@@ -26,7 +26,10 @@ class Server:
         self.server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none"))
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
+        deadline = time.monotonic() + 120
         while not self.server.started:
+            assert self.thread.is_alive(), "the server ended before it listened"
+            assert time.monotonic() < deadline, "the server did not start in two minutes"
             time.sleep(0.01)
         self.port = self.server.servers[0].sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"

@@ -1,5 +1,6 @@
 """The server: predictions, live refits, and everything it refuses."""
 
+import http.client
 import io
 import threading
 import time
@@ -217,7 +218,7 @@ def test_killed_while_adding_the_head_stays_loadable(head, picture):
             try:
                 while ask(port, "POST", "/api/shots?label=red", picture("red"))[0] == 200:
                     added.set()
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 return
 
         adding = threading.Thread(target=add)
