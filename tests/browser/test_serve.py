@@ -60,6 +60,8 @@ def file(name, content):
 
 
 def test_upload_add_and_download(page, head, tmp_path):
+    from playwright.sync_api import expect
+
     page.set_input_files(
         "#files", [file("leaf.png", new_picture("green", 1)), file(MARKUP, new_picture("red", 2))]
     )
@@ -68,7 +70,9 @@ def test_upload_add_and_download(page, head, tmp_path):
     leaf = rows.filter(has_text="leaf.png")
     assert "green" in leaf.locator(".said").inner_text()
     assert leaf.locator(".near img").count() == 3
-    assert leaf.locator(".near img").first.evaluate("img => img.complete && img.naturalWidth > 0")
+    nearest = leaf.locator(".near img").first
+    expect(nearest).to_have_js_property("complete", True, timeout=60_000)
+    assert nearest.evaluate("img => img.naturalWidth") > 0
     red = rows.filter(has_not_text="leaf.png")
     assert MARKUP in red.locator("figcaption").first.inner_text()
     assert f"red {MARKUP}" in red.locator(".said").inner_text()
