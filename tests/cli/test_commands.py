@@ -1,3 +1,5 @@
+import math
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,8 @@ from kshot.features.simulate import WORLDS, write
 from kshot.features.store import Store
 
 HEAVY = ("torch", "matplotlib", "sklearn", "scipy", "pandas")
+# Percent of nominal 95 % percentile intervals that hold the mean of ten datasets (study, Sec. 5.4).
+STUDY_COVERAGE = 89.3
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["ls"], ["status", "records/tiny"], ["--version"]])
@@ -103,9 +107,13 @@ def test_report_with_headroom(kshot):
 
 
 def test_coverage(kshot):
-    said = kshot("coverage", "--trials", "500").stdout
+    said = kshot("coverage", "--trials", "4000").stdout
     assert "10 clusters of 75 to 125 cells" in said
-    assert "percentile interval  8" in said or "percentile interval  9" in said
+    trials = int(re.search(r"(\d+) simulated worlds", said)[1])
+    assert trials == 4000
+    percentile = float(re.search(r"percentile interval +([\d.]+) %", said)[1])
+    error = math.sqrt(STUDY_COVERAGE * (100 - STUDY_COVERAGE) / trials)
+    assert percentile == pytest.approx(STUDY_COVERAGE, abs=3 * error)
     kshot("run", "tiny.toml")
     refused = kshot("coverage", "tiny.toml", "--method", "ncm")
     assert refused.returncode == 2
