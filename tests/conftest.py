@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from steady_study import METHOD, STUDY
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 
@@ -39,3 +41,16 @@ def official() -> Path:
     if not folder.is_dir():
         pytest.skip("the official codes' outputs are not beside the repository")
     return folder
+
+
+@pytest.fixture
+def steady(tmp_path, monkeypatch):
+    """Writes the study into an empty folder; returns a function that sets its size and the seconds of a cell."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    def write(seeds: int, seconds: float) -> None:
+        Path("steady.toml").write_text(STUDY.format(seeds=list(range(seeds))))
+        Path("steady.py").write_text(METHOD.format(seconds=seconds))
+
+    return write

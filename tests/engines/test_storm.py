@@ -1,8 +1,6 @@
 """SIGKILL for workers and drivers of every engine, at random moments, and the same records in the end."""
 
-import os
 import random
-import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -14,6 +12,8 @@ import pytest
 from engines.conftest import KSHOT
 from engines.slurm_node import SlurmNode, available
 from folders import comparable, fits, stamps
+from processes import in_this_folder, kill, spawned_workers, wait_until
+from steady_study import cells_of
 
 WORKERS = 2
 ENGINES = ["local", "dask", "slurm"] if available() else ["local", "dask"]
@@ -30,19 +30,23 @@ class Storm:
     def session(self, engine: str) -> None:
         """One run: workers die while it goes on, and in the end its drivers."""
         running = self._start(engine)
-        deadline = time.monotonic() + 60
-        while not _processes()[1] and running() and time.monotonic() < deadline:
-            time.sleep(0.1)
+        wait_until(lambda: _workers() or not running(), "no worker started")
+        before = self.kills
         for _ in range(self.rng.randint(1, 4)):
             time.sleep(self.rng.uniform(0.1, 1.0))
-            drivers, workers = _processes()
-            victims = drivers if self.rng.random() < 0.3 else workers
+            victims = _drivers() if self.rng.random() < 0.3 else _workers()
             if victims:
-                self._kill(self.rng.choice(victims))
-        while running():
-            for driver in _processes()[0]:
-                self._kill(driver)
-            time.sleep(0.1)
+                self.kills += kill(self.rng.choice(victims))
+        wait_until(lambda: not self._cut_short(running), "the run outlived its drivers", 300)
+        assert self.kills > before, "the run ended by itself"
+        wait_until(lambda: not spawned_workers(), "workers outlived their drivers")
+
+    def _cut_short(self, running: Callable[[], bool]) -> bool:
+        """Kills the drivers of a run that is still going on, and tells whether it was."""
+        if not running():
+            return False
+        self.kills += sum(map(kill, _drivers()))
+        return True
 
     def _start(self, engine: str) -> Callable[[], bool]:
         """Starts a run; the answer tells whether it is still going on."""
@@ -55,26 +59,19 @@ class Storm:
         run = subprocess.Popen([*KSHOT, "run", "steady.toml", *options], **quiet)
         return lambda: run.poll() is None
 
-    def _kill(self, pid: int) -> None:
-        try:
-            os.kill(pid, signal.SIGKILL)
-            self.kills += 1
-        except ProcessLookupError:
-            pass
+
+def _drivers() -> list[int]:
+    """Wherever an engine put them."""
+    return [
+        process.pid
+        for process in in_this_folder()
+        if all(word in process.command for word in ("kshot run ", "steady.toml", "stormy"))
+    ]
 
 
-def _processes() -> tuple[list[int], list[int]]:
-    """Drivers and workers of the stormy runs, wherever an engine put them."""
-    listing = subprocess.run(["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True).stdout
-    rows = [
-        (int(pid), int(ppid), args)
-        for pid, ppid, args in (line.split(None, 2) for line in listing.splitlines())
-    ]
-    drivers = [
-        pid for pid, _, args in rows if "kshot run " in args and "steady.toml" in args and "stormy" in args
-    ]
-    workers = [pid for pid, ppid, args in rows if ppid in drivers and "spawn_main" in args]
-    return drivers, workers
+def _workers() -> list[int]:
+    drivers = _drivers()
+    return [process.pid for process in spawned_workers() if process.parent in drivers]
 
 
 def _survive(steady, kshot, tmp_path, seeds: int, seconds: float, kills: int) -> None:
@@ -82,7 +79,7 @@ def _survive(steady, kshot, tmp_path, seeds: int, seconds: float, kills: int) ->
     assert kshot("run", "steady.toml", "--records", "calm").returncode == 0
     Path("fits.log").unlink()
     steady(seeds=seeds, seconds=seconds)
-    cells = 2 * 3 * seeds
+    cells = cells_of(seeds)
     Path("job.sh").write_text(
         kshot("slurm", "steady.toml", "--records", "stormy", "--shards", 2, "--cpus", 1).stdout
     )
@@ -92,13 +89,17 @@ def _survive(steady, kshot, tmp_path, seeds: int, seconds: float, kills: int) ->
         storm = Storm(7, node)
         written: dict = {}
         turn = 0
-        while storm.kills < kills:
-            storm.session(ENGINES[turn % len(ENGINES)])
-            now = stamps("stormy")
-            assert {path: now[path] for path in written} == written, "a finished cell was written again"
-            assert len(now) < cells, "the study ended before the storm; make its cells slower"
-            written = now
-            turn += 1
+        try:
+            while storm.kills < kills:
+                storm.session(ENGINES[turn % len(ENGINES)])
+                now = stamps("stormy")
+                assert {path: now[path] for path in written} == written, "a finished cell was written again"
+                assert len(now) < cells, "the study ended before the storm; make its cells slower"
+                written = now
+                turn += 1
+        finally:
+            for driver in _drivers():
+                kill(driver)
     steady(seeds=seeds, seconds=0)
     done = kshot("run", "steady.toml", "--records", "stormy", "--workers", WORKERS)
     assert done.returncode == 0, done.stderr
