@@ -1,8 +1,6 @@
 """Runs as a user starts them, with real processes."""
 
-import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -13,12 +11,14 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
-from folders import comparable, edit, stamps
+from folders import comparable, edit, fits, stamps
 from kshot.bench.records import Records, load
 from kshot.bench.status import standing
 from kshot.bench.study import Cell, load_study
 from kshot.features.simulate import WORLDS, write
 from kshot.features.store import Store
+from processes import kill, spawned_workers, wait_until
+from steady_study import cells_of
 
 KSHOT = [sys.executable, "-m", "kshot"]
 
@@ -135,48 +135,57 @@ def test_progress_is_plain_lines_when_not_on_a_terminal(folder):
 
 
 @pytest.mark.parametrize("victim", ["driver", "worker"])
-def test_killed_at_random_moments_and_resumed(folder, victim):
+def test_killed_at_random_moments_and_resumed(steady, victim):
     """SIGKILL whenever it hurts; the end is the same as without, and nothing finished is computed again."""
-    edit("small.toml", "seeds = [0, 1, 2]", "seeds = [0, 1, 2, 3, 4, 5, 6, 7]")
-    assert kshot("run", "small.toml", "--records", "calm").returncode == 0
+    seeds, rounds, workers = 30, 4, 2
+    steady(seeds=seeds, seconds=0)
+    assert kshot("run", "steady.toml", "--records", "calm").returncode == 0
+    Path("fits.log").unlink()
+    steady(seeds=seeds, seconds=0.4)
     rng = random.Random(4)
     written: dict = {}
-    for _ in range(6):
-        run = subprocess.Popen(
-            [*KSHOT, "run", "small.toml", "--records", "stormy", "--workers", "2"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        time.sleep(rng.uniform(0.4, 2.5))
-        workers = _children(run.pid)
-        for pid in [run.pid] if victim == "driver" else workers:
-            os.kill(pid, signal.SIGKILL)
-        if victim == "driver":
-            run.wait()
-            _wait_until_gone(workers)
-        else:
-            assert run.wait(timeout=120) == 0
-        now = stamps(folder / "stormy")
-        assert {path: now[path] for path in written} == written
-        written = now
-    assert kshot("run", "small.toml", "--records", "stormy").returncode == 0
+    run = _start_stormy(workers)
+    try:
+        for turn in range(rounds):
+            _wait_for_a_new_cell(run, written)
+            time.sleep(rng.uniform(0, 1))
+            if turn == rounds - 1:
+                steady(seeds=seeds, seconds=0)  # nobody is left to kill, so the rest may be quick
+            team = {process.pid for process in spawned_workers()}
+            assert kill(run.pid if victim == "driver" else rng.choice(sorted(team)))
+            _wait_until_gone(team)
+            now = stamps("stormy")
+            assert {path: now[path] for path in written} == written
+            assert len(now) < cells_of(seeds), "no work was left; make the cells slower"
+            written = now
+            if victim == "driver":
+                run.wait()
+                run = _start_stormy(workers)
+        assert run.wait(timeout=600) == 0
+    finally:
+        run.kill()
+        run.wait()
     assert comparable("stormy").equals(comparable("calm"))
-    assert not list((folder / "stormy").rglob(".tmp-*"))
+    assert not list(Path("stormy").rglob(".tmp-*"))
+    assert cells_of(seeds) < fits() <= cells_of(seeds) + rounds * workers
 
 
-def _children(pid) -> list[int]:
-    """Spawned workers of a process (not multiprocessing's resource tracker)."""
-    found = subprocess.run(
-        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True
-    ).stdout
-    return [int(line.split()[0]) for line in found.splitlines() if "spawn_main" in line]
+def _start_stormy(workers: int) -> subprocess.Popen:
+    return subprocess.Popen(
+        [*KSHOT, "run", "steady.toml", "--records", "stormy", "--workers", str(workers)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
-def _wait_until_gone(pids) -> None:
-    deadline = time.monotonic() + 20
-    while any(os.path.exists(f"/proc/{pid}") for pid in pids):
-        assert time.monotonic() < deadline, "workers outlived their driver"
-        time.sleep(0.05)
+def _wait_for_a_new_cell(run: subprocess.Popen, written: dict) -> None:
+    wait_until(lambda: run.poll() is not None or stamps("stormy").keys() - written.keys(), "no new cell")
+    assert run.poll() is None, "the run ended before it could be killed"
+
+
+def _wait_until_gone(team: set[int]) -> None:
+    """A pool of workers ends with its driver, and with the first of them that dies."""
+    wait_until(lambda: team.isdisjoint(process.pid for process in spawned_workers()), "workers live on")
 
 
 def test_a_report_of_an_unfinished_run_says_so(finished):
