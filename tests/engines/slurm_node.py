@@ -4,10 +4,12 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from pathlib import Path
 
+from processes import wait_until
+
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel", "scontrol")
+ATTEMPTS = 5
 CONFIG = """\
 ClusterName=kshot
 SlurmctldHost={host}(127.0.0.1)
@@ -36,7 +38,10 @@ SwitchType=switch/none
 ReturnToService=2
 InactiveLimit=0
 KillWait=2
-MinJobAge=300
+MessageTimeout=60
+BatchStartTimeout=180
+UnkillableStepTimeout=300
+MinJobAge=3600
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=2000 State=UNKNOWN
 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
@@ -61,37 +66,61 @@ class SlurmNode:
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
         self.folder.chmod(0o755)
-        host = socket.gethostname().split(".")[0]
-        ports = _free_ports(2)
-        config = CONFIG.format(
-            folder=self.folder, host=host, cpus=os.cpu_count(), port=ports[0], slurmd_port=ports[1]
-        )
-        (self.folder / "slurm.conf").write_text(config)
-        self._start(
-            "munged",
-            "--foreground",
-            "--force",
-            f"--socket={self.folder}/munge.socket",
-            f"--key-file={key}",
-            f"--pid-file={self.folder}/munge.pid",
-            f"--log-file={self.folder}/munge.log",
-            f"--seed-file={self.folder}/munge.seed",
-        )
-        _wait_for((self.folder / "munge.socket").exists, "munged did not start")
-        self._start("slurmctld", "-D", "-c")
-        self._start("slurmd", "-D", "-N", host)
-        _wait_for(lambda: "idle" in self._ask("sinfo", "-h", "-o", "%t"), "the node did not come up", 60)
-        return self
+        try:
+            self._start(
+                "munged",
+                "--foreground",
+                "--force",
+                f"--socket={self.folder}/munge.socket",
+                f"--key-file={key}",
+                f"--pid-file={self.folder}/munge.pid",
+                f"--log-file={self.folder}/munge.log",
+                f"--seed-file={self.folder}/munge.seed",
+            )
+            wait_until((self.folder / "munge.socket").exists, "munged did not start")
+            for _ in range(ATTEMPTS):
+                if self._comes_up():
+                    return self
+            raise AssertionError(f"slurmctld or slurmd ended at every start; see the logs in {self.folder}")
+        except BaseException:
+            self._stop(self.daemons)
+            raise
 
     def __exit__(self, *error: object) -> None:
         self._ask("scancel", "--user=root")
-        for daemon in reversed(self.daemons):
+        self._stop(self.daemons)
+
+    def _comes_up(self) -> bool:
+        """Starts the two daemons; not when one of them ends, as it does where others took its port meanwhile."""
+        host = socket.gethostname().split(".")[0]
+        port, slurmd_port = _free_ports(2)
+        config = CONFIG.format(
+            folder=self.folder, host=host, cpus=os.cpu_count(), port=port, slurmd_port=slurmd_port
+        )
+        (self.folder / "slurm.conf").write_text(config)
+        pair = [self._start("slurmctld", "-D", "-c"), self._start("slurmd", "-D", "-N", host)]
+
+        def ended() -> bool:
+            return any(daemon.poll() is not None for daemon in pair)
+
+        def idle() -> bool:
+            return "idle" in self._ask("sinfo", "-h", "-o", "%t").stdout
+
+        wait_until(lambda: ended() or idle(), "the node did not come up")
+        if ended():
+            self._stop(pair)
+            return False
+        return True
+
+    def _stop(self, daemons: list[subprocess.Popen]) -> None:
+        for daemon in reversed(daemons):
             daemon.terminate()
-        for daemon in self.daemons:
+        for daemon in daemons:
             try:
-                daemon.wait(10)
+                daemon.wait(60)
             except subprocess.TimeoutExpired:
                 daemon.kill()
+                daemon.wait()
 
     def submit(self, script: Path) -> str:
         """The job id of an sbatch file."""
@@ -103,17 +132,21 @@ class SlurmNode:
         return done.stdout.strip()
 
     def active(self, job: str) -> bool:
-        return bool(self._ask("squeue", "-h", "-j", job, "-o", "%i").strip())
+        """Whether the job waits or runs; a controller too busy to answer does not end it."""
+        said = self._ask("squeue", "-h", "-j", job, "-o", "%i")
+        return said.returncode != 0 or bool(said.stdout.strip())
 
-    def wait(self, job: str, seconds: float = 300) -> None:
-        _wait_for(lambda: not self.active(job), f"job {job} did not end", seconds)
+    def wait(self, job: str, seconds: float = 600) -> None:
+        wait_until(lambda: not self.active(job), f"job {job} did not end", seconds)
 
-    def _ask(self, *command: str) -> str:
-        return subprocess.run(command, capture_output=True, text=True, env=self.environment).stdout
+    def _ask(self, *command: str) -> subprocess.CompletedProcess:
+        return subprocess.run(command, capture_output=True, text=True, env=self.environment)
 
-    def _start(self, *command: str) -> None:
+    def _start(self, *command: str) -> subprocess.Popen:
         with (self.folder / f"{command[0]}.out").open("w") as log:
-            self.daemons.append(subprocess.Popen(command, env=self.environment, stdout=log, stderr=log))
+            daemon = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
+        self.daemons.append(daemon)
+        return daemon
 
 
 def _free_ports(count: int) -> list[int]:
@@ -124,10 +157,3 @@ def _free_ports(count: int) -> list[int]:
     for one in sockets:
         one.close()
     return ports
-
-
-def _wait_for(condition, message: str, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, message
-        time.sleep(0.2)
