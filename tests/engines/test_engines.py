@@ -28,33 +28,29 @@ def test_dask_started_here(undisturbed, kshot):
 
 
 def test_dask_cluster_that_exists(undisturbed, kshot, tmp_path):
-    scheduler = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0",
-         "--dashboard-address", ":0", "--scheduler-file", "scheduler.json"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", "scheduler.json", "--nthreads", "1",
-         "--no-dashboard", "--local-directory", str(tmp_path / "scratch")],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        import json
-        import time
+    from distributed.utils import json_load_robust
 
-        for _ in range(200):
-            if Path("scheduler.json").exists():
-                break
-            time.sleep(0.1)
-        address = json.loads(Path("scheduler.json").read_text())["address"]
+    cluster = []
+
+    def start(program: str, *options: str) -> None:
+        command = [sys.executable, "-m", f"distributed.cli.{program}", "--scheduler-file", "scheduler.json"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        cluster.append(subprocess.Popen([*command, *options], **quiet))
+
+    try:
+        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0")
+        # The file is there before its content.
+        address = json_load_robust("scheduler.json", timeout=180)["address"]
+        start(
+            "dask_worker", "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path / "scratch")
+        )
         done = kshot("run", "steady.toml", "--records", "other", "--engine", "dask", "--address", address)
         assert done.returncode == 0, done.stderr
         assert comparable("other").equals(undisturbed)
     finally:
-        worker.kill()
-        scheduler.kill()
-        worker.wait()
-        scheduler.wait()
+        for process in reversed(cluster):
+            process.kill()
+            process.wait()
 
 
 def test_no_cluster_at_the_address(undisturbed, kshot):
