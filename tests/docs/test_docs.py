@@ -1,16 +1,25 @@
 """Every command and file in the docs is run, as written."""
 
+import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from processes import in_this_folder, wait_until
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PORT = "8642"
+PATIENCE = 1200
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -21,18 +30,55 @@ def runnable(page: Path) -> bool:
     return any(kind == "sh" for kind, _ in blocks(page))
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    """Features of the pictures in the docs: encoded once for all pages, and apart from those of whoever tests."""
+    return tmp_path_factory.mktemp("cache")
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def run_as_written(commands: str, folder: Path) -> None:
+    """In bash; the port is another, so that suites on one machine do not meet, and nothing is left running."""
+    script = commands.replace(PORT, str(free_port()))
+    # Whoever stays in the background would keep a pipe open, and its reader waiting.
+    with tempfile.TemporaryFile("w+") as said:
+        shell = subprocess.Popen(
+            ["bash", "-euc", script], cwd=folder, stdout=said, stderr=said, start_new_session=True
+        )
+        try:
+            code = shell.wait(PATIENCE)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+            shell.wait()
+        said.seek(0)
+        assert code == 0, f"{commands}\n{said.read()}"
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=lambda page: page.name)
-def test_commands_of_a_page(page, tmp_path, monkeypatch):
+def test_commands_of_a_page(page, tmp_path, monkeypatch, cache):
     shutil.copytree(ROOT / "studies", tmp_path / "studies")
     shutil.copytree(ROOT / "docs" / "open", tmp_path / "docs" / "open")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    monkeypatch.setenv("KSHOT_CACHE", str(cache))
     for kind, text in blocks(page):
         named = re.match(r"# file: (\S+)\n", text)
         if named:
             (tmp_path / named[1]).write_text(text)
         elif kind == "sh":
-            done = subprocess.run(["bash", "-euc", text], cwd=tmp_path, capture_output=True, text=True)
-            assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+            run_as_written(text, tmp_path)
+
+
+def test_a_failing_command_fails_its_page_and_leaves_nothing_running(tmp_path, monkeypatch):
+    with pytest.raises(AssertionError, match=r"\b42\b"):
+        run_as_written("sleep 3600 & echo $((6 * 7)); false", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    wait_until(lambda: not [found for found in in_this_folder() if "sleep" in found.command], "it sleeps on")
 
 
 def test_readme_commands_are_make_targets():
