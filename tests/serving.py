@@ -41,7 +41,7 @@ class Server:
 
 def ask(port: int, method: str, path: str, body: bytes | None = None, **headers: str):
     """Status, headers and content; underscores of header names stand for dashes."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=180)
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request(method, path, body, sent)
     answer = connection.getresponse()

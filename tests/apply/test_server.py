@@ -224,7 +224,7 @@ def test_killed_while_adding_the_head_stays_loadable(head, picture):
         adding = threading.Thread(target=add)
         adding.start()
         try:
-            assert added.wait(60)
+            assert added.wait(180)
             time.sleep(rng.uniform(0, 0.2))
         finally:
             process.kill()

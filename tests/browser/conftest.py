@@ -36,7 +36,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=path, args=FLAGS)
+        found = driver.chromium.launch(executable_path=path, args=FLAGS, timeout=180_000)
         yield found
         found.close()
 

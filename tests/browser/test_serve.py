@@ -108,7 +108,7 @@ def test_five_hundred_pictures_at_once(page):
     contents = {colour: new_picture(colour, 4) for colour in COLOURS}
     names = [f"{number:03d}-{list(COLOURS)[number % 3]}.png" for number in range(500)]
     page.set_input_files("#files", [file(name, contents[name[4:-4]]) for name in names])
-    page.get_by_text("500 of 500 pictures").wait_for(timeout=120_000)
+    page.get_by_text("500 of 500 pictures").wait_for(timeout=600_000)
     told = page.locator("#results > li").evaluate_all(
         "rows => rows.map(row => [row.querySelector('figcaption').textContent, row.querySelector('.said').textContent])"
     )

@@ -36,7 +36,7 @@ def start(*arguments):
 
 def kshot_encode(*arguments):
     process = start(*arguments)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=900)
     return process.returncode, out, err
 
 
