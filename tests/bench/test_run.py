@@ -165,6 +165,8 @@ def test_killed_at_random_moments_and_resumed(steady, victim):
     finally:
         run.kill()
         run.wait()
+        for process in spawned_workers():
+            kill(process.pid)
     assert comparable("stormy").equals(comparable("calm"))
     assert not list(Path("stormy").rglob(".tmp-*"))
     assert cells_of(seeds) < fits() <= cells_of(seeds) + rounds * workers
