@@ -152,11 +152,11 @@ def test_killed_at_random_moments_and_resumed(steady, victim):
             if turn == rounds - 1:
                 steady(seeds=seeds, seconds=0)  # nobody is left to kill, so the rest may be quick
             team = {process.pid for process in spawned_workers()}
+            assert len(stamps("stormy")) < cells_of(seeds), "no work is left; make the cells slower"
             assert kill(run.pid if victim == "driver" else rng.choice(sorted(team)))
             _wait_until_gone(team)
             now = stamps("stormy")
             assert {path: now[path] for path in written} == written
-            assert len(now) < cells_of(seeds), "no work was left; make the cells slower"
             written = now
             if victim == "driver":
                 run.wait()
