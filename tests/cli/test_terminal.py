@@ -1,27 +1,32 @@
 """What a terminal does to a command: it interrupts it, or lacks a character."""
 
+import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from folders import edit, stamps
+from processes import spawned_workers, wait_until
 
 SENTENCE = "kshot: interrupted. What was finished is kept; run the same command to continue.\n"
 
 
-def test_an_interrupted_run_says_so_once_and_continues(kshot):
+@pytest.mark.parametrize("moment", ["workers are starting", "a cell is written"])
+def test_an_interrupted_run_says_so_once_and_continues(kshot, moment):
     edit("tiny.toml", "seeds = [0]", f"seeds = {list(range(40))}")
     edit("tiny.toml", '"ncm"', '"ncm", "clap", "lpp"')
-    command = [sys.executable, "-m", "kshot", "run", "tiny.toml", "--workers", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        while running.poll() is None and not stamps("records"):
-            time.sleep(0.02)
-        running.send_signal(signal.SIGINT)
-        _, told = running.communicate(timeout=60)
+    command = [sys.executable, "-m", "kshot", "run", "tiny.toml", "--workers", "2"]
+    reached = spawned_workers if moment == "workers are starting" else lambda: stamps("records")
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        wait_until(lambda: running.poll() is not None or reached(), f"never: {moment}")
+        # As a terminal does: to the command and all that it has started.
+        os.killpg(running.pid, signal.SIGINT)
+        _, told = running.communicate(timeout=120)
     assert (running.returncode, told) == (130, SENTENCE)
     kept = stamps("records")
     assert kshot("run", "tiny.toml").returncode == 0

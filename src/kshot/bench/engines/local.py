@@ -6,10 +6,12 @@ no file are handed out again. A driver that dies takes its workers with it.
 
 import multiprocessing
 import os
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -54,8 +56,9 @@ class LocalEngine:
         pool = ProcessPoolExecutor(min(self.workers, len(remaining)), context, _start_worker, (ending,))
         waiting: dict[Future, Batch] = {}
         try:
-            for batch in remaining:
-                waiting[pool.submit(run_batch, job.study, job.features, job.records, batch)] = batch
+            with _interrupts_held_back():
+                for batch in remaining:
+                    waiting[pool.submit(run_batch, job.study, job.features, job.records, batch)] = batch
             while waiting:
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                     future.result()
@@ -69,6 +72,17 @@ class LocalEngine:
             pool.shutdown(wait=True, cancel_futures=True)
             driver.close()
             ending.close()
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Processes started meanwhile never hear Ctrl-C, which a terminal sends to all: their driver ends them, without
+    a traceback from each."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _cells(batches: list[Batch]) -> int:
