@@ -54,12 +54,14 @@ def predict(
 
 
 def _files(given: Path) -> list[Path]:
-    from kshot.encode.pictures import list_pictures
+    """What looks like a picture; formats that are not read are answered with an error, as damaged pictures are."""
+    from kshot.apply.leftout import UNREAD
+    from kshot.encode.pictures import SUFFIXES, visible_files
     from kshot.errors import InputError
 
     if not given.is_dir():
         return [given]
-    found = list_pictures(given)
+    found = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNREAD)
     if not found:
         raise InputError(f"{given} holds no pictures.")
     return found
