@@ -8,11 +8,11 @@ RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed m
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from kshot.bench.damage import damaged_file
+from kshot.bench.look import look, quoted
 from kshot.bench.ownership import addable, contradiction
 from kshot.bench.schema import CELL, CellFacts, Record, table
 from kshot.bench.study import Cell, MethodSpec, Study, study_from_json
@@ -20,12 +20,7 @@ from kshot.errors import StudyError
 from kshot.files import is_temporary, write_atomically, write_text
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
-
-
-LOOKS = 5
-T = TypeVar("T")
 
 
 class Records:
@@ -102,6 +97,15 @@ class Records:
     def joined(self) -> list[Path]:
         """Files of many cells; not the hidden ones, which somebody is writing."""
         return sorted((self.folder / "compact").glob("[!.]*.parquet"))
+
+    def sources(self) -> tuple[list[Path], list[Path]]:
+        """Loose and joined files to read; at least one of them."""
+        loose, joined = self.loose(), self.joined()
+        if not loose and not joined:
+            raise StudyError(
+                f"{self.folder} holds no finished cell yet. Run `kshot run` first, or see `kshot status`."
+            )
+        return loose, joined
 
     def lacking(
         self, study: Study, cells: Mapping[Cell, Sequence[MethodSpec]]
@@ -187,58 +191,12 @@ class Records:
 
 def query(folder: Path | str, sql: str) -> list[tuple]:
     """SQL over the views `records` (each record once), `loose` (single cells) and `joined` (compacted)."""
-    return _look(folder, sql, lambda found: found.fetchall())
+    records = Records(folder)
+    return look(records.sources, records.owner, sql, lambda found: found.fetchall())
 
 
 def load(folder: Path | str) -> "pa.Table":
     """All records, in an order that does not depend on how they were computed."""
-    sql = f"select * from records order by {', '.join(CELL)}, method"
-    return _look(folder, sql, lambda found: found.to_arrow_table())
-
-
-def _look(folder: Path | str, sql: str, take: "Callable[[duckdb.DuckDBPyRelation], T]") -> T:
-    """Another process may join files between our listing and our reading them; then we look again."""
-    import duckdb
-
-    for _ in range(LOOKS - 1):
-        try:
-            return take(_relation(folder, sql))
-        except duckdb.IOException:
-            continue
-        except duckdb.Error:
-            break
-    try:
-        return take(_relation(folder, sql))
-    except duckdb.Error as error:
-        records = Records(folder)
-        raise damaged_file([*records.loose(), *records.joined()]) or error from error
-
-
-def _relation(folder: Path | str, sql: str) -> "duckdb.DuckDBPyRelation":
-    import duckdb
-
     records = Records(folder)
-    loose, joined = records.loose(), records.joined()
-    if not loose and not joined:
-        raise StudyError(
-            f"{folder} holds no finished cell yet. Run `kshot run` first, or see `kshot status`."
-        )
-    connection = duckdb.connect()
-    for name, paths in (("loose", loose), ("joined", joined)):
-        source = f"read_parquet([{', '.join(quoted(path) for path in paths)}])"
-        empty = f"read_parquet({quoted((loose or joined)[0])}) limit 0"
-        connection.execute(f"create view {name} as select * from {source if paths else empty}")
-    # A cell that was computed again lies in a file of its own beside its compacted former self.
-    key = ", ".join((*CELL, "method"))
-    both = "select *, 0 as age from loose union all by name select *, 1 as age from joined"
-    once = (
-        f"select * exclude age from ({both}) qualify row_number() over (partition by {key} order by age) = 1"
-    )
-    everything = once if joined else "select * from loose"
-    connection.execute(f"create view records as select * replace ({records.owner()}) from ({everything})")
-    return connection.sql(sql)
-
-
-def quoted(text: object) -> str:
-    """A string in SQL; names, paths and headers come from outside."""
-    return "'" + str(text).replace("'", "''") + "'"
+    sql = f"select * from records order by {', '.join(CELL)}, method"
+    return look(records.sources, records.owner, sql, lambda found: found.to_arrow_table())
