@@ -36,6 +36,20 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def write_hashed(path: Path, write: Callable[[Path], object], before_rename: Callable[[str], object]) -> str:
+    """`write_atomically`, returning the sha256 of the new file; `before_rename` hears it first and may refuse."""
+    digest = ""
+
+    def write_and_hash(temporary: Path) -> None:
+        nonlocal digest
+        write(temporary)
+        digest = sha256(temporary)
+        before_rename(digest)
+
+    write_atomically(path, write_and_hash)
+    return digest
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     write_atomically(path, lambda temporary: temporary.write_bytes(content))
 

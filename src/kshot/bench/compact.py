@@ -41,10 +41,10 @@ def failed_cells(records: Records) -> list[Cell]:
 
 def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) -> None:
     """One file in place of the sources; what was written after they were listed stays."""
-    before = {path: _identity(path) for path in sources}
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    listed = {path: _identity(path) for path in sources}
     table = load(records.folder)
     if forget:
         keys = zip(*(table[name].to_pylist() for name in CELL), strict=True)
@@ -52,9 +52,10 @@ def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) 
     name = hashlib.sha256("\n".join(map(str, sources)).encode()).hexdigest()[:16]
     target = records.folder / "compact" / f"{name}.parquet"
     write_atomically(target, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
-    for path, identity in before.items():
-        if path != target and identity is not None:
-            _remove(path, identity)
+    for path, identity in listed.items():
+        # Another driver may have put a new file in its place, which stays.
+        if path != target and _identity(path) == identity:
+            path.unlink(missing_ok=True)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -64,9 +65,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_ino, found.st_mtime_ns
-
-
-def _remove(path: Path, identity: tuple[int, int]) -> None:
-    """Delete the file that was seen; another driver may have put a new one in its place, which stays."""
-    if _identity(path) == identity:
-        path.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from kshot.errors import FeatureError, InputError, unknown
 from kshot.features.manifest import Manifest, read_manifest, safe_name
 from kshot.features.mapping import map_tensors
 from kshot.features.shards import image_tensors, join_shards, read_ids
-from kshot.files import sha256, write_atomically, write_text
+from kshot.files import sha256, write_hashed, write_text
 from kshot.types import Array
 
 IMAGE_PARTS = ("pool", "test", "all")
@@ -199,7 +199,8 @@ class Store:
         about: dict[str, Any],
     ) -> Manifest:
         path = self.path(dataset, backbone, part)
-        digest = self._replace(path, write)
+        beside = path.with_suffix(".json")
+        digest = write_hashed(path, write, lambda new: _forget_other_bytes(beside, new))
         manifest = Manifest(
             dataset=dataset,
             backbone=backbone,
@@ -212,27 +213,15 @@ class Store:
             versions=library_versions(),
             **about,
         )
-        write_text(path.with_suffix(".json"), manifest.to_json())
+        write_text(beside, manifest.to_json())
         return manifest
 
-    def _replace(self, path: Path, write: Callable[[Path], object]) -> str:
-        """Put the new file in place and return its sha256.
 
-        A manifest of other bytes goes first. One of the same bytes stays, so that readers do not miss features that
-        two processes write at once.
-        """
-        manifest = path.with_suffix(".json")
-        digest = ""
-
-        def write_and_compare(temporary: Path) -> None:
-            nonlocal digest
-            write(temporary)
-            digest = sha256(temporary)
-            if manifest.is_file() and digest not in manifest.read_text(encoding="utf-8"):
-                manifest.unlink(missing_ok=True)
-
-        write_atomically(path, write_and_compare)
-        return digest
+def _forget_other_bytes(manifest: Path, digest: str) -> None:
+    """A manifest of other bytes goes before they are replaced. One of the same bytes stays, so that readers do not miss
+    features that two processes write at once."""
+    if manifest.is_file() and digest not in manifest.read_text(encoding="utf-8"):
+        manifest.unlink(missing_ok=True)
 
 
 def _path(root: Path, dataset: str, backbone: str, part: str) -> Path:

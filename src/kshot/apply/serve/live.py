@@ -16,7 +16,7 @@ from kshot.apply.predict import judge, nearest_shots
 from kshot.apply.serve.guards import Refused
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError, unknown
-from kshot.files import sha256, write_atomically
+from kshot.files import sha256, write_hashed
 
 # Enough for any camera's picture after it was shrunk once; a 50-megapixel picture is refused by its header.
 MOST_PIXELS = 40_000_000
@@ -86,7 +86,7 @@ class LiveHead:
             known["shot_names"] = (*before.about.shot_names, f"added/{new.sha256[:12]}")
             known["shot_sha256"] = (*before.about.shot_sha256, new.sha256)
             head, _ = learn(shots, (*before.thumbnails, new.thumbnail), known)
-            self._save(head)
+            self._on_disk = write_hashed(self.path, head.save, lambda _: self._check_unchanged())
             self.head = head
         return self.about()
 
@@ -101,23 +101,14 @@ class LiveHead:
                 "`kshot serve` found it.",
             ) from None
 
-    def _save(self, head: PictureHead) -> None:
-        """Over the file that this server read or wrote, and over no other: that one holds others' shots."""
-        written = ""
-
-        def write(temporary: Path) -> None:
-            nonlocal written
-            head.save(temporary)
-            written = sha256(temporary)
-            if _hash(self.path) != self._on_disk:
-                raise Refused(
-                    409,
-                    f"the head file {self.path.name} was changed, moved or removed by another program, so the "
-                    "picture was not added. Restart `kshot serve` to load it, then add the picture again.",
-                )
-
-        write_atomically(self.path, write)
-        self._on_disk = written
+    def _check_unchanged(self) -> None:
+        """Another file than the one that this server read or wrote holds others' shots."""
+        if _hash(self.path) != self._on_disk:
+            raise Refused(
+                409,
+                f"the head file {self.path.name} was changed, moved or removed by another program, so the "
+                "picture was not added. Restart `kshot serve` to load it, then add the picture again.",
+            )
 
 
 def _hash(path: Path) -> str | None:

@@ -65,11 +65,7 @@ class Listed:
             )
 
     def shards(self) -> list[Shard]:
-        return [
-            Shard(part, f"{start}-{_digest(rows[start : start + ROWS_PER_SHARD])}")
-            for part, rows in self._by_part.items()
-            for start in range(0, len(rows), ROWS_PER_SHARD)
-        ]
+        return self._shards
 
     def pictures(self, shard: Shard) -> Iterator[Picture]:
         start = int(shard.key.split("-")[0])
@@ -77,7 +73,15 @@ class Listed:
 
     def listing(self, part: str) -> list[tuple[str, int]]:
         """Ids and labels of a part."""
-        return [(row.id, row.label) for row in self._by_part[part]]
+        return _listing(self._by_part[part])
+
+    @cached_property
+    def _shards(self) -> list[Shard]:
+        return [
+            Shard(part, f"{start}-{_digest(rows[start : start + ROWS_PER_SHARD])}")
+            for part, rows in self._by_part.items()
+            for start in range(0, len(rows), ROWS_PER_SHARD)
+        ]
 
     @cached_property
     def _by_part(self) -> dict[str, list[Picture]]:
@@ -87,8 +91,12 @@ class Listed:
         return parts
 
 
+def _listing(rows: Sequence[Picture]) -> list[tuple[str, int]]:
+    return [(row.id, row.label) for row in rows]
+
+
 def _digest(rows: Sequence[Picture]) -> str:
-    return hashlib.sha256(repr([(row.id, row.label) for row in rows]).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(_listing(rows)).encode()).hexdigest()[:16]
 
 
 def readable_class(name: str) -> str:
