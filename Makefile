@@ -4,7 +4,6 @@ PY := $(VENV)/bin/python
 BASE_PYTHON ?= python3
 # Elsewhere users choose their torch; the tests run on one.
 TORCH := torch==2.13.0
-SHARED := ../shared
 .DEFAULT_GOAL := help
 
 .PHONY: help bench browser cluster test test-slow lint types contracts check benchmarks readme open clean
@@ -24,7 +23,7 @@ $(VENV)/.installed-encode: $(VENV)/.installed
 	@touch $@
 
 bench: $(VENV)/.installed  ## run the embedded study and write its report
-	$(KSHOT) run studies/embedded.toml
+	$(KSHOT) run embedded
 	$(KSHOT) report records/embedded
 
 browser:  ## make sure of the Chromium that drives the page in the tests
@@ -61,7 +60,7 @@ readme: bench  ## put the tables of `make bench` into the README
 	$(PY) tests/docs/update_readme.py
 
 open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep its report in docs/open
-	$(KSHOT) run studies/open.toml
+	$(KSHOT) run open
 	$(KSHOT) compact records/open
 	$(KSHOT) report records/open --headroom
 	$(PY) tests/docs/update_open.py

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from kshot.bench.study import Cell, load_study, parse_study, study_from_json
+from kshot.bench.study import Cell, bundled_studies, find_study, load_study, parse_study, study_from_json
 from kshot.errors import KshotError, StudyError
 
 GRID = {
@@ -113,3 +113,23 @@ def test_files(tmp_path):
     (tmp_path / "bad.toml").write_text("name = ")
     with pytest.raises(StudyError, match="not valid TOML"):
         load_study(tmp_path / "bad.toml")
+
+
+@pytest.mark.parametrize("name", sorted(bundled_studies()))
+def test_a_study_of_the_package_has_the_name_it_is_found_by(name):
+    assert load_study(name).name == name == find_study(name).stem
+
+
+def test_the_package_has_the_studies_of_the_docs():
+    assert {"embedded", "open", "paper", "simulated-small"} <= set(bundled_studies())
+
+
+def test_a_mistyped_study_name_is_answered_with_the_nearest():
+    with pytest.raises(StudyError, match=r"unknown study file 'embeded'.*Did you mean embedded\?"):
+        load_study("embeded")
+
+
+def test_a_file_comes_before_a_study_of_the_package(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "embedded").write_text(find_study("embedded").read_text().replace('"embedded"', '"mine"'))
+    assert load_study("embedded").name == "mine"

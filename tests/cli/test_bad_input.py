@@ -45,6 +45,7 @@ def test_missing_study_and_records(kshot):
     assert_refused(kshot("run", "absent.toml"), "unknown study file 'absent.toml'")
     assert_refused(kshot("status", "nowhere"), "no records folder at nowhere", "kshot run")
     assert_refused(kshot("report", "tiny.toml"), "records/tiny", "kshot run")
+    assert_refused(kshot("report", "simulated-small"), "records/simulated-small", "kshot run")
     assert_refused(kshot("show", "Flwers102"), "Did you mean Flowers102")
 
 

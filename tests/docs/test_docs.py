@@ -62,7 +62,6 @@ def run_as_written(commands: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=lambda page: page.name)
 def test_commands_of_a_page(page, tmp_path, monkeypatch, cache):
-    shutil.copytree(ROOT / "studies", tmp_path / "studies")
     shutil.copytree(ROOT / "docs" / "open", tmp_path / "docs" / "open")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
     monkeypatch.setenv("KSHOT_CACHE", str(cache))
@@ -102,7 +101,7 @@ def test_readme_shows_every_method_of_the_embedded_study():
     from kshot.methods import registry
 
     shown = (ROOT / "README.md").read_text()
-    for spec in load_study(ROOT / "studies" / "embedded.toml").methods().values():
+    for spec in load_study("embedded").methods().values():
         assert registry.create(spec.use, **spec.params).info.title in shown, "run `make readme`"
 
 
@@ -112,7 +111,7 @@ def test_open_report_is_rebuilt_from_its_records(tmp_path):
     from kshot.bench.study import load_study
 
     kept = ROOT / "docs" / "open"
-    assert Records(kept / "records").study() == load_study(ROOT / "studies" / "open.toml"), "run `make open`"
+    assert Records(kept / "records").study() == load_study("open"), "run `make open`"
     assert standing(kept / "records").missing == 0
     command = [sys.executable, "-m", "kshot", "report", kept / "records", "--headroom", "--output", tmp_path]
     assert subprocess.run(command, capture_output=True).returncode == 0

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from kshot.episodes.stratum import load_prior, load_stratum, pool_labels
 from kshot.features.catalog import datasets
 from kshot.features.store import BUNDLED, Store
 
-ROOT = Path(__file__).resolve().parents[2]
 STRATA = sorted({(path.parts[-3], path.parts[-2]) for path in BUNDLED.glob("*/*/*.json")})
 
 
@@ -66,7 +64,7 @@ def test_own_features_replace_bundled_ones(tmp_path):
 
 
 def test_the_embedded_study_is_real_and_large_enough():
-    study = load_study(ROOT / "studies" / "embedded.toml")
+    study = load_study("embedded")
     cells = study.cells()
     assert len({cell.dataset for cell in cells}) >= 6
     assert {(cell.dataset, cell.backbone) for cell in cells} <= set(STRATA)

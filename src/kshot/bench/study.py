@@ -14,6 +14,7 @@ from kshot.errors import StudyError, unknown
 from kshot.features.manifest import safe_name
 
 DTYPES = ("float32", "float64")
+BUNDLED_STUDIES = Path(__file__).parents[1] / "studies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +75,34 @@ class Study:
         return grown
 
 
-def load_study(path: Path | str) -> Study:
-    """Read a study file; every mistake in it is one clear sentence."""
-    path = Path(path)
-    if not path.is_file():
-        near = sorted(str(p) for p in Path("studies").glob("*.toml"))
-        raise StudyError(unknown("study file", str(path), near, "Give the path of a .toml file."))
+def load_study(given: Path | str) -> Study:
+    """Read a study by its path or by the name it has in the package; every mistake in it is one clear sentence."""
+    path = find_study(given)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} is not valid TOML: {error}") from error
     return parse_study(content, str(path))
+
+
+def find_study(given: Path | str) -> Path:
+    """The file of a study: a path, or the name of one that comes with the package."""
+    if Path(given).is_file():
+        return Path(given)
+    bundled = bundled_studies()
+    if str(given) not in bundled:
+        next_step = "Give one of these names or the path of a .toml file."
+        raise StudyError(unknown("study file", str(given), bundled, next_step))
+    return bundled[str(given)]
+
+
+def names_study(given: Path | str) -> bool:
+    """Whether this is meant as a study rather than as a records folder."""
+    return not Path(given).is_dir() and (Path(given).suffix == ".toml" or str(given) in bundled_studies())
+
+
+def bundled_studies() -> dict[str, Path]:
+    return {path.stem: path for path in sorted(BUNDLED_STUDIES.glob("*.toml"))}
 
 
 def parse_study(content: dict[str, Any], where: str) -> Study:

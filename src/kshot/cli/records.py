@@ -11,7 +11,7 @@ from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, StudyArgument, co
 if TYPE_CHECKING:
     from kshot.bench.diff import Difference
 
-RecordsArgument = Annotated[Path, typer.Argument(help="Records folder, or the study file that filled it.")]
+RecordsArgument = Annotated[Path, typer.Argument(help="Records folder, or the study that filled it.")]
 
 
 def compact(records: RecordsArgument) -> None:

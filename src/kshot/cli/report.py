@@ -24,7 +24,7 @@ class Format(StrEnum):
 
 
 def report(
-    records: Annotated[Path, typer.Argument(help="Records folder, or the study file that filled it.")],
+    records: Annotated[Path, typer.Argument(help="Records folder, or the study that filled it.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write to; RECORDS/report unless given.")
     ] = None,

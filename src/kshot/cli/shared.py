@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 FeaturesOption = Annotated[
     Path, typer.Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")
 ]
-StudyArgument = Annotated[Path, typer.Argument(help="Study file, for example studies/embedded.toml.")]
+StudyArgument = Annotated[
+    Path, typer.Argument(help="A study of the package by name, such as embedded, or a study file.")
+]
 RecordsOption = Annotated[
     Path | None, typer.Option("--records", help="Where records go; records/STUDYNAME unless given.")
 ]
@@ -52,10 +54,10 @@ def records_folder(given: Path | None, study_name: str) -> Path:
 
 
 def existing_records(where: Path) -> Path:
-    """A records folder, or the default folder of a study file."""
-    if where.suffix == ".toml":
-        from kshot.bench.study import load_study
+    """A records folder, or the default folder of a study."""
+    from kshot.bench.study import load_study, names_study
 
+    if names_study(where):
         return records_folder(None, load_study(where).name)
     if not where.is_dir():
         raise StudyError(f"there is no records folder at {where}. Run `kshot run STUDY` first.")

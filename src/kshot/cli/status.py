@@ -15,17 +15,17 @@ POLL_SECONDS = 2.0
 
 
 def status(
-    records: Annotated[Path, typer.Argument(help="Records folder, or the study file that filled it.")],
+    records: Annotated[Path, typer.Argument(help="Records folder, or the study that filled it.")],
     watch: Annotated[
         bool, typer.Option("--watch", help="Stay and show rate and time left until done.")
     ] = False,
 ) -> None:
     """Cells done and missing; records undefined and failed, with reasons."""
     from kshot.bench.status import continued, outsiders, standing
-    from kshot.bench.study import load_study
+    from kshot.bench.study import load_study, names_study
 
     folder = existing_records(records)
-    if records.suffix == ".toml":
+    if names_study(records):
         study, besides = continued(folder, load_study(records))
         retry = _retry(str(records), besides)
     else:
