@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from kshot import GDA, LogisticProbe, LOOBlend, OracleBlend, TipAdapter
-from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.knob import RefittedKnob, balanced_fold_curve, knob_worth, leave_one_out_curve
-from kshot.methods.task import prepare
+from kshot.methods.evidence import prepare
+from kshot.methods.knob import balanced_fold_curve, knob_worth, leave_one_out_curve
 from kshot.types import FREE_EVIDENCE, MethodInfo
 from problems import problem
 
@@ -118,13 +117,11 @@ def test_every_knob_answers(method):
     assert 0 <= worth.fold_regret <= worth.oracle_accuracy
 
 
-def test_any_parameter_of_any_method_can_be_a_knob():
+def test_a_knobs_curve_is_what_refitting_at_every_value_gives():
     data = problem(noise=0.9)
-    refitted = RefittedKnob(GDA(), "alpha", [float(a) for a in 10.0 ** np.arange(-4, 3)])
-    task = task_of(GDA(), data)
-    assert np.allclose(refitted.knob_curve(task, data.test), GDA().knob_curve(task, data.test))
-    with pytest.raises(InputError, match="it has alpha, logit_scale"):
-        RefittedKnob(GDA(), "gamma", [1.0])
+    refitted = [GDA(alpha=float(a)).fit(data.X, data.y, text=data.text) for a in 10.0 ** np.arange(-4, 3)]
+    expected = [head.score(*data.test) for head in refitted]
+    assert np.allclose(GDA().knob_curve(task_of(GDA(), data), data.test), expected)
 
 
 class Threshold(Classifier):
@@ -140,16 +137,20 @@ class Threshold(Classifier):
     def _fit(self, task):
         self._set_linear(task.text + self.weight * task.means)
 
+    def knob_name(self):
+        return "weight"
+
+    def knob_grid(self):
+        return [0.0, 0.5, 1.0, 4.0]
+
+    def knob_curve(self, task, queries):
+        heads = [Threshold(weight) for weight in self.knob_grid()]
+        return np.array([head.fit(task.X, task.y, text=task.text).score(*queries) for head in heads])
+
 
 def test_somebodys_own_method_gets_choice_oracle_and_regret():
     data = problem(noise=0.9, shots=3)
-    worth = knob_worth(
-        RefittedKnob(Threshold(), "weight", [0.0, 0.5, 1.0, 4.0]),
-        data.X,
-        data.y,
-        text=data.text,
-        test=data.test,
-    )
+    worth = knob_worth(Threshold(), data.X, data.y, text=data.text, test=data.test)
     by_hand = [
         np.mean(
             [

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kshot.solvers.folds import fold_numbers, held_out_among_whole, held_out_folds, whiten
+from kshot.solvers.folds import held_out_among_whole, held_out_folds, principal_axes
+from kshot.solvers.leaving_out import ranks_by_text
 from kshot.solvers.weight_sweep import hits_by_weight, winning_range, wins_by_weight
 from problems import problem
 
@@ -65,10 +66,10 @@ def refitted(data, row, gamma, kappa, balanced, downdate):
 @pytest.mark.parametrize("downdate", [True, False])
 def test_held_out_scores_equal_a_refit_without_the_row(arguments, gamma, kappa, downdate):
     data = drawn(arguments)
-    white = whiten(data.X, data.y, data.text)
-    number = fold_numbers(data.X, data.y, data.text)
+    axes = principal_axes(data.X, data.y, data.text)
+    number = ranks_by_text(data.X, data.y, data.text)
     seen = []
-    for fold in held_out_folds(white, number, gamma, downdate=downdate):
+    for fold in held_out_folds(axes, number, gamma, downdate=downdate):
         found = between_classes(fold.scores(kappa))
         for row, scores in zip(fold.rows, found, strict=True):
             expected = between_classes(refitted(data, row, gamma, kappa, True, downdate))
@@ -81,9 +82,9 @@ def test_held_out_scores_equal_a_refit_without_the_row(arguments, gamma, kappa, 
 @given(arguments=drawn_problems, gamma=st.sampled_from([0.1, 30.0]), kappa=st.sampled_from([0.0, 4.0]))
 def test_whole_classes_around_a_held_out_row(arguments, gamma, kappa):
     data = drawn(arguments)
-    white = whiten(data.X, data.y, data.text)
+    axes = principal_axes(data.X, data.y, data.text)
     rows = np.flatnonzero(np.bincount(data.y)[data.y] > 1)
-    found = held_out_among_whole(white, gamma, rows).scores(kappa)
+    found = held_out_among_whole(axes, gamma, rows).scores(kappa)
     for row, scores in zip(rows, found, strict=True):
         others = np.arange(len(data.text)) != data.y[row]
         expected = refitted(data, row, gamma, kappa, False, True)
@@ -110,7 +111,7 @@ def test_winning_ranges_answer_for_every_weight(seed, n, classes):
 def test_folds_do_not_depend_on_the_order_of_the_shots():
     data = problem(counts=[2, 5, 3, 1, 7, 4])
     order = np.random.default_rng(0).permutation(len(data.y))
-    number = fold_numbers(data.X, data.y, data.text)
-    assert np.array_equal(fold_numbers(data.X[order], data.y[order], data.text), number[order])
+    number = ranks_by_text(data.X, data.y, data.text)
+    assert np.array_equal(ranks_by_text(data.X[order], data.y[order], data.text), number[order])
     for c in range(6):
         assert sorted(number[data.y == c]) == list(range(np.count_nonzero(data.y == c)))

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from kshot.methods.base import Classifier
+from kshot.solvers.leaving_out import has_siblings
 from kshot.solvers.rows import class_counts, shot_numbers
 from kshot.types import Array
 
@@ -47,8 +48,7 @@ def folds(shots: Shots) -> Int[Array, " N"]:
     """Which fold leaves a picture out; −1 for a class's only picture."""
     large = shots.X.size * len(shots.text) > LARGE
     most = min(int(shots.counts.max()), FOLDS_WHEN_LARGE if large else MOST_FOLDS)
-    numbers = shot_numbers(shots.y) % max(most, 1)
-    return np.where(shots.counts[shots.y] > 1, numbers, -1)
+    return np.where(has_siblings(shots.y), shot_numbers(shots.y) % most, -1)
 
 
 def left_out_scores(

@@ -9,8 +9,8 @@ from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.errors import UndefinedError
 from kshot.features.store import Store
 from kshot.methods import registry
+from kshot.methods.evidence import prepare
 from kshot.methods.knob import Knob, knob_evidence
-from kshot.methods.task import prepare
 
 COMPANIONS = ("zero_shot", "oracle_lambda", "loo_blend", "clap", "lpp")
 

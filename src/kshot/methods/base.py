@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.errors import InputError, KshotError
-from kshot.methods.task import Task, labelled, prepare
+from kshot.methods.evidence import Task, labelled, prepare
 from kshot.solvers.rows import unit_rows
 from kshot.types import Array, Choice, MethodInfo
 

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.solvers.adapter import Adapter, adapt, blended_feature, initial_adapter, train_adapter
 from kshot.solvers.optimisers import momentum_sgd
 from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch

@@ -7,17 +7,16 @@ from jaxtyping import Float, Int
 
 from kshot.methods.base import Classifier
 from kshot.methods.clap import CLAP
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.methods.views import average_view
 from kshot.solvers.folds import (
-    Whitened,
-    fold_numbers,
+    PrincipalAxes,
     held_out_among_whole,
     held_out_folds,
+    principal_axes,
     text_prior,
-    whiten,
 )
-from kshot.solvers.rows import class_counts
+from kshot.solvers.leaving_out import has_siblings, ranks_by_text
 from kshot.solvers.weight_sweep import winning_range, wins_by_weight
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
 
@@ -82,16 +81,16 @@ class FoldGDA(Classifier):
             self._fit_single_shots(task)
             return
         X = average_view(task)
-        white = whiten(X, task.y, task.text)
+        axes = principal_axes(X, task.y, task.text)
         kappas = KAPPAS if self.text_prior else KAPPAS[:1]
-        search = self._search(white, fold_numbers(X, task.y, task.text), self._text_scores(X, task), kappas)
+        search = self._search(axes, ranks_by_text(X, task.y, task.text), self._text_scores(X, task), kappas)
         weights = self._weights(search)
         self._record(search, weights, kappas)
         # Each triple counts by its vote, not by how large its logits are.
         votes = weights / search.spread
         correction = _shots_correction(task.counts) if self.k_correction else 1.0
         shares = (votes * ALPHAS).sum(axis=2) * (correction / votes.sum())
-        self._set_linear(*_linear_head(white, task, shares, kappas, self.logit_scale))
+        self._set_linear(*_linear_head(axes, task, shares, kappas, self.logit_scale))
 
     def _fit_single_shots(self, task: Task) -> None:
         probe = CLAP(logit_scale=self.logit_scale, anchor_scale=self.anchor_scale)
@@ -104,20 +103,20 @@ class FoldGDA(Classifier):
 
     def _search(
         self,
-        white: Whitened,
+        axes: PrincipalAxes,
         number: Int[Array, " N"],
         text_scores: Float[Array, "N C"],
         kappas: Float[Array, " Q"],
     ) -> Search:
         hits = np.zeros((len(GAMMAS), len(kappas), len(ALPHAS)), np.int64)
         moments = np.zeros((3, len(GAMMAS), len(kappas), 1))
-        scored = int(np.count_nonzero(class_counts(white.y, len(white.means))[white.y] > 1))
+        scored = int(np.count_nonzero(has_siblings(axes.y)))
         for g, gamma in enumerate(GAMMAS.tolist()):
-            for held_out in held_out_folds(white, number, gamma, downdate=self.downdate):
-                base, y = text_scores[held_out.rows], white.y[held_out.rows]
+            for held_out in held_out_folds(axes, number, gamma, downdate=self.downdate):
+                base, y = text_scores[held_out.rows], axes.y[held_out.rows]
                 whole = None
                 if not self.folds:
-                    whole = held_out_among_whole(white, gamma, held_out.rows, downdate=self.downdate)
+                    whole = held_out_among_whole(axes, gamma, held_out.rows, downdate=self.downdate)
                 for q, kappa in enumerate(kappas.tolist()):
                     extra = held_out.scores(kappa)
                     if whole is not None:
@@ -172,25 +171,25 @@ def _shots_correction(counts: Int[Array, " C"]) -> float:
 
 
 def _linear_head(
-    white: Whitened,
+    axes: PrincipalAxes,
     task: Task,
     shares: Float[Array, "G Q"],
     kappas: Float[Array, " Q"],
     logit_scale: float,
 ) -> tuple[Float[Array, "C d"], Float[Array, " C"]]:
-    """Weights and biases of text plus all members; in the whitened axes a member is a scaling of its means."""
-    dtype = white.X.dtype
-    prior = text_prior(white.means, white.text).means(white.text)
-    inside = np.zeros_like(white.means)
+    """Weights and biases of text plus all members; along the axes a member is a scaling of its means."""
+    dtype = axes.X.dtype
+    prior = text_prior(axes.means, axes.text).means(axes.text)
+    inside = np.zeros_like(axes.means)
     bias = np.zeros(len(prior), dtype)
     for gamma, of_gamma in zip(GAMMAS.tolist(), shares, strict=True):
-        P = white.precision(gamma)
+        P = axes.precision(gamma)
         for kappa, share in zip(kappas.tolist(), of_gamma.astype(dtype), strict=True):
             if share:
                 w = (task.counts / (task.counts + kappa)).astype(dtype)[:, None]
-                means = w * white.means + (1 - w) * prior
+                means = w * axes.means + (1 - w) * prior
                 member = share * means * P
                 inside += member
                 bias -= np.einsum("cr,cr->c", means, member) / 2
-    branch = inside @ white.basis.T
-    return logit_scale * task.text + branch, bias - branch @ white.centre
+    branch = inside @ axes.basis.T
+    return logit_scale * task.text + branch, bias - branch @ axes.centre

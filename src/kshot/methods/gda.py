@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.methods.views import every_view, without_own_image
 from kshot.solvers.gaussian import GaussianBranch, alpha_hits, fit_gaussian
 from kshot.solvers.rows import class_means

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from kshot.methods.clip_adapter import AdaptedFeature
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.methods.views import every_view
 from kshot.solvers.adapter import Adapter, adapt, initial_adapter, ratio_losses, train_adapter
 from kshot.solvers.optimisers import adamw

@@ -2,7 +2,7 @@
 
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend, summary
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.solvers.rows import squared_norms
 from kshot.solvers.shrinkage import common_offset, james_stein_ratio, mean_variances
 from kshot.types import Choice, MethodInfo

@@ -3,7 +3,7 @@
 A method takes part by saying which values its knob may take and how accurate each is (`Knob`). Where it has
 an exact leave-one-out rule it may give that as well (`KnobWithLeaveOneOut`); where not, every shot is left
 out once and the method is fitted again. Beside it stands the choice by balanced folds, which leave one shot of
-every class out at a time. `RefittedKnob` makes a knob of any parameter of any method.
+every class out at a time.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float
 
-from kshot.errors import InputError, UndefinedError
-from kshot.methods.base import Classifier
-from kshot.methods.task import Task, prepare
-from kshot.solvers.folds import fold_numbers
+from kshot.errors import UndefinedError
+from kshot.methods.evidence import Task, prepare
+from kshot.solvers.leaving_out import balanced_folds, has_siblings, ranks_by_text
 from kshot.solvers.rows import shot_numbers
 from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 
@@ -117,7 +116,7 @@ def leave_one_out_curve(method: Knob, task: Task) -> Float[Array, " L"]:
     if isinstance(method, KnobWithLeaveOneOut):
         return method.knob_loo_curve(task)
     curves = []
-    for row in np.flatnonzero(task.counts[task.y] > 1):
+    for row in np.flatnonzero(has_siblings(task.y)):
         rest = _keep(task, np.arange(len(task.y)) != row)
         curves.append(method.knob_curve(rest, Labelled(task.X[row : row + 1], task.y[row : row + 1])))
     if not curves:
@@ -127,52 +126,14 @@ def leave_one_out_curve(method: Knob, task: Task) -> Float[Array, " L"]:
 
 def balanced_fold_curve(method: Knob, task: Task) -> Float[Array, " L"]:
     """As many refits as the largest class has shots: every class that has two or more loses one at a time."""
-    number = fold_numbers(task.X, task.y, task.text) if len(task.text) else shot_numbers(task.y)
-    shots = task.counts[task.y]
+    number = ranks_by_text(task.X, task.y, task.text) if len(task.text) else shot_numbers(task.y)
     hits = np.zeros(len(method.knob_grid()))
-    for fold in range(task.counts.max()):
-        asked = (number == fold) & (shots > 1)
-        if asked.any():
-            rest = _keep(task, (number != fold % shots) | (shots == 1))
-            hits += asked.sum() * method.knob_curve(rest, Labelled(task.X[asked], task.y[asked]))
-    return hits / np.count_nonzero(shots > 1)
+    for kept, asked in balanced_folds(number, task.y):
+        queries = Labelled(task.X[asked], task.y[asked])
+        hits += asked.sum() * method.knob_curve(_keep(task, kept), queries)
+    return hits / np.count_nonzero(has_siblings(task.y))
 
 
 def _keep(task: Task, rows: Bool[Array, " N"]) -> Task:
     views = None if task.views is None else task.views[:, rows]
     return replace(task, X=task.X[rows], y=task.y[rows], views=views)
-
-
-@dataclass(frozen=True)
-class RefittedKnob:
-    """Any parameter of any method as a knob: the method is fitted once per value."""
-
-    method: Classifier
-    parameter: str
-    grid: Sequence[Any]
-
-    def __post_init__(self) -> None:
-        if self.parameter not in self.method.get_params():
-            allowed = ", ".join(self.method.get_params()) or "none"
-            raise InputError(
-                f"{type(self.method).__name__} has no parameter '{self.parameter}'; it has {allowed}."
-            )
-
-    @property
-    def info(self) -> MethodInfo:
-        return self.method.info
-
-    def knob_name(self) -> str:
-        return self.parameter
-
-    def knob_grid(self) -> Sequence[Any]:
-        return self.grid
-
-    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
-        text = task.text if "text" in self.info.sees else None
-        heads = (
-            type(self.method)(**{**self.method.get_params(), self.parameter: value}) for value in self.grid
-        )
-        return np.array(
-            [head.fit(task.X, task.y, text=text, views=task.views).score(*queries) for head in heads]
-        )

@@ -7,7 +7,8 @@ from jaxtyping import Float, Int
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
+from kshot.solvers.leaving_out import balanced_folds
 from kshot.solvers.logistic import logistic_path
 from kshot.solvers.rows import shot_numbers
 from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
@@ -19,8 +20,8 @@ STRENGTHS = 10.0 ** np.arange(-2, 5)
 class LogisticProbe(Classifier):
     """Softmax regression with an L2 penalty and a free bias; reads no text.
 
-    The inverse penalty comes from 1e-2 … 1e4 by decades: by leave-one-shot-out (`tune="loo"`: fold j leaves
-    out the j-th shot of every class that has another one), or at its test oracle (`tune="test"`).
+    The inverse penalty comes from 1e-2 … 1e4 by decades: by balanced folds (`tune="loo"`: each leaves one
+    shot of every class out), or at its test oracle (`tune="test"`).
     """
 
     def __init__(self, tune: str = "loo", tolerance: float = 1e-3, max_iterations: int = 300):
@@ -66,13 +67,11 @@ class LogisticProbe(Classifier):
         return _accuracies(self._path(task.X, task.y, task.n_classes), queries)
 
     def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
-        fold = shot_numbers(task.y)
         hits, scored = np.zeros(len(STRENGTHS)), 0
-        for j in range(fold.max() + 1):
-            out = (fold == j) & (task.counts[task.y] > 1)
-            path = self._path(task.X[~out], task.y[~out], task.n_classes)
-            hits += _accuracies(path, Labelled(task.X[out], task.y[out])) * np.count_nonzero(out)
-            scored += np.count_nonzero(out)
+        for kept, asked in balanced_folds(shot_numbers(task.y), task.y):
+            path = self._path(task.X[kept], task.y[kept], task.n_classes)
+            hits += _accuracies(path, Labelled(task.X[asked], task.y[asked])) * np.count_nonzero(asked)
+            scored += np.count_nonzero(asked)
         return hits / scored
 
     def _path(self, X: Float[Array, "N d"], y: Int[Array, " N"], n_classes: int) -> Float[Array, "L C e"]:

@@ -4,8 +4,8 @@ import numpy as np
 
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
+from kshot.methods.evidence import Task
 from kshot.methods.ratio_knob import RatioKnob
-from kshot.methods.task import Task
 from kshot.solvers.ratio_sweep import GRID
 from kshot.solvers.shrinkage import correct_for_shots
 from kshot.types import Choice, MethodInfo

@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.methods.views import average_view
 from kshot.solvers.rows import class_sums
 from kshot.solvers.text_probe import step_sizes, train_text_probe

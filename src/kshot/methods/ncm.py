@@ -2,7 +2,7 @@
 
 from kshot.methods.base import Classifier
 from kshot.methods.blending import unit_prototypes
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.types import MethodInfo
 
 INFO = MethodInfo(

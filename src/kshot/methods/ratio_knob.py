@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from jaxtyping import Float
 
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.solvers.ratio_sweep import GRID, accuracy_curve, leave_one_out_predictions, sweep_predictions
 from kshot.types import Array, Labelled
 

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.methods.views import average_view
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, search_hits
 from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.methods.blending import unit_prototypes
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.solvers.ratio_sweep import deflated_means
 from kshot.types import Array, Labelled
 

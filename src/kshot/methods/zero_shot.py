@@ -1,7 +1,7 @@
 """Zero-shot: the text prototypes themselves (Radford et al., 2021, Sec. 3.1.2)."""
 
 from kshot.methods.base import Classifier
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.types import MethodInfo
 
 INFO = MethodInfo(

@@ -1,6 +1,6 @@
 """Exact held-out scores of a Gaussian head whose class means lean on text; derivation in docs/fold-gda.md.
 
-Fold j leaves out the j-th shot of every class, so that all classes compete with one shot fewer. The row being
+Folds are balanced: all classes compete with one shot fewer. The row being
 scored has shaped the covariance S = ZᵀZ/(N−C) as well; with z = x − mu_y and R = S + ridge·I taking it out is a
 rank-one change of the precision P = R⁻¹,
 
@@ -15,15 +15,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-from kshot.solvers.rows import class_counts, class_means, shot_numbers, squared_norms
+from kshot.solvers.leaving_out import balanced_folds
+from kshot.solvers.rows import class_counts, class_means, squared_norms
 from kshot.solvers.span import span_basis
 from kshot.types import Array
 
 
-class Whitened(NamedTuple):
-    """Rows, class means and centred text in the eigenbasis of the pooled covariance."""
+class PrincipalAxes(NamedTuple):
+    """Rows, class means and centred text along the eigenvectors of the pooled covariance."""
 
     X: Float[Array, "N r"]
     y: Int[Array, " N"]
@@ -39,7 +40,7 @@ class Whitened(NamedTuple):
         return (1 / (self.variances + gamma * self.mean_variance)).astype(self.X.dtype)
 
 
-def whiten(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> Whitened:
+def principal_axes(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> PrincipalAxes:
     """Shots that do not vary say nothing about the covariance; it is then taken to be the identity."""
     d, dtype = X.shape[1], X.dtype
     means = class_means(X, y, len(text))
@@ -57,18 +58,7 @@ def whiten(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"
         variances, turn = np.linalg.eigh(covariance)
         variances, mean_variance = np.maximum(variances, 0), trace / d
         basis = basis @ turn.astype(dtype)
-    return Whitened(X @ basis, y, means @ basis, text @ basis, variances, mean_variance, basis, centre)
-
-
-def fold_numbers(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> Int[Array, " N"]:
-    """The fold that leaves each row out: its rank within its class by closeness to the class's text.
-
-    Any fixed pairing would do; this one does not depend on the order in which the shots were given.
-    """
-    order = np.lexsort((-np.einsum("nd,nd->n", X, text[y]), y))
-    numbers = np.empty(len(y), np.int64)
-    numbers[order] = shot_numbers(y[order])
-    return numbers
+    return PrincipalAxes(X @ basis, y, means @ basis, text @ basis, variances, mean_variance, basis, centre)
 
 
 class TextPrior(NamedTuple):
@@ -90,16 +80,14 @@ def text_prior(means: Float[Array, "C r"], text: Float[Array, "C r"]) -> TextPri
 
 
 def means_without(
-    white: Whitened, number: Int[Array, " N"], fold: int
+    axes: PrincipalAxes, left: Bool[Array, " N"]
 ) -> tuple[Float[Array, "C r"], Int[Array, " C"]]:
-    """Class means and their shots in a fold; short classes start over, a class of one shot keeps it."""
-    counts = class_counts(white.y, len(white.means))
-    place = np.empty((counts.max(), len(counts)), np.int64)
-    place[number, white.y] = np.arange(len(number))
-    left = place[fold % counts, np.arange(len(counts))]
-    n = counts.astype(white.X.dtype)[:, None]
-    without = (n * white.means - white.X[left]) / np.maximum(n - 1, 1)
-    return np.where(n > 1, without, white.means), np.maximum(counts - 1, 1)
+    """Class means and their shots without the rows of a fold, at most one of each class."""
+    counts = class_counts(axes.y, len(axes.means))
+    means, owner = axes.means.copy(), axes.y[left]
+    n = counts[owner].astype(axes.X.dtype)[:, None]
+    means[owner] = (n * means[owner] - axes.X[left]) / (n - 1)
+    return means, counts - class_counts(owner, len(counts))
 
 
 class HeldOut(NamedTuple):
@@ -141,23 +129,20 @@ def blended(
 
 
 def held_out_folds(
-    white: Whitened, number: Int[Array, " N"], gamma: float, *, downdate: bool = True
+    axes: PrincipalAxes, number: Int[Array, " N"], gamma: float, *, downdate: bool = True
 ) -> Iterator[HeldOut]:
     """Fold by fold, every row whose class has another shot, scored without itself."""
-    fixed = _Fixed.of(white, gamma, downdate)
-    counts = class_counts(white.y, len(white.means))
-    for fold in range(int(counts.max())):
-        rows = np.flatnonzero((number == fold) & (counts[white.y] > 1))
-        if len(rows):
-            yield _held_out(white, fixed, rows, *means_without(white, number, fold))
+    fixed = _Fixed.of(axes, gamma, downdate)
+    for kept, asked in balanced_folds(number, axes.y):
+        yield _held_out(axes, fixed, np.flatnonzero(asked), *means_without(axes, ~kept))
 
 
 def held_out_among_whole(
-    white: Whitened, gamma: float, rows: Int[Array, " n"], *, downdate: bool = True
+    axes: PrincipalAxes, gamma: float, rows: Int[Array, " n"], *, downdate: bool = True
 ) -> HeldOut:
     """The same rows against whole classes: all the other classes of a leave-one-out that is not balanced."""
-    counts = class_counts(white.y, len(white.means))
-    return _held_out(white, _Fixed.of(white, gamma, downdate), rows, white.means, counts)
+    counts = class_counts(axes.y, len(axes.means))
+    return _held_out(axes, _Fixed.of(axes, gamma, downdate), rows, axes.means, counts)
 
 
 class _Fixed(NamedTuple):
@@ -170,28 +155,28 @@ class _Fixed(NamedTuple):
     influence: Float[Array, " C"]
 
     @classmethod
-    def of(cls, white: Whitened, gamma: float, downdate: bool) -> "_Fixed":
-        P = white.precision(gamma)
-        text = white.text * P
-        counts = class_counts(white.y, len(white.means))
-        freedom = max(1, len(white.y) - len(counts))
+    def of(cls, axes: PrincipalAxes, gamma: float, downdate: bool) -> "_Fixed":
+        P = axes.precision(gamma)
+        text = axes.text * P
+        counts = class_counts(axes.y, len(axes.means))
+        freedom = max(1, len(axes.y) - len(counts))
         k = counts / (np.maximum(counts - 1, 1) * freedom) if downdate else np.zeros(len(counts))
-        energy = np.einsum("cr,cr->c", white.text, text)
-        return cls(P, text, energy, white.means @ text.T, k.astype(P.dtype))
+        energy = np.einsum("cr,cr->c", axes.text, text)
+        return cls(P, text, energy, axes.means @ text.T, k.astype(P.dtype))
 
 
 def _held_out(
-    white: Whitened,
+    axes: PrincipalAxes,
     fixed: _Fixed,
     rows: Int[Array, " n"],
     means: Float[Array, "C r"],
     shots: Int[Array, " C"],
 ) -> HeldOut:
     """Three matrix products: rows and z with the means, rows with text; z with text follows from those."""
-    x, y = white.X[rows], white.y[rows]
-    z = x - white.means[y]
+    x, y = axes.X[rows], axes.y[rows]
+    z = x - axes.means[y]
     zP, means_P = z * fixed.precision, means * fixed.precision
-    centre, slope = text_prior(means, white.text)
+    centre, slope = text_prior(means, axes.text)
     centre_P, slope = centre * fixed.precision, x.dtype.type(slope)
     x_text = x @ fixed.text.T
     k = fixed.influence[y]
@@ -207,6 +192,6 @@ def _held_out(
         energies=(
             np.einsum("cr,cr->c", means, means_P),
             means @ centre_P + slope * np.einsum("cr,cr->c", means, fixed.text),
-            centre @ centre_P + 2 * slope * (white.text @ centre_P) + slope**2 * fixed.text_energy,
+            centre @ centre_P + 2 * slope * (axes.text @ centre_P) + slope**2 * fixed.text_energy,
         ),
     )

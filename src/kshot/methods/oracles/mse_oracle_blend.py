@@ -5,7 +5,7 @@ import numpy as np
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend, summary
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.solvers.rows import class_counts, squared_norms
 from kshot.solvers.shrinkage import optimal_ratio, population_moments
 from kshot.types import Choice, MethodInfo

@@ -2,8 +2,8 @@
 
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
+from kshot.methods.evidence import Task
 from kshot.methods.ratio_knob import RatioKnob
-from kshot.methods.task import Task
 from kshot.solvers.ratio_sweep import GRID
 from kshot.types import Choice, MethodInfo
 
