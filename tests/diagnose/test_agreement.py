@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from kshot.diagnose.agreement import surplus_row, tuned_weight_rows, within
+from kshot.diagnose.agreement import surplus_row, tuned_weight_rows
+from kshot.stats.association import within
 from kshot.stats.correlation import rank_correlation
 
 

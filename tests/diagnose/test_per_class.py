@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kshot.diagnose import per_class
-from kshot.diagnose.ratios import oracle_ratio
+from kshot.diagnose.blend_scores import oracle_ratio
 from kshot.solvers.ratio_sweep import GRID
 from kshot.solvers.rows import class_means
 from kshot.types import Labelled

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from kshot.diagnose import agreement, counterfactual, headroom, offset, precision, translation
+from kshot.diagnose import agreement, counterfactual, headroom, offset, spread, translation
 from kshot.errors import InputError
 from kshot.solvers.rows import class_means
 from kshot.types import Labelled
@@ -35,7 +35,7 @@ def test_class_moments_are_those_of_the_population():
     rng = np.random.default_rng(1)
     scale = np.linspace(0.02, 0.3, 12)
     means, text = rng.normal(size=(2, 1500, 12))
-    found = precision.class_moments(gaussian(rng, means, scale, 8), text)
+    found = spread.class_moments(gaussian(rng, means, scale, 8), text)
     bias = text - means
     for name, truth in (
         ("g2", (bias**2).sum(axis=1)),
@@ -52,7 +52,7 @@ def test_predicted_spread_meets_the_measured_one_for_gaussian_classes():
     means = rng.normal(size=(30, 40)) / 6
     text = means + 1 / np.sqrt(40)
     supports = [gaussian(rng, means, scale, 3) for _ in range(60)]
-    row = precision.precision_row(gaussian(rng, means, scale, 40), text, supports, 3)
+    row = spread.spread_row(gaussian(rng, means, scale, 40), text, supports, 3)
     assert row["measured/predicted"] == pytest.approx(1, abs=0.1)
     assert row["isotropic SD"] < 0.8 * row["measured SD"]
     assert row["d_eff"] == pytest.approx((scale**2).sum() ** 2 / (scale**4).sum(), rel=0.1)
@@ -62,7 +62,7 @@ def test_spread_needs_a_pool():
     data = problem(shots=2)
     support = Labelled(data.X, data.y)
     with pytest.raises(InputError, match="takes four"):
-        precision.precision_row(support, data.text, [support, support], 2)
+        spread.spread_row(support, data.text, [support, support], 2)
 
 
 def test_headroom_is_nothing_when_the_blend_already_has_the_best_direction():
@@ -100,9 +100,11 @@ def test_counterfactual_is_neutral_without_an_offset_and_telling_with_one():
     support = Labelled(data.X, data.y)
     centre = class_means(data.pool.X, data.pool.y, len(data.text)).mean(axis=0)
     without = data.text - (data.text.mean(axis=0) - centre)
-    row = counterfactual.counterfactual_row([(support, data.pool)], data.test, without)
+    row = counterfactual.counterfactual_row(support, data.pool, data.test, without)
     assert row["recovered"] == pytest.approx(0, abs=1e-9)
-    row = counterfactual.counterfactual_row([(support, data.pool)], data.test, data.text)
+    row = counterfactual.with_share(
+        counterfactual.counterfactual_row(support, data.pool, data.test, data.text)
+    )
     assert row["deficit"] < 0
     assert row["recovered"] == pytest.approx(row["without offset"] - row["deficit"])
     assert row["share of damage"] == pytest.approx(-row["recovered"] / row["deficit"])

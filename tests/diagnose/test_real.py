@@ -5,7 +5,7 @@ import pytest
 
 from kshot.diagnose.headroom import headroom_row
 from kshot.diagnose.offset import offset_row
-from kshot.diagnose.precision import precision_row
+from kshot.diagnose.spread import spread_row
 from kshot.solvers.rows import class_means, unit_rows
 from kshot.types import Labelled
 
@@ -33,7 +33,7 @@ def test_predicted_spread_is_within_thirty_per_cent_of_the_measured(pool, text):
         rows = by_class[:, :2].ravel()
         return Labelled(pool.X[rows], pool.y[rows])
 
-    row = precision_row(pool, text, [draw(seed) for seed in range(5)], 2)
+    row = spread_row(pool, text, [draw(seed) for seed in range(5)], 2)
     assert row["measured/predicted"] == pytest.approx(1, abs=0.3)
     assert row["measured SD"] > 3 * row["isotropic SD"]
     assert 15 < row["d_eff"] < 45

@@ -17,7 +17,7 @@ def diagnose(
     backbone: Annotated[str, typer.Argument(help="A backbone it was encoded with.")],
     tier: Annotated[str, typer.Option(help="Prompt tier of the text prototypes.")] = "dataset",
     shots: Annotated[
-        list[int] | None, typer.Option(help="Shots per class. Repeatable; 2, 4, 8, 16 unless given.")
+        list[int] | None, typer.Option(help="Shots per class. Repeatable; 1, 2, 4, 8, 16 unless given.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=2, help="Support draws at each shot count.")] = 5,
     records: Annotated[
@@ -26,7 +26,7 @@ def diagnose(
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """Measure what the theory predicts: offset, headroom, precision, counterfactual, one ratio per class."""
-    from kshot.diagnose.across import diagnose_records
+    from kshot.diagnose.over_records import diagnose_records
     from kshot.diagnose.stratum import diagnose_stratum
     from kshot.episodes.stratum import load_prior, load_stratum
     from kshot.features.store import Store
@@ -40,7 +40,7 @@ def diagnose(
         def progress(what: str) -> None:
             line.update(what) if out.is_terminal else out.print(f"… {what}")
 
-        sections = diagnose_stratum(stratum, text, shots or [2, 4, 8, 16], range(seeds), progress)
+        sections = diagnose_stratum(stratum, text, shots or [1, 2, 4, 8, 16], range(seeds), progress)
         if folder is not None:
             progress("records")
             sections += diagnose_records(folder, store, tier)
@@ -58,6 +58,6 @@ def _table(section: "Section") -> "Table":
             return ABSENT if value != value else f"{value:.3g}"
         return str(value)
 
-    columns = tuple(section.rows[0])
-    rows = tuple(tuple(text(row[name]) for name in columns) for row in section.rows)
+    columns = tuple(dict.fromkeys(name for row in section.rows for name in row))
+    rows = tuple(tuple(text(row.get(name, ABSENT)) for name in columns) for row in section.rows)
     return Table(section.title, columns, rows, section.note)

@@ -3,10 +3,11 @@
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from kshot.diagnose.precision import support_ratios
 from kshot.diagnose.section import Row
+from kshot.diagnose.spread import support_ratios
 from kshot.solvers.rows import class_counts, squared_norms
 from kshot.solvers.shrinkage import optimal_ratio, population_moments
+from kshot.stats.association import association
 from kshot.stats.correlation import rank_correlation
 from kshot.types import Array, Labelled
 
@@ -32,13 +33,14 @@ def surplus_row(
     dataset: Shaped[Array, " n"],
     backbone: Shaped[Array, " n"],
 ) -> Row:
-    """Predicted headroom against measured surplus over strata (study, Sec. 3.5)."""
+    """Predicted headroom against measured surplus over strata (paper, Sec. 3.5)."""
+    found = association(headroom, surplus, difficulty, dataset, backbone)
     return {
         "strata": len(headroom),
-        "Spearman": rank_correlation(headroom, surplus),
-        "given difficulty": rank_correlation(headroom, surplus, difficulty),
-        "within dataset": within(headroom, surplus, dataset),
-        "within backbone": within(headroom, surplus, backbone),
+        "Spearman": found.rho.mean,
+        "given difficulty": found.given_difficulty.mean,
+        "within dataset": found.within_dataset,
+        "within backbone": found.within_backbone,
     }
 
 
@@ -61,10 +63,3 @@ def tuned_weight_rows(
             }
         )
     return rows
-
-
-def within(a: Float[Array, " n"], b: Float[Array, " n"], groups: Shaped[Array, " n"]) -> float:
-    """Median over groups of the rank correlation inside each; NaN where no group has one."""
-    inside = np.array([rank_correlation(a[groups == g], b[groups == g]) for g in np.unique(groups)])
-    known = inside[np.isfinite(inside)]
-    return float(np.median(known)) if len(known) else float("nan")

@@ -1,13 +1,10 @@
 """How much of what James–Stein loses would be saved if the common offset were not there."""
 
-from collections.abc import Sequence
-
-import numpy as np
 from jaxtyping import Float
 
-from kshot.diagnose.precision import support_ratios
-from kshot.diagnose.ratios import blend_accuracy, oracle_ratio
+from kshot.diagnose.blend_scores import blend_accuracy, oracle_ratio
 from kshot.diagnose.section import Row
+from kshot.diagnose.spread import support_ratios
 from kshot.solvers.rows import class_means
 from kshot.solvers.shrinkage import common_offset
 from kshot.types import Array, Labelled
@@ -21,20 +18,16 @@ def deficit(support: Labelled, test: Labelled, text: Float[Array, "C d"]) -> flo
 
 
 def counterfactual_row(
-    draws: Sequence[tuple[Labelled, Labelled]], test: Labelled, text: Float[Array, "C d"]
+    support: Labelled, residue: Labelled, test: Labelled, text: Float[Array, "C d"]
 ) -> Row:
-    """The deficit with the text as it is and with Delta subtracted, means over (support, residue) draws.
+    """The deficit with the text as it is and with Delta subtracted. Delta comes from the residue, never from the
+    support."""
+    offset = common_offset(class_means(residue.X, residue.y, len(text)), text)
+    real, without = deficit(support, test, text), deficit(support, test, text - offset)
+    return {"deficit": real, "without offset": without, "recovered": without - real}
 
-    Delta comes from the residue, never from the support.
-    """
-    deficits = []
-    for support, residue in draws:
-        offset = common_offset(class_means(residue.X, residue.y, len(text)), text)
-        deficits.append((deficit(support, test, text), deficit(support, test, text - offset)))
-    real, without = (float(value) for value in np.mean(deficits, axis=0))
-    return {
-        "deficit": real,
-        "without offset": without,
-        "recovered": without - real,
-        "share of damage": (real - without) / real if real else float("nan"),
-    }
+
+def with_share(means: Row) -> Row:
+    """The part of the damage that would be saved: a quotient of means, because single deficits may be zero."""
+    deficit, recovered = float(means["deficit"]), float(means["recovered"])
+    return means | {"share of damage": -recovered / deficit if deficit else float("nan")}

@@ -20,5 +20,12 @@ def offset_row(means: Float[Array, "C d"], text: Float[Array, "C d"]) -> Row:
         "residual length": float(np.sqrt(squared_norms(residual).mean())),
         "cos² to class differences": float(squared_cosines(offset, means).mean()),
         "cos² to residuals": float(squared_cosines(offset, residual).mean()),
+        "cosine to residuals": float(_cosines(offset, residual).mean()),
         "1/d": 1 / means.shape[1],
     }
+
+
+def _cosines(offset: Float[Array, " d"], rows: Float[Array, "C d"]) -> Float[Array, " C"]:
+    """cos(Delta, delta_c) of every class (paper, Cor. 1: eta); 0 where a remainder vanishes."""
+    lengths = np.sqrt(squared_norms(rows) * (offset @ offset))
+    return np.divide(rows @ offset, lengths, out=np.zeros(len(rows)), where=lengths > 0)

@@ -2,7 +2,7 @@
 
 from jaxtyping import Float
 
-from kshot.diagnose.ratios import oracle_ratio, prototype_accuracy
+from kshot.diagnose.blend_scores import oracle_ratio, prototype_accuracy
 from kshot.diagnose.section import Row
 from kshot.solvers.shrinkage import common_offset
 from kshot.types import Array, Labelled

@@ -102,8 +102,8 @@ def as_csv(lines: Sequence[Beside]) -> str:
         c, e = line.claim, line.ours
         own = (e.mean, e.low, e.high, e.n, e.clusters, e.mean - c.value) if line.computed else ("",) * 6
         mean, low, high, n, clusters, difference = own
+        published = (c.id, c.place, c.arm, c.unit, c.printed, c.low, c.high, c.relation)
         writer.writerow(
-            (c.id, c.place, c.arm, c.unit, c.printed, c.low, c.high, c.relation, mean, low, high, n, clusters)
-            + (difference, line.verdict, line.why, c.quantity)
-        )  # fmt: skip
+            (*published, mean, low, high, n, clusters, difference, line.verdict, line.why, c.quantity)
+        )
     return out.getvalue()

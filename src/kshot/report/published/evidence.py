@@ -126,8 +126,8 @@ def joined(tables: "Sequence[pa.Table]") -> "pa.Table":
     for key, hashes in zip(keys, whole["feature_hashes"].to_pylist(), strict=True):
         if features.setdefault(key[:-1], hashes) != hashes:
             raise StudyError(
-                f"{key[0]} with {key[1]} was computed on different features in two of these folders. Compare folders that "
-                "share one feature store."
+                f"{key[0]} with {key[1]} was computed on different features in two of these folders. Compare folders "
+                "that share one feature store."
             )
         keep.append(key not in seen)
         seen.add(key)

@@ -64,19 +64,28 @@ def support_ratios(support: Labelled, text: Float[Array, "C d"]) -> Float[Array,
     return james_stein_ratio(mean_variances(support.X, support.y, means), squared_norms(text - means))
 
 
-def precision_row(pool: Labelled, text: Float[Array, "C d"], supports: Sequence[Labelled], shots: int) -> Row:
-    """Median over classes of the SD across draws (two or more), beside the predictions of Prop. 5 and Prop. 4."""
-    measured = np.std([support_ratios(s, text) for s in supports], axis=0, ddof=1).astype(np.float64)
-    m = class_moments(pool, text)
-    predicted = np.asarray(general_standard_error(m.g2, m.trace, m.trace_square, m.along, shots))
-    ratio = optimal_ratio(m.g2, m.trace / shots)
-    isotropic = np.asarray(isotropic_standard_error(ratio, text.shape[1], shots))
+def measured_spread(supports: Sequence[Labelled], text: Float[Array, "C d"]) -> float:
+    """Median over classes of the SD across draws (two or more)."""
+    return float(np.median(np.std([support_ratios(s, text) for s in supports], axis=0, ddof=1)))
+
+
+def predicted_row(moments: ClassMoments, d: int, shots: int) -> Row:
+    """Medians over classes of the SD that the pool predicts: for its covariance (Prop. 5), and as if isotropic (4)."""
+    m = moments
+    general = general_standard_error(m.g2, m.trace, m.trace_square, m.along, shots)
+    isotropic = isotropic_standard_error(optimal_ratio(m.g2, m.trace / shots), d, shots)
+    return {"predicted SD": float(np.median(general)), "isotropic SD": float(np.median(isotropic))}
+
+
+def spread_row(pool: Labelled, text: Float[Array, "C d"], supports: Sequence[Labelled], shots: int) -> Row:
+    """The measured spread beside the predicted ones."""
+    moments = class_moments(pool, text)
+    measured, predicted = measured_spread(supports, text), predicted_row(moments, text.shape[1], shots)
     return {
         "K": shots,
         "draws": len(supports),
-        "measured SD": float(np.median(measured)),
-        "predicted SD": float(np.median(predicted)),
-        "measured/predicted": float(np.median(measured) / np.median(predicted)),
-        "isotropic SD": float(np.median(isotropic)),
-        "d_eff": m.participation(),
+        "measured SD": measured,
+        **predicted,
+        "measured/predicted": measured / float(predicted["predicted SD"]),
+        "d_eff": moments.participation(),
     }
