@@ -6,7 +6,7 @@ BASE_PYTHON ?= python3
 TORCH := torch==2.13.0
 .DEFAULT_GOAL := help
 
-.PHONY: help bench browser cluster test test-slow lint types contracts check benchmarks readme open clean
+.PHONY: help bench browser cluster test test-slow lint types contracts unused names check docs dist benchmarks readme open clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -20,6 +20,10 @@ $(VENV)/.installed: pyproject.toml
 $(VENV)/.installed-encode: $(VENV)/.installed
 	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH) --editable '.[dev,encode,lite,serve]'
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	@touch $@
 
 bench: $(VENV)/.installed  ## run the embedded study and write its report
@@ -54,19 +58,33 @@ types: $(VENV)/.installed-encode  ## static types
 contracts: $(VENV)/.installed  ## which room may import which
 	$(VENV)/bin/lint-imports
 
-check: lint types contracts test  ## everything that CI runs
+unused: $(VENV)/.installed  ## code that nothing calls
+	$(PY) -m vulture
+
+names: $(VENV)/.installed  ## names that stand for two things
+	$(PY) tools/names.py
+
+check: lint types contracts dist test  ## everything that CI runs
+
+docs: $(VENV)/.installed-docs  ## the site in build/site: every link is checked, the notebook is run
+	$(PY) -m mkdocs build --quiet --strict
+
+dist: $(VENV)/.installed  ## sdist and wheel in dist, checked
+	rm -rf dist
+	$(PY) -m build --no-isolation --outdir dist .
+	$(PY) -m twine check --strict dist/*
 
 readme: bench  ## put the tables of `make bench` into the README
-	$(PY) tests/docs/update_readme.py
+	$(PY) tools/update_readme.py
 
 open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep its report in docs/open
 	$(KSHOT) run open
 	$(KSHOT) compact records/open
 	$(KSHOT) report records/open --headroom
-	$(PY) tests/docs/update_open.py
+	$(PY) tools/update_open.py
 
 benchmarks: $(VENV)/.installed-encode  ## speed, as ratios against named baselines
 	$(PY) -m benchmarks
 
 clean:  ## forget the environment and everything computed
-	rm -rf $(VENV) features records
+	rm -rf $(VENV) build dist features records

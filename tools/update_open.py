@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "docs" / "open"
 FIGURES = ("accuracy_by_shots", "bars")
 

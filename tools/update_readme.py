@@ -8,7 +8,7 @@ from kshot.bench.records import load
 from kshot.report.tables import all_tables
 from kshot.stats.panel import panel
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- leaderboard:.*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
