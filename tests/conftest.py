@@ -35,6 +35,14 @@ def cars() -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="session")
+def real() -> Path:
+    """The folder of real CLIP features."""
+    if not (SHARED / "real").is_dir():
+        pytest.skip("the real features are not beside the repository")
+    return SHARED / "real"
+
+
+@pytest.fixture(scope="session")
 def official() -> Path:
     """Outputs of the official codes, of which tests/reference holds small copies."""
     folder = SHARED / "reference"

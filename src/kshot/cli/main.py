@@ -14,6 +14,7 @@ from kshot.cli import (
     explain,
     export,
     fit,
+    import_,
     judge,
     knob,
     ls,
@@ -58,6 +59,7 @@ app.command("simulate")(simulate.simulate)
 app.command("diagnose")(diagnose.diagnose)
 app.command("verify")(verify.verify)
 app.command("encode")(encode.encode)
+app.command("import")(import_.import_)
 app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)
 app.command("explain")(explain.explain)
@@ -66,7 +68,7 @@ app.command("serve")(serve.serve)
 app.add_typer(open.app, name="open")
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool | None) -> None:
     if wanted:
         typer.echo(f"kshot {__version__}")
         raise typer.Exit

@@ -30,6 +30,7 @@ class Manifest:
     simulated: bool = False
     source: str = ""
     licence: str = ""
+    provenance: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
 

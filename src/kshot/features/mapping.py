@@ -2,13 +2,24 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from kshot.errors import FeatureError
 from kshot.types import Array
 
-_DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I32": np.int32, "U8": np.uint8}
+_DTYPES = {
+    "F16": np.float16,
+    "F32": np.float32,
+    "F64": np.float64,
+    "BF16": np.uint16,
+    "I64": np.int64,
+    "I32": np.int32,
+    "I16": np.int16,
+    "I8": np.int8,
+    "U8": np.uint8,
+}
 
 
 def map_tensors(path: Path) -> dict[str, Array]:
@@ -27,11 +38,17 @@ def map_tensors(path: Path) -> dict[str, Array]:
         return {
             name: _view(whole, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"
         }
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise FeatureError(f"{path} is not a readable safetensors file ({error}).") from error
 
 
-def _view(whole: Array, start: int, entry: dict) -> Array:
+def _view(whole: Array, start: int, entry: Any) -> Array:
     low, high = entry["data_offsets"]
     flat = whole[start + low : start + high]
-    return flat.view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    values = flat.view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return from_bfloat16(values) if entry["dtype"] == "BF16" else values
+
+
+def from_bfloat16(bits: Array) -> Array:
+    """float32 values of bfloat16 numbers, which numpy lacks: the upper half of their bits."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)

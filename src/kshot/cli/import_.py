@@ -1,0 +1,113 @@
+"""`kshot import`: features that are already on disk become a dataset of the store."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kshot.datasets.caches.importing import Imported
+    from kshot.features.store import Store
+
+PART = "FEATURES,LABELS or FEATURES,LABELS,IDS; each is FILE, FILE:KEY, or a KEY of the source."
+
+
+def import_(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder that Tip-Adapter or clip_benchmark left, or a file: npz, npy, pt, safetensors, parquet."
+        ),
+    ],
+    backbone: Annotated[str, typer.Option(help="Which encoder made the features; `kshot ls backbones`.")],
+    dataset: Annotated[
+        str | None, typer.Option(help="Name to store under; the source's own unless given.")
+    ] = None,
+    pool: Annotated[str | None, typer.Option(help=f"Shots are drawn from here: {PART}")] = None,
+    test: Annotated[str | None, typer.Option(help=f"Test rows: {PART}")] = None,
+    val: Annotated[str | None, typer.Option(help=f"Official validation rows: {PART}")] = None,
+    whole: Annotated[
+        str | None, typer.Option("--all", help=f"Instead of pool and test, split 68/32: {PART}")
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(help="TIER=FILE, TIER=FILE:KEY or TIER=KEY. Repeatable: one tier each."),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(help="Class names in the order of the labels: txt, JSON list, CoOp split, or FILE:KEY."),
+    ] = None,
+    tiers: Annotated[str, typer.Option(help="Tiers whose text the backbone itself encodes now.")] = "",
+    template: Annotated[
+        str | None, typer.Option(help="Template of tier dataset, with {} for the class.")
+    ] = None,
+    weights: Annotated[Path | None, typer.Option(help="Local checkpoint for --tiers.")] = None,
+    logit_scale: Annotated[
+        float | None, typer.Option(min=0.0, help="The encoder's; known for the backbones of the catalog.")
+    ] = None,
+    origin: Annotated[str, typer.Option(help="Where the files come from, for the manifest.")] = "",
+    licence: Annotated[str, typer.Option(help="Their licence, for the manifest.")] = "",
+    features: FeaturesOption = DEFAULT_FEATURES,
+) -> None:
+    """Check features from elsewhere and store them as a dataset; nothing in the files is run."""
+    from kshot.datasets.caches.importing import provenance, read_cache, write_cache
+    from kshot.datasets.caches.looks import zero_shot
+    from kshot.datasets.caches.options import named_cache
+    from kshot.errors import InputError
+    from kshot.features.catalog import backbones
+    from kshot.features.encoders import stored_name
+    from kshot.features.manifest import safe_name
+    from kshot.features.store import Store
+
+    given = {"pool": pool, "test": test, "val": val, "all": whole}
+    cache = named_cache(source, {k: v for k, v in given.items() if v is not None}, text or [], classes)
+    name = safe_name("dataset", dataset or source.resolve().stem)
+    stored, entry = safe_name("backbone", stored_name(backbone)), backbones().get(backbone)
+    found = read_cache(cache)
+    if entry is not None and entry.dim != found.dim:
+        raise InputError(f"{source} has {found.dim} dimensions, but {backbone} gives {entry.dim}.")
+    scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
+    encode_text = _text_encoder(found, name, backbone, tiers, template, weights)
+    about = {"logit_scale": scale, "source": origin or str(source), "licence": licence}
+    manifests = write_cache(
+        found, Store(features), name, stored, encode_text, **about, provenance=provenance(cache, found.told)
+    )
+    for manifest in manifests:
+        typer.echo(f"{name}/{stored}/{manifest.part}: {manifest.rows} × {manifest.dim}, {manifest.dtype}")
+    for sentence in found.told:
+        typer.echo(f"note: {sentence}")
+    for tier in (m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")):
+        prototypes = Store(features).text(name, stored, tier).prototypes
+        accuracy = zero_shot(found.test, prototypes)
+        typer.echo(
+            f"zero-shot with tier {tier}: {accuracy:.1f} % ({100 / len(found.classes):.1f} % by chance)"
+        )
+    typer.echo(f"next: kshot check {name} --features {features}")
+
+
+def _text_encoder(
+    found: "Imported", dataset: str, backbone: str, tiers: str, template: str | None, weights: Path | None
+) -> "Callable[[Store], object]":
+    """What encodes the tiers that are asked for; the encoder is loaded and held to the features before anything is
+    written."""
+    from kshot.datasets.caches.names import NamesAlone
+    from kshot.errors import InputError
+    from kshot.features.catalog import datasets
+    from kshot.features.encoders import load_encoder, stored_name
+    from kshot.features.encoding import Job
+    from kshot.features.tiers import encode_tiers, tier_prompts
+
+    names = [name.strip() for name in tiers.split(",") if name.strip()]
+    if not names:
+        return lambda aside: None
+    entry = datasets().get(dataset)
+    source = NamesAlone(dataset, found.classes, entry.templates if entry else ())
+    prompts = tier_prompts(source, template or (entry.template if entry else None), names, {})
+    encoder = load_encoder(backbone, weights)
+    if encoder.dim != found.dim:
+        raise InputError(f"the features have {found.dim} dimensions, but {backbone} gives {encoder.dim}.")
+    return lambda aside: encode_tiers(Job(dataset, stored_name(backbone), source, encoder), aside, prompts)
