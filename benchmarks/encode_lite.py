@@ -31,12 +31,12 @@ def picture_folder(root: Path, count: int) -> Path:
 
 
 def encode_all(folder: Path, encoder) -> None:
+    from kshot.datasets.encoding import Encoding, encode_pictures
     from kshot.encode.sources.find import find_source
-    from kshot.features.encoding import Job, encode_pictures
     from kshot.features.store import Store
 
     with tempfile.TemporaryDirectory() as features:
-        job = Job("bench", "lite0", find_source(str(folder)), encoder, batch=BATCH)
+        job = Encoding("bench", "lite0", find_source(str(folder)), encoder, batch=BATCH)
         encode_pictures(job, Store(features), lambda count: None)
 
 

@@ -5,9 +5,10 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import verdict
-from kshot.bench.engines.local import LocalEngine
-from kshot.bench.records import Records, query
-from kshot.bench.run import compute, open_run
+from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import compute, open_run
+from kshot.bench.records.folder import Records
+from kshot.bench.records.query import query
 from kshot.bench.study import parse_study
 
 STUDY = {
@@ -46,7 +47,7 @@ def run_with(engine, folder: Path, name: str) -> tuple[float, float]:
 
 
 def main() -> int:
-    from kshot.bench.engines.dask import DaskEngine
+    from kshot.bench.execution.engines.dask import DaskEngine
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

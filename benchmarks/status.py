@@ -6,9 +6,10 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measure import best_seconds
-from kshot.bench.compact import compact
-from kshot.bench.records import Records, load
-from kshot.bench.schema import CellFacts, Record
+from kshot.bench.records.compact import compact
+from kshot.bench.records.folder import Records
+from kshot.bench.records.query import load_table
+from kshot.bench.records.schema import CellFacts, Record
 from kshot.bench.study import parse_study
 
 METHODS = [
@@ -54,9 +55,9 @@ def main() -> int:
             )
 
         loose = best_seconds(status)
-        before = load(records.folder)
+        before = load_table(records.folder)
         joined = compact(records)
-        kept = load(records.folder).equals(before)
+        kept = load_table(records.folder).equals(before)
         seconds = best_seconds(status)
     print(f"{before.num_rows:,} records; status on {joined:,} single files {loose:.2f} s")
     print(f"status after compact {seconds:.2f} s (allowed {ALLOWED_SECONDS}); compact kept every row: {kept}")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from kshot.bench.records import load
-from kshot.bench.schema import SECONDS
+from kshot.bench.records.query import load_table
+from kshot.bench.records.schema import SECONDS
 
 
 def edit(path, old, new, to=None) -> None:
@@ -15,7 +15,7 @@ def edit(path, old, new, to=None) -> None:
 
 def comparable(folder):
     """Everything in the records but the seconds."""
-    return load(folder).drop_columns(list(SECONDS))
+    return load_table(folder).drop_columns(list(SECONDS))
 
 
 def stamps(folder) -> dict:

@@ -4,7 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-from kshot.bench.records import load
+from kshot.bench.records.query import load_table
 from kshot.report.tables import all_tables
 from kshot.stats.panel import panel
 
@@ -17,7 +17,7 @@ def rendered() -> str:
 
     console = Console(width=118, highlight=False)
     with console.capture() as capture:
-        console.print(all_tables(panel(load(ROOT / "records" / "embedded")))[0].rich())
+        console.print(all_tables(panel(load_table(ROOT / "records" / "embedded")))[0].rich())
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 

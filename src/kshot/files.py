@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import re
 import socket
 import tempfile
 from collections.abc import Callable
@@ -11,6 +12,14 @@ from pathlib import Path
 from kshot.errors import KshotError
 
 TEMPORARY_PREFIX = ".tmp-"
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+def safe_name(kind: str, name: str) -> str:
+    """A name that can stand in a path; anything else never reaches the disk."""
+    if not _SAFE.fullmatch(name) or ".." in name:
+        raise KshotError(f"{kind} '{name}' cannot be a file name; use letters, digits and . _ + - only.")
+    return name
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:

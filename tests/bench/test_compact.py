@@ -3,12 +3,13 @@ import shutil
 import pytest
 
 from folders import comparable
-from kshot.bench.compact import compact, failed_cells, forget
-from kshot.bench.diff import compare
-from kshot.bench.engines.local import LocalEngine
-from kshot.bench.records import Records, load
-from kshot.bench.run import compute, open_run
-from kshot.bench.status import standing
+from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import compute, open_run
+from kshot.bench.records.compact import compact, failed_cells, forget
+from kshot.bench.records.diff import compare
+from kshot.bench.records.folder import Records
+from kshot.bench.records.query import load_table
+from kshot.bench.status import run_status
 from kshot.bench.study import Cell, load_study
 from kshot.errors import StudyError
 
@@ -22,36 +23,36 @@ def records(folder):
 
 
 def test_every_row_is_kept_and_nothing_is_missing(records):
-    before = load(records.folder)
+    before = load_table(records.folder)
     assert compact(records) == 12
     assert not records.loose()
     assert len(records.joined()) == 1
-    assert load(records.folder).equals(before)
+    assert load_table(records.folder).equals(before)
     assert records.done() == set(records.study().cells())
-    assert standing(records.folder).missing == 0
+    assert run_status(records.folder).missing == 0
     assert compact(records) == 0
 
 
 def test_a_crash_before_the_sources_are_deleted_counts_nothing_twice(records, monkeypatch):
-    before = load(records.folder)
+    before = load_table(records.folder)
     copies = records.folder.parent / "copies"
     shutil.copytree(records.folder / "cells", copies)
     compact(records)
     shutil.copytree(copies, records.folder / "cells", dirs_exist_ok=True)
-    assert load(records.folder).equals(before)
+    assert load_table(records.folder).equals(before)
     assert compact(records) == 13
-    assert load(records.folder).equals(before)
+    assert load_table(records.folder).equals(before)
 
 
 def test_compacting_again_joins_what_came_later(records):
-    before = load(records.folder)
+    before = load_table(records.folder)
     later = Cell("sim-pets", "simulated", "dataset", 1, 0)
     kept = records.path(later).read_bytes()
     records.path(later).unlink()
     compact(records)
     records.path(later).write_bytes(kept)
     assert compact(records) == 2
-    assert load(records.folder).equals(before)
+    assert load_table(records.folder).equals(before)
 
 
 def test_forgetting_a_compacted_cell_makes_it_missing(records):
@@ -59,7 +60,7 @@ def test_forgetting_a_compacted_cell_makes_it_missing(records):
     compact(records)
     assert forget(records, [gone]) == 1
     assert gone not in records.done()
-    assert standing(records.folder).missing == 1
+    assert run_status(records.folder).missing == 1
     assert failed_cells(records) == []
 
 
@@ -79,7 +80,7 @@ def test_diff_finds_what_moved(records, folder):
 
 
 def test_files_joined_by_another_process_while_they_are_read(records, monkeypatch):
-    before = load(records.folder)
+    before = load_table(records.folder)
     listed = Records.joined
 
     def joined_meanwhile(self):
@@ -88,7 +89,7 @@ def test_files_joined_by_another_process_while_they_are_read(records, monkeypatc
         return []
 
     monkeypatch.setattr(Records, "joined", joined_meanwhile)
-    assert load(records.folder).equals(before)
+    assert load_table(records.folder).equals(before)
     assert not records.loose()
 
 
@@ -110,7 +111,7 @@ def test_a_damaged_file_is_named_and_computed_again_when_deleted(records, folder
         compact(records)
     path = (records.joined() or records.loose())[-1]
     path.write_bytes(damage(path.read_bytes()))
-    readers = [load, standing] if joined else [load, standing, lambda folder: compact(Records(folder))]
+    readers = [load, run_status] if joined else [load, run_status, lambda folder: compact(Records(folder))]
     for read in readers:
         with pytest.raises(StudyError, match=f"{path} is damaged. Delete it; `kshot run` then computes"):
             read(records.folder)
@@ -134,4 +135,4 @@ def test_a_damaged_file_is_named_and_computed_again_when_deleted(records, folder
 def test_a_damaged_header_is_said(tmp_path, header, why):
     (tmp_path / "study.json").write_text(header)
     with pytest.raises(StudyError, match=rf"study.json is damaged \(.*{why}.*Choose another --records"):
-        standing(tmp_path)
+        run_status(tmp_path)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kshot import TipAdapter
-from kshot.bench.cell import use_known_constants
-from kshot.bench.judge import knob_oracle
+from kshot.bench.execution.cell import use_known_constants
+from kshot.bench.newcomer import knob_oracle
 from kshot.bench.study import Cell, MethodSpec, parse_study
 from kshot.episodes.stratum import load_stratum
 from kshot.features.catalog import datasets

@@ -5,12 +5,13 @@ import json
 import pytest
 
 from folders import comparable, edit, stamps
-from kshot.bench.compact import compact
-from kshot.bench.engines.local import LocalEngine
-from kshot.bench.records import Records, load, query
-from kshot.bench.run import WHOLE, Shard, compute, open_run
-from kshot.bench.schema import CELL, SECONDS
-from kshot.bench.status import continued, count_done, standing
+from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import WHOLE, StudyShard, compute, open_run
+from kshot.bench.records.compact import compact
+from kshot.bench.records.folder import Records
+from kshot.bench.records.query import load_table, query
+from kshot.bench.records.schema import CELL, SECONDS
+from kshot.bench.status import continued, count_done, run_status
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
 from kshot.stats.panel import panel
@@ -56,14 +57,14 @@ def test_only_new_methods_and_cells_are_computed(records, at_once):
     }
     assert seconds(records) == before
     assert comparable(records.folder).equals(comparable(at_once.folder))
-    assert standing(records.folder).missing == 0
-    assert panel(load(records.folder)).study_hash == load_study("larger.toml").hash
+    assert run_status(records.folder).missing == 0
+    assert panel(load_table(records.folder)).study_hash == load_study("larger.toml").hash
 
 
 def test_a_grown_folder_is_resumed_like_any_other(records, at_once):
     compact(records)
     for number in range(2):
-        run("larger.toml", records, Shard(number, 2))
+        run("larger.toml", records, StudyShard(number, 2))
     assert comparable(records.folder).equals(comparable(at_once.folder))
     before = stamps(records.folder)
     assert not run("larger.toml", records).missing
@@ -135,11 +136,11 @@ def test_a_refusal_names_what_is_lacking(folder, old, new, words):
 def test_status_counts_what_the_study_file_has_grown(records):
     larger = load_study("larger.toml")
     whole, besides = continued(records.folder, larger)
-    found = standing(records.folder, whole)
+    found = run_status(records.folder, whole)
     assert (besides, found.total, found.done, found.missing) == ([], 16, 0, 16)
     assert found.methods["ncm"] == {"ok": 12}
     run("larger.toml", records)
-    found = standing(records.folder, larger)
+    found = run_status(records.folder, larger)
     assert (found.total, found.done, found.missing) == (16, 16, 0)
     assert count_done(records.folder, larger) == (16, 16)
 
@@ -157,7 +158,7 @@ def test_a_hostile_header_is_only_text(records, tmp_path):
     content = json.loads(records.header.read_text())
     content["extends"] = [f"x') as study_hash) from loose; copy (select 1) to '{tmp_path}/taken'; --"]
     content["hash"] = "it's"
-    before = load(records.folder)
+    before = load_table(records.folder)
     records.header.write_text(json.dumps(content))
-    assert load(records.folder).equals(before)
+    assert load_table(records.folder).equals(before)
     assert not (tmp_path / "taken").exists()

@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from kshot.bench.cell import run_cell
-from kshot.bench.records import Records, load
+from kshot.bench.execution.cell import run_cell
+from kshot.bench.records.folder import Records
+from kshot.bench.records.query import load_table
 from kshot.bench.study import Cell, MethodSpec, parse_study
+from kshot.datasets.simulated import WORLDS, write
 from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.errors import KshotError
-from kshot.features.simulate import WORLDS, write
 from kshot.features.store import Store
 from kshot.methods.ncm import NCM
 from kshot.types import Choice
@@ -70,7 +71,7 @@ def recorded(tmp_path):
         facts, found = run_cell(cell, specs, load_stratum(store, cell.dataset, cell.backbone), prior)
         records = Records(tmp_path / "records")
         records.write(study, facts, found)
-        rows = {row["method"]: row for row in load(records.folder).to_pylist()}
+        rows = {row["method"]: row for row in load_table(records.folder).to_pylist()}
         return rows[names[0]], rows["ncm"]
 
     return run

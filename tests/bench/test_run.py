@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 import pytest
 
 from folders import comparable, edit, fits, stamps
-from kshot.bench.records import Records, load
-from kshot.bench.status import standing
+from kshot.bench.records.folder import Records
+from kshot.bench.records.query import load_table
+from kshot.bench.status import run_status
 from kshot.bench.study import Cell, load_study
-from kshot.features.simulate import WORLDS, write
+from kshot.datasets.simulated import WORLDS, write
 from kshot.features.store import Store
 from processes import kill, spawned_workers, wait_until
 from steady_study import cells_of
@@ -35,7 +36,7 @@ def finished(folder):
 
 
 def test_every_cell_and_method_is_recorded(finished):
-    table = load(finished)
+    table = load_table(finished)
     assert table.num_rows == 2 * 2 * 3 * 3
     ok = table.filter(pc.equal(table["status"], "ok")).to_pylist()
     for row in ok:
@@ -84,7 +85,7 @@ def test_other_features_are_refused(finished):
 
 
 def test_status_counts(finished):
-    found = standing(finished)
+    found = run_status(finished)
     assert (found.total, found.done, found.missing, found.dropped) == (12, 12, 0, 0)
     assert found.methods["loo_blend"] == {"ok": 6, "undefined": 6}
     assert "needs 2 shots per class" in next(iter(found.reasons["loo_blend undefined"]))
@@ -95,7 +96,7 @@ def test_outsiders_method_fails_alone_and_can_be_retried(folder):
     (folder / "mine.py").write_text(broken + "raise RuntimeError('not today')\n")
     first = kshot("run", "small.toml", "--method", "mine:Mine")
     assert first.returncode == 0, first.stderr
-    table = load("records/small")
+    table = load_table("records/small")
     failed = table.filter(pc.equal(table["status"], "failed")).to_pylist()
     assert {row["method"] for row in failed} == {"mine:Mine"}
     assert failed[0]["reason"] == "RuntimeError: not today"
@@ -110,7 +111,7 @@ def test_outsiders_method_fails_alone_and_can_be_retried(folder):
     )
     assert by_folder == ["retry", "STUDY", "--method", "mine:Mine", "--records", "records/small"]
     assert "12 to compute" in kshot(*by_file).stdout
-    table = load("records/small")
+    table = load_table("records/small")
     mine, ncm = (table.filter(pc.equal(table["method"], name))["accuracy"] for name in ("mine:Mine", "ncm"))
     assert mine.to_pylist() == ncm.to_pylist()
 
@@ -123,7 +124,7 @@ def _advised(told: str) -> list[str]:
 def test_thin_pools_are_dropped_and_counted(folder):
     edit("small.toml", "shots = [1, 2]", "shots = [2, 28]")  # 32 in the pool leave four
     assert "12 cells, 6 dropped (thin pool), 0 done, 6 to compute" in kshot("run", "small.toml").stdout
-    assert standing(Path("records/small")).dropped == 6
+    assert run_status(Path("records/small")).dropped == 6
     assert "dropped  6" in kshot("plan", "small.toml").stdout
 
 

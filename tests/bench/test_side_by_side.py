@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 from folders import comparable, edit
-from kshot.bench.batch import run_batch
-from kshot.bench.compact import compact
-from kshot.bench.engines.local import LocalEngine
-from kshot.bench.records import Records, load, query
-from kshot.bench.run import compute, open_run
+from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import compute, open_run
+from kshot.bench.execution.worker import run_batch
+from kshot.bench.records.compact import compact
+from kshot.bench.records.folder import Records
+from kshot.bench.records.query import load_table, query
 from kshot.bench.study import load_study
+from kshot.datasets.simulated import BACKBONE, TIER, WORLDS, write
 from kshot.errors import FeatureError, KshotError
-from kshot.features.simulate import BACKBONE, TIER, WORLDS, write
 from kshot.features.store import Store
 from kshot.files import TEMPORARY_PREFIX
 
@@ -92,14 +93,14 @@ def test_a_world_of_which_a_part_is_lacking_is_written_again(folder):
 
 def test_files_in_the_making_are_nobody_elses(folder):
     records = run(folder)
-    before = load(records.folder)
+    before = load_table(records.folder)
     others = [
         torn(records.folder / "compact" / f"{TORN}.parquet"),
         torn(records.folder / "runs" / f"{TORN}.json"),
         torn(folder / "features" / "sim-pets" / BACKBONE / f"{TORN}.json"),
     ]
     assert compact(records) == 12
-    assert load(records.folder).equals(before)
+    assert load_table(records.folder).equals(before)
     for command in (["status", "records"], ["diff", "records", "records"], ["ls", "features"]):
         done = subprocess.run([sys.executable, "-m", "kshot", *command], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -148,13 +149,13 @@ def test_joining_leaves_what_was_written_meanwhile(folder, monkeypatch):
     path = records.loose()[0]
 
     def load_slowly(where):
-        table = load(where)
+        table = load_table(where)
         again = path.read_bytes()
         path.unlink()
         path.write_bytes(again)
         return table
 
-    monkeypatch.setattr("kshot.bench.compact.load", load_slowly)
+    monkeypatch.setattr("kshot.bench.records.compact.load", load_slowly)
     compact(records)
     assert records.loose() == [path]
 

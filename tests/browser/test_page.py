@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from browser_names import CLOSING, HOSTILE
-from kshot.bench.records import load
+from kshot.bench.records.query import load_table
 from kshot.report.context import Context
 from kshot.report.tables import all_tables
 from kshot.report.write import write_report
@@ -246,7 +246,7 @@ def test_the_legend_hides_a_line(page):
 
 
 def test_of_many_methods_eight_lines_are_shown_each_in_its_own_colour(browser, tmp_path):
-    found = panel(load(OPEN))
+    found = panel(load_table(OPEN))
     write_report(found, all_tables(found), tmp_path, Context())
     page = browser.new_page()
     page.goto((tmp_path / "report.html").as_uri())

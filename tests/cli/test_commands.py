@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from folders import edit
-from kshot.features.simulate import WORLDS, write
+from kshot.datasets.simulated import WORLDS, write
 from kshot.features.store import Store
 
 HEAVY = ("torch", "matplotlib", "sklearn", "scipy", "pandas")

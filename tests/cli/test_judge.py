@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kshot.bench.judge import COMPANIONS, judged_study
-from kshot.bench.records import load
+from kshot.bench.newcomer import COMPANIONS, judged_study
+from kshot.bench.records.query import load_table
 from kshot.bench.study import parse_study
 from kshot.methods import registry
 from kshot.report.judge import judgement
@@ -89,7 +89,7 @@ def test_a_blend_with_the_family_knob(court):
     found = answers(done.stdout)
     assert numbers(found["2 against its knob's oracle"]) == numbers(found["3 against the oracle ratio"])
     assert "lambda from fixed" in found["5 how its knob was chosen"]
-    rows = load("records/tiny-judge-newcomers-Half").to_pylist()
+    rows = load_table("records/tiny-judge-newcomers-Half").to_pylist()
     accuracy = {(r["dataset"], r["shots"], r["method"]): r["accuracy"] for r in rows}
     cells = sorted({key[:2] for key in accuracy})
     for other, question in (("clap", "4 against CLAP"), ("oracle_lambda", "3 against the oracle ratio")):

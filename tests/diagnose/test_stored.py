@@ -7,15 +7,16 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from kshot.bench.records import CellFacts, Record, Records
+from kshot.bench.records.folder import Records
+from kshot.bench.records.schema import CellFacts, Record
 from kshot.bench.study import Cell, load_study
 from kshot.cli.diagnose import diagnose
+from kshot.datasets.simulated import World, write
 from kshot.diagnose.headroom import headroom_row
 from kshot.diagnose.over_records import diagnose_records
 from kshot.diagnose.stratum import diagnose_stratum
 from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.errors import InputError
-from kshot.features.simulate import World, write
 from kshot.features.store import Store
 
 NAMES = ("sim-a", "sim-b", "sim-c")

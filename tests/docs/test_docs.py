@@ -106,13 +106,13 @@ def test_readme_shows_every_method_of_the_embedded_study():
 
 
 def test_open_report_is_rebuilt_from_its_records(tmp_path):
-    from kshot.bench.records import Records
-    from kshot.bench.status import standing
+    from kshot.bench.records.folder import Records
+    from kshot.bench.status import run_status
     from kshot.bench.study import load_study
 
     kept = ROOT / "docs" / "open"
     assert Records(kept / "records").study() == load_study("open"), "run `make open`"
-    assert standing(kept / "records").missing == 0
+    assert run_status(kept / "records").missing == 0
     command = [sys.executable, "-m", "kshot", "report", kept / "records", "--headroom", "--output", tmp_path]
     assert subprocess.run(command, capture_output=True).returncode == 0
     assert (tmp_path / "report.md").read_text() == (kept / "report.md").read_text(), "run `make open`"

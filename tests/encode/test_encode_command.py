@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kshot.datasets.encoding import Encoding, check_reference, encode_pictures
 from kshot.encode.openclip import OpenClipEncoder
 from kshot.encode.sources.find import find_source
 from kshot.errors import FeatureError
-from kshot.features.encoding import Job, check_reference, encode_pictures
 from kshot.features.store import Store
 from picture_sets import CLASSES, picture, write_shards
 
@@ -134,7 +134,7 @@ def test_killed_over_a_dropping_connection_and_resumed_gives_the_same_hash(
 def test_a_second_run_encodes_nothing_and_another_encoder_is_refused(uninterrupted, tiny_clip, tmp_path):
     store = Store(uninterrupted / "features")
     source = find_source(str(uninterrupted / "wds"))
-    job = Job("Pets", "ViT-B-32", source, OpenClipEncoder("ViT-B-32-quickgelu", tiny_clip), batch=5)
+    job = Encoding("Pets", "ViT-B-32", source, OpenClipEncoder("ViT-B-32-quickgelu", tiny_clip), batch=5)
     before = {path: path.stat().st_mtime_ns for path in store.root.rglob("pool.*")}
     check_reference(job, store)
     encode_pictures(job, store, lambda count: None)
@@ -256,7 +256,7 @@ def test_a_missing_extra_prints_the_pip_command():
     """In a child where open_clip cannot be found."""
     program = (
         "import sys; sys.modules['open_clip'] = None\n"
-        "from kshot.features.encoders import load_encoder\n"
+        "from kshot.datasets.encoders import load_encoder\n"
         "from kshot.errors import KshotError\n"
         "try: load_encoder('ViT-B-16')\n"
         "except KshotError as error: print(error)\n"

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from kshot.datasets.open.sets import SETS
 from kshot.encode.lite import NAME_TEMPLATE, RIDGE, LiteEncoder, imagenet_names
 from kshot.encode.minilm import embed
 from kshot.encode.reference_vectors import hold_to_reference
 from kshot.encode.torchvision_fix import import_torchvision
-from kshot.features.open.sets import SETS
 from kshot.features.store import BUNDLED, Store
 
 PROMPTS = ["a photo of a cat.", "the digit seven.", "a sketch of a wine bottle on a table"]

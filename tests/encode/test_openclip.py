@@ -10,11 +10,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kshot.datasets.encoders import load_encoder
 from kshot.encode.openclip import OpenClipEncoder, _library
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.reference_vectors import hold_to_reference
 from kshot.errors import FeatureError, KshotError
-from kshot.features.encoders import load_encoder
 from picture_sets import picture
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from engines.slurm_node import SlurmNode, available
 from folders import comparable
-from kshot.bench.engines.slurm import sbatch_file
+from kshot.bench.execution.engines.slurm import sbatch_file
 
 CELLS = 2 * 3 * 2
 

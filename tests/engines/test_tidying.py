@@ -1,8 +1,8 @@
 from folders import comparable
-from kshot.bench import run as bench_run
-from kshot.bench.engines.local import LocalEngine
-from kshot.bench.records import Records
-from kshot.bench.run import compute, open_run
+from kshot.bench.execution import run as bench_run
+from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import compute, open_run
+from kshot.bench.records.folder import Records
 from kshot.bench.study import load_study
 
 

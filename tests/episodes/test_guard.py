@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from kshot.datasets.simulated import BACKBONE, WORLDS, write
 from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.errors import EvidenceError, FeatureError
-from kshot.features.simulate import BACKBONE, WORLDS, write
 from kshot.features.store import Store
 from kshot.methods import registry
 from kshot.methods.zero_shot import ZeroShot

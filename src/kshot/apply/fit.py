@@ -13,9 +13,9 @@ from kshot.apply.head import About, PictureHead
 from kshot.apply.honesty import Shots
 from kshot.apply.photos import list_photos, listed
 from kshot.apply.suspects import Twins, repeated, twins
+from kshot.datasets.encoders import load_encoder
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
-from kshot.features.encoders import load_encoder
 
 PROMPT = "a photo of a {}."
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from kshot.apply.encoded import Encoded, encode_files
 from kshot.apply.head import PictureHead
+from kshot.datasets.encoders import load_encoder
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
-from kshot.features.encoders import load_encoder
 from kshot.types import Array
 
 NONE = "none of these"

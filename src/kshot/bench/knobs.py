@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kshot.bench.cell import use_known_constants
+from kshot.bench.execution.cell import use_known_constants
 from kshot.bench.study import MethodSpec
 from kshot.episodes.draw import too_thin
 from kshot.episodes.stratum import load_prior, load_stratum

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from kshot.bench.cell import run_method
-from kshot.bench.prepare import Work
-from kshot.bench.schema import Record
+from kshot.bench.execution.cell import run_method
+from kshot.bench.records.schema import Record
 from kshot.bench.study import Cell, MethodSpec
+from kshot.bench.work import Work
+from kshot.datasets.simulated import World, sample
 from kshot.episodes.stratum import Prior, Stratum
-from kshot.features.simulate import World, sample
 from kshot.solvers.rows import unit_rows
 from kshot.types import Labelled
 
@@ -21,7 +21,7 @@ BYTES_PER_RECORD = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Forecast:
     """Seconds on one core and bytes on disk for the missing cells."""
 
     cpu_seconds: float
@@ -39,7 +39,7 @@ class Growth:
         return self.fixed + self.slope * work
 
 
-def estimate(work: Work) -> Estimate:
+def forecast(work: Work) -> Forecast:
     """A forecast good to a factor of about two."""
     growth = _measure(
         {spec.name: spec for specs in work.missing.values() for spec in specs}, work.study.dtype
@@ -52,7 +52,7 @@ def estimate(work: Work) -> Estimate:
             seconds += fit.at(_fit_work(size.classes, cell.shots, size.dim, size.n_test, sees_test))
             seconds += score.at(size.n_test * size.classes * size.dim)
         disk += BYTES_PER_FILE + len(specs) * (BYTES_PER_RECORD + size.n_test // 8)
-    return Estimate(seconds, disk)
+    return Forecast(seconds, disk)
 
 
 def _fit_work(classes: int, shots: int, dim: int, n_test: int, sees_test: bool) -> float:

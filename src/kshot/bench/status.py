@@ -4,14 +4,16 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from kshot.bench.ownership import addable, contradiction
-from kshot.bench.records import Records, query
+from kshot.bench.records.folder import Records
+from kshot.bench.records.ownership import addable, contradiction
+from kshot.bench.records.query import query
 from kshot.bench.study import MethodSpec, Study
+from kshot.bench.work import finished_cells
 from kshot.errors import StudyError
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """Counts of cells, and per method the records by status with the reasons of the bad ones."""
 
     study: str
@@ -44,12 +46,12 @@ def outsiders(folder: Path) -> list[str]:
     return [spec.name for spec in specs if ":" in spec.name and spec == MethodSpec(spec.name, spec.name)]
 
 
-def standing(folder: Path, study: Study | None = None) -> Standing:
+def run_status(folder: Path, study: Study | None = None) -> RunStatus:
     """Of the folder's own study, or of one that extends it; of cells added since, none counts as dropped."""
     records = Records(folder)
     study = study or records.study()
     cells = study.cells()
-    done = len(records.done(study))
+    done = len(finished_cells(records, study))
     methods: dict[str, Counter] = {name: Counter() for name in study.methods()}
     reasons: dict[str, Counter] = {}
     if records.loose() or records.joined():
@@ -58,11 +60,11 @@ def standing(folder: Path, study: Study | None = None) -> Standing:
             methods.setdefault(method, Counter())[status] += count
             if reason:
                 reasons.setdefault(f"{method} {status}", Counter())[reason] += count
-    return Standing(study.name, study.hash, len(cells), len(records.dropped()), done, methods, reasons)
+    return RunStatus(study.name, study.hash, len(cells), len(records.dropped()), done, methods, reasons)
 
 
 def count_done(folder: Path, study: Study | None = None) -> tuple[int, int]:
     """Cells recorded and cells wanted."""
     records = Records(folder)
     study = study or records.study()
-    return len(records.done(study)), len(study.cells()) - len(records.dropped())
+    return len(finished_cells(records, study)), len(study.cells()) - len(records.dropped())

@@ -33,13 +33,13 @@ def coverage(
 
 
 def _matched(folder: Path, method: str, baseline: str):
-    from kshot.bench.records import load
+    from kshot.bench.records.query import load_table
     from kshot.errors import StudyError, unknown
     from kshot.report.focus import primary
     from kshot.stats.coverage import matched_design
     from kshot.stats.panel import panel
 
-    shown = primary(panel(load(folder)))
+    shown = primary(panel(load_table(folder)))
     for name in (method, baseline):
         if name not in shown.methods:
             raise StudyError(unknown("method", name, shown.methods, "Choose with --method and --baseline."))

@@ -44,13 +44,13 @@ def encode(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Encode a source; after an interruption the same command continues."""
+    from kshot.datasets.encoders import load_encoder, stored_name
+    from kshot.datasets.encoding import Encoding, check_reference, encode_pictures, encode_views
+    from kshot.datasets.origins import find_origins
+    from kshot.datasets.tiers import encode_tiers, tier_prompts
     from kshot.encode.views import RECIPES
     from kshot.errors import InputError, unknown
-    from kshot.features.encoders import load_encoder, stored_name
-    from kshot.features.encoding import Job, check_reference, encode_pictures, encode_views
-    from kshot.features.origins import find_origins
     from kshot.features.store import Store
-    from kshot.features.tiers import encode_tiers, tier_prompts
 
     if view_recipe not in RECIPES:
         raise InputError(unknown("view recipe", view_recipe, RECIPES, "Give one of them."))
@@ -63,7 +63,7 @@ def encode(
     encoder = load_encoder(backbone, weights, device)
     store = Store(features)
     for origin, opened in found:
-        job = Job(
+        job = Encoding(
             origin.dataset,
             stored_name(backbone),
             opened,

@@ -29,9 +29,11 @@ def judge(
     ] = None,
 ) -> None:
     """Run a method beside zero-shot, the oracle ratio, the LOO blend, CLAP and LP++ on a study, and judge it."""
-    from kshot.bench.judge import judged_study, knob_oracle
-    from kshot.bench.records import Records, load
+    from kshot.bench.newcomer import judged_study, knob_oracle
+    from kshot.bench.records.folder import Records
+    from kshot.bench.records.query import load_table
     from kshot.bench.study import load_study
+    from kshot.bench.work import finished_cells
     from kshot.features.store import Store
     from kshot.report.judge import OwnKnob, judgement, judgement_table
     from kshot.report.tables import all_tables
@@ -42,8 +44,8 @@ def judge(
     judged = judged_study(load_study(study), method)
     target = Records(records_folder(records, judged.name))
     compute_and_tell(judged, features, target, chosen_engine("local", workers, None))
-    found = panel(load(target.folder))
-    oracle = knob_oracle(judged, target.done(), method, Store(features))
+    found = panel(load_table(target.folder))
+    oracle = knob_oracle(judged, finished_cells(target), method, Store(features))
     knob = None
     if oracle is not None:
         values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}

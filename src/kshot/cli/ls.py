@@ -9,7 +9,7 @@ import typer
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
 
 if TYPE_CHECKING:
-    from kshot.features.manifest import Manifest
+    from kshot.features.format import Manifest
 
 
 class What(StrEnum):

@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="The open benchmark: picture sets m
 @app.command("ls")
 def ls() -> None:
     """Names, sizes, packages and licences."""
-    from kshot.features.open.sets import SETS
+    from kshot.datasets.open.sets import SETS
 
     for name, found in SETS.items():
         entry = found.entry
@@ -35,11 +35,11 @@ def build(
 ) -> None:
     """Fetch a set's packages, check its pictures against the recorded hash, encode them."""
     from kshot.cli.encode import EncodeProgress
-    from kshot.features.encoders import load_encoder, stored_name
-    from kshot.features.encoding import Job, check_reference, encode_pictures
-    from kshot.features.open.sets import open_set
+    from kshot.datasets.encoders import load_encoder, stored_name
+    from kshot.datasets.encoding import Encoding, check_reference, encode_pictures
+    from kshot.datasets.open.sets import open_set
+    from kshot.datasets.tiers import encode_tiers, tier_prompts
     from kshot.features.store import Store
-    from kshot.features.tiers import encode_tiers, tier_prompts
 
     chosen = open_set(name)
     store = Store(features)
@@ -47,7 +47,7 @@ def build(
     proof = "all pictures of the package" if whole else f"pictures sha256 {chosen.verify(source)}"
     typer.echo(f"{name}: {len(source.rows)} pictures, {len(source.classes)} classes; {proof}")
     encoder = load_encoder(backbone, None, device)
-    job = Job(
+    job = Encoding(
         f"{name}-whole" if whole else name,
         stored_name(backbone),
         source,

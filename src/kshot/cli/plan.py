@@ -20,13 +20,13 @@ def plan(
     method: MethodOption = None,
 ) -> None:
     """Cells, time and disk of a study before anything runs; features need not be there yet."""
-    from kshot.bench.plan import estimate
-    from kshot.bench.prepare import prepare
+    from kshot.bench.plan import forecast
+    from kshot.bench.work import find_work
     from kshot.features.store import Store
 
     loaded, target = named_run(study, method, records)
-    work = prepare(loaded, Store(features), target, must_be_stored=False)
-    forecast = estimate(work)
+    work = find_work(loaded, Store(features), target, must_be_stored=False)
+    forecast = forecast(work)
     out = console()
     out.print(f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}", markup=False)
     out.print(f"cells    {len(work.cells):,}")

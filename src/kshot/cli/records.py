@@ -9,15 +9,15 @@ from kshot.cli.run import DEFAULT_WORKERS, WorkersOption, chosen_engine, compute
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, StudyArgument, console, existing_records
 
 if TYPE_CHECKING:
-    from kshot.bench.diff import Difference
+    from kshot.bench.records.diff import Difference
 
 RecordsArgument = Annotated[Path, typer.Argument(help="Records folder, or the study that filled it.")]
 
 
 def compact(records: RecordsArgument) -> None:
     """Join the small files of a records folder into one; every row is kept."""
-    from kshot.bench.compact import compact as join
-    from kshot.bench.records import Records
+    from kshot.bench.records.compact import compact as join
+    from kshot.bench.records.folder import Records
 
     folder = existing_records(records)
     console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
@@ -25,7 +25,7 @@ def compact(records: RecordsArgument) -> None:
 
 def diff(first: RecordsArgument, second: RecordsArgument) -> None:
     """Compare two records folders cell by cell and say what moved; exit code 1 if anything did."""
-    from kshot.bench.diff import compare
+    from kshot.bench.records.diff import compare
 
     found = compare(existing_records(first), existing_records(second))
     show_difference(found, "second minus first")
@@ -42,8 +42,8 @@ def precision(
     workers: WorkersOption = DEFAULT_WORKERS,
 ) -> None:
     """Run a study in float32 and in float64 and tabulate what moves."""
-    from kshot.bench.diff import compare
-    from kshot.bench.records import Records
+    from kshot.bench.records.diff import compare
+    from kshot.bench.records.folder import Records
     from kshot.bench.study import DTYPES, load_study
 
     loaded = load_study(study)

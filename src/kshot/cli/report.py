@@ -48,7 +48,7 @@ def report(
 
     from threadpoolctl import threadpool_limits
 
-    from kshot.bench.records import load
+    from kshot.bench.records.query import load_table
     from kshot.errors import StudyError, unknown
     from kshot.report.figures import write_figures
     from kshot.report.tables import all_tables
@@ -58,10 +58,10 @@ def report(
     # The matrices are small: on a busy machine waiting for threads costs more than they save.
     threadpool_limits(1)
     folder = existing_records(records)
-    found = panel(load(folder))
+    found = panel(load_table(folder))
     context = replace(
         report_context(folder, features),
-        other_precision=None if precision is None else panel(load(existing_records(precision))),
+        other_precision=None if precision is None else panel(load_table(existing_records(precision))),
         corrected=corrected,
         headroom=_headroom(folder, found, features) if headroom else {},
     )
@@ -86,10 +86,10 @@ def report(
 
 def report_context(folder: Path, features: Path) -> "Context":
     """What the report may know beside the records: published bands, and features where they are stored."""
-    from kshot.bench.prepare import check_stored
-    from kshot.bench.records import Records
-    from kshot.bench.sketch import sketches
+    from kshot.bench.records.folder import Records
     from kshot.bench.status import count_done
+    from kshot.bench.work import check_stored
+    from kshot.diagnose.sketch import sketches
     from kshot.errors import KshotError
     from kshot.features import catalog
     from kshot.features.store import Store
@@ -116,8 +116,8 @@ def report_context(folder: Path, features: Path) -> "Context":
 
 def _headroom(folder: Path, found: "Panel", features: Path) -> dict[tuple[str, str], float]:
     """What Theorem 2 leaves above the blend path, in points of error, where the features are stored."""
-    from kshot.bench.prepare import check_stored
-    from kshot.bench.records import Records
+    from kshot.bench.records.folder import Records
+    from kshot.bench.work import check_stored
     from kshot.diagnose.headroom import headroom_row
     from kshot.episodes.stratum import load_prior, load_stratum
     from kshot.features.store import Store

@@ -18,9 +18,9 @@ from kshot.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from kshot.bench.engines import Engine
-    from kshot.bench.records import Records
-    from kshot.bench.run import Shard
+    from kshot.bench.execution.engines import Engine
+    from kshot.bench.execution.run import StudyShard
+    from kshot.bench.records.folder import Records
     from kshot.bench.study import Study
 
 WorkersOption = Annotated[int, typer.Option(min=1, help="Worker processes, one BLAS thread each.")]
@@ -54,8 +54,8 @@ def retry(
     method: MethodOption = None,
 ) -> None:
     """Compute the cells with a failed method again, after its cause was repaired."""
-    from kshot.bench.compact import failed_cells, forget
-    from kshot.bench.run import open_run
+    from kshot.bench.execution.run import open_run
+    from kshot.bench.records.compact import failed_cells, forget
 
     loaded, target = named_run(study, method, records)
     open_run(loaded, features, target)
@@ -66,12 +66,12 @@ def retry(
 
 
 def compute_and_tell(
-    study: "Study", features: Path, records: "Records", engine: "Engine", shard: "Shard | None" = None
+    study: "Study", features: Path, records: "Records", engine: "Engine", shard: "StudyShard | None" = None
 ) -> None:
     """Run with a progress display; used by every command that computes cells."""
     import time
 
-    from kshot.bench.run import WHOLE, compute, open_run
+    from kshot.bench.execution.run import WHOLE, compute, open_run
 
     part = shard or WHOLE
     work = open_run(study, features, records)
@@ -95,25 +95,25 @@ def chosen_engine(name: str, workers: int, address: str | None) -> "Engine":
     from kshot.errors import KshotError, unknown
 
     if name == "local":
-        from kshot.bench.engines.local import LocalEngine
+        from kshot.bench.execution.engines.local import LocalEngine
 
         if address is not None:
             raise KshotError("--address belongs to --engine dask.")
         return LocalEngine(workers)
     if name == "dask":
-        from kshot.bench.engines.dask import DaskEngine
+        from kshot.bench.execution.engines.dask import DaskEngine
 
         return DaskEngine(workers, address)
     raise KshotError(unknown("engine", name, ("local", "dask"), "For SLURM see `kshot slurm --help`."))
 
 
-def parse_shard(text: str) -> "Shard":
-    from kshot.bench.run import Shard
+def parse_shard(text: str) -> "StudyShard":
+    from kshot.bench.execution.run import StudyShard
     from kshot.errors import KshotError
 
     index, slash, count = text.partition("/")
     if slash and index.isdigit() and count.isdigit() and int(index) < int(count):
-        return Shard(int(index), int(count))
+        return StudyShard(int(index), int(count))
     raise KshotError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
 
 

@@ -10,7 +10,7 @@ from kshot.errors import StudyError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kshot.bench.records import Records
+    from kshot.bench.records.folder import Records
     from kshot.bench.study import Study
 
 FeaturesOption = Annotated[
@@ -41,7 +41,7 @@ def console(stderr: bool = False) -> "Console":
 
 def named_run(study: Path, method: list[str] | None, records: Path | None) -> "tuple[Study, Records]":
     """The study of a command line, with outsiders' methods added, and the folder of its records."""
-    from kshot.bench.records import Records
+    from kshot.bench.records.folder import Records
     from kshot.bench.study import load_study
 
     own_modules()

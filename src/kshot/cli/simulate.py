@@ -7,7 +7,7 @@ from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
 
 def simulate(features: FeaturesOption = DEFAULT_FEATURES) -> None:
     """Write the simulated datasets (generated numbers, no pictures) as stored features."""
-    from kshot.features.simulate import WORLDS, write
+    from kshot.datasets.simulated import WORLDS, write
     from kshot.features.store import Store
 
     for world in WORLDS.values():

@@ -17,7 +17,7 @@ def slurm(
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """Print an sbatch array file that runs the study in shards; redirect it to a file and submit that."""
-    from kshot.bench.engines.slurm import sbatch_file
+    from kshot.bench.execution.engines.slurm import sbatch_file
     from kshot.bench.study import load_study
 
     loaded = load_study(study)

@@ -8,7 +8,7 @@ import typer
 from kshot.cli.shared import console, existing_records, human_seconds
 
 if TYPE_CHECKING:
-    from kshot.bench.status import Standing
+    from kshot.bench.status import RunStatus
     from kshot.bench.study import Study
 
 POLL_SECONDS = 2.0
@@ -21,7 +21,7 @@ def status(
     ] = False,
 ) -> None:
     """Cells done and missing; records undefined and failed, with reasons."""
-    from kshot.bench.status import continued, outsiders, standing
+    from kshot.bench.status import continued, outsiders, run_status
     from kshot.bench.study import load_study, names_study
 
     folder = existing_records(records)
@@ -33,14 +33,14 @@ def status(
         retry = f"{_retry('STUDY', outsiders(folder))} --records {folder}"
     if watch:
         _watch(folder, study)
-    _show(standing(folder, study), folder, retry)
+    _show(run_status(folder, study), folder, retry)
 
 
 def _retry(study: str, methods: list[str]) -> str:
     return " ".join(["kshot retry", study, *(f"--method {name}" for name in methods)])
 
 
-def _show(found: "Standing", folder: Path, retry: str) -> None:
+def _show(found: "RunStatus", folder: Path, retry: str) -> None:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -67,7 +67,7 @@ def _show(found: "Standing", folder: Path, retry: str) -> None:
         )
 
 
-def _cells(found: "Standing") -> str:
+def _cells(found: "RunStatus") -> str:
     counts = f"{found.done:,} done, {found.missing:,} missing, {found.dropped:,} dropped (thin pool)"
     return f"{found.total:,} cells: {counts}"
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.bench.look import quoted
-from kshot.bench.records import query
+from kshot.bench.records.query import query, quoted
 from kshot.diagnose.agreement import surplus_row, tuned_weight_rows
 from kshot.diagnose.headroom import headroom_row
 from kshot.diagnose.section import Section

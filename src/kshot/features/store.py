@@ -15,10 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.errors import FeatureError, InputError, unknown
-from kshot.features.manifest import Manifest, read_manifest, safe_name
-from kshot.features.mapping import map_tensors
-from kshot.features.shards import image_tensors, join_shards, read_ids
-from kshot.files import sha256, write_hashed, write_text
+from kshot.features.format import Manifest, image_tensors, join_shards, map_tensors, read_ids, read_manifest
+from kshot.files import safe_name, sha256, write_hashed, write_text
 from kshot.types import Array
 
 IMAGE_PARTS = ("pool", "test", "all")

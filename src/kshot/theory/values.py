@@ -11,10 +11,10 @@ from kshot.types import Array
 Values: TypeAlias = float | Float[Array, "..."]
 
 
-def require_shots(shots: int, least: int = 2) -> None:
-    if shots < least:
+def require_shots(shots: int) -> None:
+    if shots < 2:
         raise InputError(
-            f"shots = {shots}, but a within-class scatter needs at least {least} shots per class. "
+            f"shots = {shots}, but a within-class scatter needs at least 2 shots per class. "
             "At one shot the James–Stein ratio does not exist."
         )
 

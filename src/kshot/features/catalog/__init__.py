@@ -6,8 +6,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from kshot.errors import KshotError, unknown
-
 
 @dataclass(frozen=True, slots=True)
 class DatasetEntry:
@@ -76,14 +74,6 @@ def backbones() -> dict[str, BackboneEntry]:
 @cache
 def tiers() -> dict[str, TierEntry]:
     return {name: TierEntry(name, **entry) for name, entry in _read("tiers").items()}
-
-
-def find(name: str) -> DatasetEntry | BackboneEntry | TierEntry:
-    """Any entry by its name."""
-    everything = {**datasets(), **backbones(), **tiers()}
-    if name not in everything:
-        raise KshotError(unknown("name", name, everything, "List them with `kshot ls`."))
-    return everything[name]
 
 
 def _read(kind: str) -> dict[str, dict[str, Any]]:

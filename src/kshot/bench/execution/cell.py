@@ -1,0 +1,121 @@
+"""One cell: draw the episode, run every method on it, measure."""
+
+import time
+import traceback
+from collections.abc import Sequence
+
+import numpy as np
+
+from kshot.bench.records.schema import CellFacts, Record
+from kshot.bench.study import Cell, MethodSpec
+from kshot.episodes.guard import Episode
+from kshot.episodes.stratum import Prior, Stratum
+from kshot.errors import UndefinedError
+from kshot.features import catalog
+from kshot.methods import registry
+from kshot.methods.base import Classifier, parameter_names
+from kshot.methods.plain import plain_choices
+from kshot.solvers.rows import class_counts, class_means, squared_norms
+from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
+
+
+def run_cell(
+    cell: Cell, specs: Sequence[MethodSpec], stratum: Stratum, prior: Prior | None
+) -> tuple[CellFacts, list[Record]]:
+    """Facts about the cell and one record per method; a method's failure is its record, not an exception."""
+    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
+    records = [run_method(cell, spec, episode, stratum, prior) for spec in specs]
+    return _facts(episode, stratum, prior), records
+
+
+def run_method(
+    cell: Cell, spec: MethodSpec, episode: Episode, stratum: Stratum, prior: Prior | None
+) -> Record:
+    method = registry.create(spec.use, **spec.params)
+    common = {
+        "cell": cell,
+        "method": spec.name,
+        "title": method.info.title if spec.name == method.info.key else f"{method.info.title} ({spec.name})",
+        "sees": tuple(sorted(method.info.sees)),
+        "n_test": episode.n_test,
+    }
+    if prior is None and "text" in method.info.sees:
+        return Record(**common, status="undefined", reason=f"{cell.backbone} has no text")
+    use_known_constants(method, spec, stratum, prior)
+    try:
+        start = time.perf_counter()
+        method.fit(**episode.reveal(method.info.sees).fit_arguments())
+        fitted = time.perf_counter()
+        predicted = method.predict(episode.queries)
+        scored = time.perf_counter()
+        selected = plain_choices(method.selected_)
+    except UndefinedError as error:
+        return Record(**common, status="undefined", reason=str(error))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        return Record(**common, status="failed", reason=reason, traceback=traceback.format_exc())
+    hits = predicted == episode.reveal(frozenset({"test"})).test.y
+    return Record(
+        **common,
+        status="ok",
+        accuracy=float(np.mean(hits)),
+        n_correct=int(np.count_nonzero(hits)),
+        hits=np.packbits(hits).tobytes(),
+        selected={name: choice["value"] for name, choice in selected.items()},
+        selected_from={name: choice["from_"] for name, choice in selected.items()},
+        fit_seconds=fitted - start,
+        score_seconds=scored - fitted,
+    )
+
+
+def use_known_constants(method: Classifier, spec: MethodSpec, stratum: Stratum, prior: Prior | None) -> None:
+    """Logit scale and text norm of the encoder and search range of the dataset, where they are known and the study
+    does not say.
+
+    The ranges of Tip-Adapter's search were chosen dataset by dataset by people who saw test accuracies: only
+    a method that may see those gets them.
+    """
+    entry = catalog.datasets().get(stratum.dataset)
+    search = entry.tip_search if entry and "test" in method.info.sees else None
+    beta_scale, alpha_scale = search or (None, None)
+    constants = {
+        "logit_scale": stratum.logit_scale,
+        "anchor_scale": None if prior is None else prior.norm,
+        "beta_scale": beta_scale,
+        "alpha_scale": alpha_scale,
+    }
+    takes = parameter_names(type(method))
+    method.set_params(
+        **{
+            name: value
+            for name, value in constants.items()
+            if value is not None and name in takes and name not in spec.params
+        }
+    )
+
+
+def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:
+    """Geometry for the tables; measured by the runner, shown to no method."""
+    hashes = stratum.hashes | ({"text": prior.sha256} if prior else {})
+    seen = episode.reveal(frozenset({"support", "pool"}))
+    lambda_js = d2 = v = share = None
+    if prior is not None:
+        means = class_means(seen.support.X, seen.support.y, episode.n_classes)
+        distances = squared_norms(prior.text - means)
+        d2 = float(distances.mean())
+        if class_counts(seen.support.y, episode.n_classes).min() > 1:
+            variances = mean_variances(seen.support.X, seen.support.y, means)
+            v, lambda_js = float(variances.mean()), float(james_stein_ratio(variances, distances).mean())
+        if class_counts(seen.pool.y, episode.n_classes).min() > 0:
+            outside = class_means(seen.pool.X, seen.pool.y, episode.n_classes)
+            share = class_independent_share(outside, prior.text)
+    return CellFacts(
+        simulated=stratum.simulated,
+        dtype=str(stratum.test.X.dtype),
+        n_classes=episode.n_classes,
+        feature_hashes=hashes,
+        lambda_js=lambda_js,
+        d2=d2,
+        v=v,
+        share=share,
+    )

@@ -1,0 +1,94 @@
+"""A run from start to end: check, claim the folder, compute what is missing, keep the folder small."""
+
+import json
+import os
+import platform
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from kshot.bench.execution.engines import Engine
+from kshot.bench.records.compact import compact
+from kshot.bench.records.folder import Records
+from kshot.bench.study import Study
+from kshot.bench.work import Work, Workload, find_work
+from kshot.features.store import Store
+from kshot.files import remove_torn, write_text
+
+# Reading thousands of small files is slow; beyond this many they are joined.
+LOOSE_FILES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StudyShard:
+    """Part `index` of `count`."""
+
+    index: int = 0
+    count: int = 1
+
+
+WHOLE = StudyShard()
+
+
+def open_run(study: Study, features: Path, records: Records) -> Work:
+    """Check the study against features and records and make the folder its own."""
+    work = find_work(study, Store(features), records)
+    records.claim(study, work.dropped, work.features)
+    remove_torn(records.folder)
+    if records.grows_into(study) and any(records.path(cell).exists() for cell in work.missing):
+        # These cells lack methods that the study did not have; joined, their files are not overwritten.
+        compact(records)
+    return work
+
+
+def compute(
+    work: Work,
+    features: Path,
+    records: Records,
+    engine: Engine,
+    shard: StudyShard = WHOLE,
+    finished: Callable[[int], None] = lambda cells: None,
+) -> None:
+    """Run what this shard lacks."""
+    batches = work.batches(shard.index, shard.count)
+    if not batches:
+        return
+    _log_run(records, engine, shard)
+    written = 0
+
+    def finished_and_tidied(cells: int) -> None:
+        nonlocal written
+        written += cells
+        finished(cells)
+        # Shards run side by side, and their owner joins the files when all are done.
+        if written >= LOOSE_FILES and shard.count == 1:
+            written = 0
+            compact(records)
+
+    engine(Workload(work.study, features, records, batches), finished_and_tidied)
+
+
+def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:
+    """Which machine computed here; `kshot diff` shows it when records disagree."""
+    about = {
+        "machine": platform.node(),
+        "processor": _processor(),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "kshot": version("kshot"),
+        "numpy": version("numpy"),
+        "engine": repr(engine),
+        "shard": f"{shard.index}/{shard.count}",
+        "pid": os.getpid(),
+    }
+    write_text(records.folder / "runs" / f"{uuid.uuid4().hex}.json", json.dumps(about, indent=1) + "\n")
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()

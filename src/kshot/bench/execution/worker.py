@@ -1,0 +1,74 @@
+"""What a worker does with a batch: load features once, run each cell, write it at once."""
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from kshot.bench.execution.cell import run_cell
+from kshot.bench.records.folder import Records
+from kshot.bench.study import Study
+from kshot.bench.work import CellBatch
+from kshot.episodes.stratum import Prior, Stratum, load_prior, load_stratum
+from kshot.errors import FeatureError
+from kshot.features.store import Store
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+
+
+def one_thread_per_worker() -> None:
+    """Children read these variables when they load their BLAS, before any code of ours runs in them."""
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+
+
+def run_batch(
+    study: Study,
+    features: Path,
+    records: Records,
+    batch: CellBatch,
+) -> int:
+    """Compute and write the cells that are still absent; return how many that were."""
+    computed = 0
+    for cell in batch.cells:
+        if not records.path(cell).exists():
+            stratum = _stratum(features, cell.dataset, cell.backbone, study.dtype, batch.hashes)
+            prior = _prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
+            facts, rows = run_cell(cell, batch.specs, stratum, prior)
+            records.write(study, facts, rows)
+            computed += 1
+    return computed
+
+
+# Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
+@lru_cache(maxsize=2)
+def _stratum(features: Path, dataset: str, backbone: str, dtype: str, hashes: frozenset[str]) -> Stratum:
+    stratum = load_stratum(Store(features), dataset, backbone, dtype)
+    _check_unchanged(f"{dataset}/{backbone}", stratum.hashes.values(), hashes)
+    return stratum
+
+
+@lru_cache(maxsize=8)
+def _prior(
+    features: Path, dataset: str, backbone: str, tier: str, dtype: str, hashes: frozenset[str]
+) -> Prior | None:
+    store = Store(features)
+    if not store.tiers(dataset, backbone):
+        return None
+    prior = load_prior(store, dataset, backbone, tier, dtype)
+    _check_unchanged(f"{dataset}/{backbone}/text-{tier}", [prior.sha256], hashes)
+    return prior
+
+
+def _check_unchanged(name: str, found: Iterable[str], expected: frozenset[str]) -> None:
+    if not expected.issuperset(found):
+        raise FeatureError(
+            f"{name} was written again after this run had begun. Finished cells are kept; restore the features, or run "
+            "with another --records."
+        )

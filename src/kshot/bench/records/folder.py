@@ -1,0 +1,154 @@
+"""The records folder, the only truth about what is done.
+
+RECORDS/study.json                                      what belongs here, written first; may grow, never change
+RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; whole or absent
+RECORDS/compact/*.parquet                               many cells joined by `kshot compact`
+RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed methods
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kshot.bench.records.ownership import addable, contradiction
+from kshot.bench.records.schema import CellFacts, Record, table
+from kshot.bench.study import Cell, Study, study_from_json
+from kshot.errors import StudyError
+from kshot.files import is_temporary, write_atomically, write_text
+
+
+class Records:
+    """One study's folder."""
+
+    def __init__(self, folder: Path | str):
+        self.folder = Path(folder)
+
+    @property
+    def header(self) -> Path:
+        return self.folder / "study.json"
+
+    def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
+        """Make the folder this study's, or refuse it when it belongs to another study or other features."""
+        extended: list[str] = []
+        # Listed before we look for the header: another driver may be writing it at this moment.
+        occupied = any(not is_temporary(path) for path in self.folder.glob("*"))
+        if self.header.is_file():
+            self._check_owner(study, features)
+            before = self._read_header()
+            features = before["features"] | features
+            extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
+        elif occupied:
+            raise StudyError(
+                f"{self.folder} is not empty and not a records folder. Choose another --records."
+            )
+        content = {
+            "hash": study.hash,
+            "extends": extended,
+            "study": json.loads(study.to_json()),
+            "dropped": [[c.dataset, c.backbone, c.tier, c.shots, c.seed] for c in dropped],
+            "features": features,
+        }
+        write_text(self.header, json.dumps(content, indent=1) + "\n")
+
+    def _check_owner(self, study: Study, features: dict[str, str]) -> None:
+        found = self.study()
+        reason = contradiction(study, found)
+        if reason:
+            options = " ".join(f"--method {name}" for name in addable(study, found))
+            add = f"Add {options} to the command, or restore" if options else "Restore"
+            raise StudyError(
+                f"{self.folder} {reason} {add} the study file that wrote it. Give another folder with --records to "
+                "compute this study beside it."
+            )
+        self.check_features(features)
+
+    def check_features(self, features: dict[str, str]) -> None:
+        """Refuse features that are not those the records were computed on; absent ones are no contradiction."""
+        for name, before in self._read_header()["features"].items():
+            if features.get(name, before) != before:
+                raise StudyError(
+                    f"{self.folder} was computed on other features: {name} had sha256 {before}, now it has "
+                    f"{features[name]}. Give another folder with --records, or restore the features."
+                )
+
+    def study(self) -> Study:
+        try:
+            return study_from_json(json.dumps(self._read_header()["study"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise self._damaged(f"it holds no study: {type(error).__name__} {error}") from error
+
+    def dropped(self) -> set[Cell]:
+        return {Cell(*values) for values in self._read_header()["dropped"]}
+
+    def path(self, cell: Cell) -> Path:
+        folder = self.folder / "cells" / cell.dataset / cell.backbone / cell.tier
+        return folder / f"K{cell.shots:02d}-s{cell.seed}.parquet"
+
+    def loose(self) -> list[Path]:
+        """Files of single cells, in a fixed order."""
+        return sorted((self.folder / "cells").glob("*/*/*/K*.parquet"))
+
+    def joined(self) -> list[Path]:
+        """Files of many cells; not the hidden ones, which somebody is writing."""
+        return sorted((self.folder / "compact").glob("[!.]*.parquet"))
+
+    def sources(self) -> tuple[list[Path], list[Path]]:
+        """Loose and joined files to read; at least one of them."""
+        loose, joined = self.loose(), self.joined()
+        if not loose and not joined:
+            raise StudyError(
+                f"{self.folder} holds no finished cell yet. Run `kshot run` first, or see `kshot status`."
+            )
+        return loose, joined
+
+    def owners(self) -> tuple[str, list[str]]:
+        """The hash of the folder's study and those of the studies it extends, whose records are its own."""
+        if not self.header.is_file():
+            return "", []
+        header = self._read_header()
+        return header["hash"], header["extends"]
+
+    def grows_into(self, study: Study) -> bool:
+        """Whether cells here may lack methods of this study, because a smaller one wrote them."""
+        own, former = self.owners()
+        return bool(own) and (own != study.hash or bool(former))
+
+    def write(self, study: Study, facts: CellFacts, records: Sequence[Record]) -> None:
+        """One cell's file, all or nothing; tracebacks of failures go beside it first."""
+        import pyarrow.parquet as pq
+
+        path = self.path(records[0].cell)
+        for record in records:
+            if record.traceback:
+                write_text(self.failure(record.cell, record.method), record.traceback)
+        content = table(study, facts, records)
+        write_atomically(path, lambda temporary: pq.write_table(content, temporary, compression="zstd"))
+
+    def failure(self, cell: Cell, method: str) -> Path:
+        """Where the traceback of a failed method is kept."""
+        inside = self.path(cell).relative_to(self.folder / "cells").with_suffix("")
+        return (
+            self.folder
+            / "failures"
+            / inside.parent
+            / f"{inside.name}.{re.sub(r'[^A-Za-z0-9._-]', '_', method)}.txt"
+        )
+
+    def _read_header(self) -> dict[str, Any]:
+        if not self.header.is_file():
+            raise StudyError(
+                f"{self.folder} is not a records folder: it has no study.json. Run `kshot run` first."
+            )
+        try:
+            header = {"extends": [], **json.loads(self.header.read_text(encoding="utf-8"))}
+        except (ValueError, TypeError) as error:
+            raise self._damaged(str(error)) from error
+        lacks = [key for key in ("hash", "study", "dropped", "features") if key not in header]
+        if lacks:
+            raise self._damaged(f"it lacks {', '.join(lacks)}")
+        return header
+
+    def _damaged(self, why: str) -> StudyError:
+        return StudyError(f"{self.header} is damaged ({why}). Choose another --records folder.")

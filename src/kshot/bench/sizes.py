@@ -1,0 +1,92 @@
+"""Sizes of a study's strata: from the stored features, or from the catalog where nothing is stored yet."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kshot.bench.study import Cell, Study
+from kshot.datasets import simulated
+from kshot.episodes.draw import POOL_SHARE, SMALLEST_RESIDUE
+from kshot.episodes.stratum import pool_labels
+from kshot.errors import StudyError, unknown
+from kshot.features import catalog
+from kshot.features.store import IMAGE_PARTS, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What cost and the thin-pool rule depend on; `smallest_pool` is None where it is not known."""
+
+    stored: bool
+    classes: int
+    dim: int
+    n_test: int
+    smallest_pool: int | None
+
+    def drops(self, shots: int) -> bool:
+        return self.smallest_pool is not None and self.smallest_pool - shots < SMALLEST_RESIDUE
+
+    def cost(self, shots: int) -> int:
+        """Grows as the seconds of a cell do: a trained head passes over its shots hundreds of times."""
+        return self.classes * self.dim * (300 * shots * self.classes + 100 * self.n_test)
+
+
+def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:
+    """Every (dataset, backbone) of the study; simulated worlds that are absent or torn are written first."""
+    found = {}
+    for dataset, backbone in {(cell.dataset, cell.backbone): None for cell in study.cells()}:
+        if (
+            dataset in simulated.WORLDS
+            and backbone == simulated.BACKBONE
+            and not simulated.is_written(dataset, store)
+        ):
+            simulated.write(simulated.WORLDS[dataset], store)
+        if _stored(store, dataset, backbone):
+            found[dataset, backbone] = _from_store(store, dataset, backbone)
+        elif not must_be_stored and dataset in catalog.datasets() and backbone in catalog.backbones():
+            found[dataset, backbone] = _from_catalog(dataset, backbone)
+        else:
+            raise StudyError(_not_stored(store, dataset, backbone))
+    return found
+
+
+def check_tiers(study: Study, store: Store) -> None:
+    """Every tier must be stored, except for backbones without any text, whose text methods are undefined."""
+    for dataset, backbone, tier in {(c.dataset, c.backbone, c.tier): None for c in study.cells()}:
+        known = store.tiers(dataset, backbone)
+        if known and tier not in known:
+            where = f"There is no text of that tier for {dataset} with {backbone} in {store.root}."
+            raise StudyError(unknown("tier", tier, known, where))
+
+
+def thin_cells(cells: list[Cell], strata: dict[tuple[str, str], Sizes]) -> frozenset[Cell]:
+    return frozenset(cell for cell in cells if strata[cell.dataset, cell.backbone].drops(cell.shots))
+
+
+def _stored(store: Store, dataset: str, backbone: str) -> bool:
+    return any(store.has(dataset, backbone, part) for part in IMAGE_PARTS)
+
+
+def _from_store(store: Store, dataset: str, backbone: str) -> Sizes:
+    labels, n_classes = pool_labels(store, dataset, backbone)
+    part = "all" if store.has(dataset, backbone, "all") else "test"
+    manifest = store.manifest(dataset, backbone, part)
+    n_test = manifest.rows if part == "test" else manifest.rows - len(labels)
+    smallest = int(np.bincount(labels, minlength=n_classes).min())
+    return Sizes(True, n_classes, manifest.dim, n_test, smallest)
+
+
+def _from_catalog(dataset: str, backbone: str) -> Sizes:
+    entry = catalog.datasets()[dataset]
+    n_test = entry.n_test or 30 * entry.classes
+    smallest = entry.smallest_pool
+    if smallest is None and entry.split == "self":
+        smallest = int(n_test / entry.classes * POOL_SHARE / (1 - POOL_SHARE))
+    return Sizes(False, entry.classes, catalog.backbones()[backbone].dim, n_test, smallest)
+
+
+def _not_stored(store: Store, dataset: str, backbone: str) -> str:
+    stored = {f"{m.dataset}/{m.backbone}" for m in store.readable()}
+    known = stored | {f"{name}/{simulated.BACKBONE}" for name in simulated.WORLDS}
+    where = f"The study needs its features in {store.root}; see `kshot ls features`."
+    return unknown("dataset/backbone", f"{dataset}/{backbone}", known, where)

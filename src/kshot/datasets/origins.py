@@ -1,0 +1,62 @@
+"""Which datasets a source on the command line stands for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kshot.encode.sources.base import Source
+from kshot.encode.sources.find import find_source
+from kshot.encode.sources.http import is_url
+from kshot.errors import InputError, KshotError, unknown
+from kshot.features.catalog import datasets
+from kshot.files import safe_name
+
+STUDY = "study"
+PLACE = "{wds}"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One dataset and where its pictures are."""
+
+    dataset: str
+    where: str
+    evaluation_only: bool = False
+    licence: str = ""
+    template: str | None = None
+
+    def open(self) -> Source:
+        return find_source(self.where, self.evaluation_only)
+
+
+def find_origins(where: str, names: Sequence[str]) -> list[Origin]:
+    """One source under one name, or a pattern with {wds} for several datasets of the catalog."""
+    if PLACE not in where:
+        if len(names) > 1:
+            raise InputError(f"{len(names)} datasets for one source; put {PLACE} where their names differ.")
+        return [_origin(safe_name("dataset", names[0]) if names else _own_name(where), where)]
+    distributed = {name: entry.wds for name, entry in datasets().items() if entry.wds is not None}
+    wanted = list(distributed) if list(names) == [STUDY] else list(names)
+    if not wanted:
+        raise InputError(f"{PLACE} needs --dataset: `{STUDY}` for the study's ten, or names of the catalog.")
+    for name in wanted:
+        if name not in distributed:
+            raise InputError(unknown("dataset", name, [STUDY, *distributed], "See `kshot ls datasets`."))
+    # clip-benchmark's repositories write the slash of vtab/pets as a dash.
+    return [_origin(name, where.replace(PLACE, distributed[name].replace("/", "-"))) for name in wanted]
+
+
+def _origin(name: str, where: str) -> Origin:
+    entry = datasets().get(name)
+    if entry is None:
+        return Origin(name, where)
+    return Origin(name, where, entry.split == "self", entry.licence, entry.template)
+
+
+def _own_name(where: str) -> str:
+    if is_url(where):
+        raise InputError("give the dataset a name with --dataset NAME.")
+    try:
+        return safe_name("dataset", Path(where).resolve().stem)
+    except KshotError as error:
+        raise InputError(f"{error} Or name the dataset with --dataset NAME.") from None

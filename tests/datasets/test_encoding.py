@@ -1,0 +1,102 @@
+"""Encoding goes on where it was, and notices when the pictures are not the same any more."""
+
+import shutil
+
+import pytest
+
+from colours import ColourEncoder
+from kshot.datasets.encoding import Encoding, encode_pictures, encode_views
+from kshot.encode.pictures import decode
+from kshot.encode.sources import base
+from kshot.encode.sources.find import find_source
+from kshot.errors import FeatureError
+from kshot.features.store import Store
+from picture_sets import CLASSES, picture
+
+
+class Mortal(ColourEncoder):
+    """Counts the pictures it was given, and dies at a chosen one."""
+
+    def __init__(self, dies_after=10**9):
+        super().__init__()
+        self.seen, self.dies_after = 0, dies_after
+
+    def encode_images(self, batch):
+        self.seen += len(batch)
+        if self.seen > self.dies_after:
+            raise KeyboardInterrupt
+        return super().encode_images(batch)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "ROWS_PER_SHARD", 4)
+    for label, name in enumerate(CLASSES):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        for number in range(5):
+            (tmp_path / "set" / name / f"{number}.png").write_bytes(picture(label, number))
+    return tmp_path / "set"
+
+
+def encode(folder, store, encoder=None, batch=2):
+    job = Encoding("set", "four", find_source(str(folder)), encoder or Mortal(), batch=batch, threads=1)
+    [manifest] = encode_pictures(job, store, lambda count: None)
+    return job, manifest
+
+
+def assert_holds(store, folder):
+    stored = store.images("set", "four", "all")
+    assert stored.ids == tuple(sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*.png")))
+    encoder = ColourEncoder()
+    for name, row in zip(stored.ids, stored.X, strict=True):
+        alone = encoder.preprocessing(decode(folder / name, name))
+        assert row == pytest.approx(encoder.encode_images(alone[None])[0], abs=1e-3)
+
+
+@pytest.mark.parametrize("change", ["nothing", "one less", "one more"])
+def test_a_resumed_encoding_holds_the_pictures_that_are_there(folder, tmp_path, change):
+    store = Store(tmp_path / "features")
+    with pytest.raises(KeyboardInterrupt):
+        encode(folder, store, Mortal(dies_after=10))
+    if change == "one less":
+        (folder / "blue" / "1.png").unlink()
+    if change == "one more":
+        (folder / "green" / "00.png").write_bytes(picture(1, 9))
+    second = Mortal()
+    encode(folder, store, second)
+    assert_holds(store, folder)
+    assert second.seen < 15 if change != "one less" else second.seen == 14
+    assert not list((store.root / ".encoding").rglob("*.safetensors"))
+
+
+def test_a_finished_encoding_of_other_pictures_is_not_taken_for_these(folder, tmp_path):
+    store = Store(tmp_path / "features")
+    encode(folder, store)
+    unchanged = Mortal()
+    job, _ = encode(folder, store, unchanged)
+    assert unchanged.seen == 0
+    encode_views(job, store, 1, 0.5, lambda count: None)
+    (folder / "red" / "new.png").write_bytes(picture(0, 9))
+    with pytest.raises(FeatureError, match="differs in pictures: 15 then, 16 now"):
+        encode(folder, store)
+    changed = Encoding("set", "four", find_source(str(folder)), Mortal(), batch=2, threads=1)
+    with pytest.raises(FeatureError, match="all-view00 of another encoding"):
+        encode_views(changed, store, 1, 0.5, lambda count: None)
+
+
+def test_another_process_that_was_faster(folder, tmp_path):
+    """It joined the shards that we share and removed them, while we were at the last one."""
+    store = Store(tmp_path / "features")
+
+    class Overtaken(Mortal):
+        def encode_images(self, inputs):
+            if self.seen == 12:
+                encode(folder, store)
+            return super().encode_images(inputs)
+
+    _, manifest = encode(folder, store, Overtaken())
+    assert manifest.rows == 15
+    assert_holds(store, folder)
+    shutil.rmtree(store.root / "set")
+    encode(folder, store)
+    assert_holds(store, folder)

@@ -1,0 +1,78 @@
+"""The modules that one CLAP cell enters on its way from `kshot run` to its record, and on to the leaderboard.
+
+A reader who wants to follow a cell opens these files in this order. Run: python tools/walk.py
+"""
+
+import inspect
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+STUDY = """
+name = "walk"
+datasets = ["tuxpaint"]
+backbones = ["lite0"]
+tiers = ["dataset"]
+shots = [2]
+seeds = [0]
+methods = [{ use = "clap", as = "clap_short", epochs = 2 }]
+"""
+
+
+def entered(call: Callable[[], object]) -> list[str]:
+    """Modules of kshot in the order in which one of their functions is first called; importing does not count."""
+    seen: dict[str, None] = {}
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        name = frame.f_globals.get("__name__", "")
+        # Bodies of modules and classes, and what a dataclass generates, are no steps of the way.
+        written = frame.f_code.co_flags & inspect.CO_OPTIMIZED and "<" not in frame.f_code.co_filename
+        if event == "call" and written and name.split(".")[0] == "kshot":
+            seen.setdefault(name)
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return list(seen)
+
+
+def walk(folder: Path) -> tuple[list[str], list[str]]:
+    """Modules up to the record, then those entered for the first time on the way to the leaderboard."""
+    from kshot.bench.execution.engines import local
+    from kshot.cli.main import app
+
+    study = folder / "walk.toml"
+    study.write_text(STUDY)
+
+    def here(engine: Any, workload: Any, remaining: list, finished: Callable[[int], None]) -> None:
+        """What a worker does, in this process, where it can be watched."""
+        while remaining:
+            batch = remaining.pop(0)
+            local.run_batch(workload.study, workload.features, workload.records, batch)
+            finished(len(batch.cells))
+
+    local.LocalEngine._drain = here  # pyright: ignore[reportAttributeAccessIssue]
+    records = folder / "records"
+    command = ["run", str(study), "--records", str(records), "--features", str(folder / "features")]
+    to_record = entered(lambda: app(command, standalone_mode=False))
+    command = ["report", str(records), "--table", "leaderboard", "--features", str(folder / "features")]
+    to_board = entered(lambda: app(command, standalone_mode=False))
+    return to_record, [name for name in to_board if name not in to_record]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        to_record, to_board = walk(Path(folder))
+    for title, names in (("to its record", to_record), ("more to the leaderboard", to_board)):
+        print(f"{len(names)} modules {title}")
+        for number, name in enumerate(names, start=1):
+            print(f"{number:4d}  {name}")
+
+
+if __name__ == "__main__":
+    main()
