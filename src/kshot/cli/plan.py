@@ -26,7 +26,7 @@ def plan(
 
     loaded, target = named_run(study, method, records)
     work = find_work(loaded, Store(features), target, must_be_stored=False)
-    forecast = forecast(work)
+    expected = forecast(work)
     out = console()
     out.print(f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}", markup=False)
     out.print(f"cells    {len(work.cells):,}")
@@ -40,6 +40,6 @@ def plan(
         )
     out.print(f"methods  {', '.join(loaded.methods())}", markup=False)
     out.print(
-        f"time     about {human_seconds(forecast.cpu_seconds)} of one core (each method timed here on two small cells)"
+        f"time     about {human_seconds(expected.cpu_seconds)} of one core (each method timed here on two small cells)"
     )
-    out.print(f"disk     about {human_bytes(forecast.disk_bytes)}")
+    out.print(f"disk     about {human_bytes(expected.disk_bytes)}")
