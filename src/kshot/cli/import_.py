@@ -57,11 +57,11 @@ def import_(
     from kshot.datasets.caches.importing import provenance, read_cache, write_cache
     from kshot.datasets.caches.looks import zero_shot
     from kshot.datasets.caches.options import named_cache
+    from kshot.datasets.encoders import stored_name
     from kshot.errors import InputError
     from kshot.features.catalog import backbones
-    from kshot.features.encoders import stored_name
-    from kshot.features.manifest import safe_name
     from kshot.features.store import Store
+    from kshot.files import safe_name
 
     given = {"pool": pool, "test": test, "val": val, "all": whole}
     cache = named_cache(source, {k: v for k, v in given.items() if v is not None}, text or [], classes)
@@ -95,11 +95,11 @@ def _text_encoder(
     """What encodes the tiers that are asked for; the encoder is loaded and held to the features before anything is
     written."""
     from kshot.datasets.caches.names import NamesAlone
+    from kshot.datasets.encoders import load_encoder, stored_name
+    from kshot.datasets.encoding import Job
+    from kshot.datasets.tiers import encode_tiers, tier_prompts
     from kshot.errors import InputError
     from kshot.features.catalog import datasets
-    from kshot.features.encoders import load_encoder, stored_name
-    from kshot.features.encoding import Job
-    from kshot.features.tiers import encode_tiers, tier_prompts
 
     names = [name.strip() for name in tiers.split(",") if name.strip()]
     if not names:

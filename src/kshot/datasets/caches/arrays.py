@@ -10,7 +10,7 @@ import numpy as np
 
 from kshot.datasets.caches.torchfile import read_torch
 from kshot.errors import InputError
-from kshot.features.mapping import map_tensors
+from kshot.features.format import map_tensors
 from kshot.types import Array
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from kshot.datasets.caches.arrays import Address, read_array
 from kshot.datasets.caches.layouts import Cache
 from kshot.datasets.caches.rows import Rows, label_words, read_names, read_rows, read_text
 from kshot.errors import FeatureError, InputError, KshotError
-from kshot.features.manifest import Manifest
+from kshot.features.format import Manifest
 from kshot.features.store import Store
 from kshot.files import sha256
 from kshot.types import Array, Labelled

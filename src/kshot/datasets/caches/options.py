@@ -7,7 +7,7 @@ from pathlib import Path
 from kshot.datasets.caches.arrays import find_address
 from kshot.datasets.caches.layouts import Cache, PartFiles, find_layout
 from kshot.errors import InputError
-from kshot.features.manifest import safe_name
+from kshot.files import safe_name
 
 FEATURES_LABELS_IDS = (2, 3)
 

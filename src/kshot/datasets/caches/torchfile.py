@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kshot.errors import InputError
-from kshot.features.mapping import from_bfloat16
+from kshot.features.format import from_bfloat16
 from kshot.types import Array
 
 # Says where tensors lie; the bytes of tensors are not in it.
