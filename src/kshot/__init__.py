@@ -21,6 +21,8 @@ _WHERE = {
     "TipAdapter": "kshot.methods.tip_adapter",
     "LogisticProbe": "kshot.methods.logistic_probe",
     "FoldGDA": "kshot.methods.fold_gda",
+    "FastProbe": "kshot.methods.fast_probe",
+    "GaussProbe": "kshot.methods.gauss_probe",
     "load_head": "kshot.methods.headfile",
     "save_head": "kshot.methods.headfile",
     "PictureHead": "kshot.apply.head",
@@ -33,7 +35,9 @@ if TYPE_CHECKING:
     from kshot.apply.head import PictureHead as PictureHead
     from kshot.methods.clap import CLAP as CLAP
     from kshot.methods.clip_adapter import CLIPAdapter as CLIPAdapter
+    from kshot.methods.fast_probe import FastProbe as FastProbe
     from kshot.methods.fold_gda import FoldGDA as FoldGDA
+    from kshot.methods.gauss_probe import GaussProbe as GaussProbe
     from kshot.methods.gda import GDA as GDA
     from kshot.methods.headfile import load_head as load_head
     from kshot.methods.headfile import save_head as save_head

@@ -75,6 +75,10 @@ class CLAP(Classifier):
         if not self.penalty:
             return np.zeros(task.n_classes, X.dtype)
         found = anchor_confidence(X, y, task.text, self.logit_scale)
-        summary = {"mean": float(found.mean()), "min": float(found.min()), "max": float(found.max())}
-        self.selected_["penalties"] = Choice(summary, "support")
+        self.selected_["penalties"] = Choice(summary(found), "support")
         return found
+
+
+def summary(penalties: Float[Array, " C"]) -> dict[str, float]:
+    """What a record keeps of the penalties."""
+    return {"mean": float(penalties.mean()), "min": float(penalties.min()), "max": float(penalties.max())}

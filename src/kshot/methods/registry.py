@@ -35,6 +35,8 @@ BUILTIN: dict[str, Entry] = {
     "zs_lp": Entry("kshot.methods.clap:CLAP", {"penalty": False}),
     "lpp": Entry("kshot.methods.lpp:LPP"),
     "fold_gda": Entry("kshot.methods.fold_gda:FoldGDA"),
+    "fast_probe": Entry("kshot.methods.fast_probe:FastProbe"),
+    "gauss_probe": Entry("kshot.methods.gauss_probe:GaussProbe"),
     "logistic_probe": Entry("kshot.methods.logistic_probe:LogisticProbe"),
     "gda_alpha_val": Entry("kshot.methods.gda:GDA", {"alpha": "val"}),
     "oracle_lambda": Entry("kshot.methods.oracles.oracle_blend:OracleBlend"),
