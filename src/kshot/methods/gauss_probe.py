@@ -5,9 +5,9 @@ from jaxtyping import Float
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
+from kshot.methods.evidence import Task
 from kshot.methods.fast_probe import FastProbe
 from kshot.methods.fold_gda import FoldGDA
-from kshot.methods.task import Task
 from kshot.methods.views import average_view
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
 
