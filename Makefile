@@ -19,11 +19,7 @@ $(VENV)/.installed: pyproject.toml
 # The encoders are large, so only what runs them asks for them: `make bench` stays light.
 $(VENV)/.installed-encode: $(VENV)/.installed
 	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH) --editable '.[dev,encode,lite,serve]'
-	@touch $@
-
-$(VENV)/.installed-docs: $(VENV)/.installed
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH) --editable '.[dev,docs,encode,lite,serve]'
 	@touch $@
 
 bench: $(VENV)/.installed  ## run the embedded study and write its report
@@ -64,10 +60,10 @@ unused: $(VENV)/.installed  ## code that nothing calls
 names: $(VENV)/.installed  ## names that stand for two things
 	$(PY) tools/names.py
 
-check: lint types contracts dist test  ## everything that CI runs
+check: lint types contracts dist docs test  ## everything that CI runs
 
-docs: $(VENV)/.installed-docs  ## the site in build/site: every link is checked, the notebook is run
-	$(PY) -m mkdocs build --quiet --strict
+docs: $(VENV)/.installed-encode  ## the site in build/site: every link is checked, the notebook is run
+	$(PY) -m sphinx --quiet --fail-on-warning --keep-going docs build/site
 
 dist: $(VENV)/.installed  ## sdist and wheel in dist, checked
 	rm -rf dist

@@ -12,7 +12,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "kshot"
 # Functions that every module of one folder has, because they are its contract.
 CONTRACTS = {
     "theory/checks": "check",  # one Monte Carlo check per claim, found by its module
-    "features/open": "listing",  # the pictures of one open set, found by its module
+    "datasets/open": "listing",  # the pictures of one open set, found by its module
 }
 
 

@@ -32,6 +32,7 @@ class HOSO(AdaptedFeature):
     """One shot per class judges the residual ratio, the others teach the adapter; then all of them teach it.
 
     No official code is public, so these choices are ours; a fit looks at text and shots only:
+
     - the first shot of each class is held out; the adapter learns on the other K − 1 at ratio 0.2 (AdamW at
       1e-3, CLAP's cosine schedule and batches) and does not see the ratio that is learnt;
     - the ratio minimises the held-out cross-entropy on a grid of 101;
