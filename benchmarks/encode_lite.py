@@ -32,7 +32,7 @@ def picture_folder(root: Path, count: int) -> Path:
 
 def encode_all(folder: Path, encoder) -> None:
     from kshot.datasets.encoding import Encoding, encode_pictures
-    from kshot.encode.sources.find import find_source
+    from kshot.encode.sources import find_source
     from kshot.features.store import Store
 
     with tempfile.TemporaryDirectory() as features:

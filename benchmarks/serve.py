@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from kshot.apply.fit import fit_folder
-from kshot.apply.sample import copy_sample
+from kshot.apply.photos import copy_sample
 
 REQUESTS, CLIENTS, ALLOWED = 1000, 16, 10
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
+from types import ModuleType
 
 
 class KshotError(Exception):
@@ -34,6 +36,16 @@ def unknown(kind: str, given: str, allowed: Iterable[str], next_step: str) -> st
     near = get_close_matches(given, names, n=3, cutoff=0.5)
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"unknown {kind} '{given}'.{meant} Known: {', '.join(names) or 'none'}. {next_step}"
+
+
+def need(module: str, extra: str) -> ModuleType:
+    """Import an optional package at the moment it is needed, or say which command installs it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and not module.startswith(error.name):
+            raise
+        raise missing_extra(module, extra) from None
 
 
 def missing_extra(package: str, extra: str) -> KshotError:

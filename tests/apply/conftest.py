@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from colours import COLOURS, ColourEncoder, shade
-from kshot.apply.sample import copy_sample
+from kshot.apply.photos import copy_sample
 
 
 @pytest.fixture(autouse=True)

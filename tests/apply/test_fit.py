@@ -15,7 +15,7 @@ from kshot.apply.advice import advise
 from kshot.apply.encoded import encode_files
 from kshot.apply.fit import fit_folder
 from kshot.apply.head import PictureHead
-from kshot.apply.honesty import Interval
+from kshot.apply.held_out import Interval
 from kshot.apply.predict import NONE, evidence, judge, nearest_shots, predict_files
 from kshot.errors import InputError
 

@@ -7,7 +7,7 @@ import pytest
 
 from kshot.apply.advice import advise, scales
 from kshot.apply.assess import assess
-from kshot.apply.honesty import Shots
+from kshot.apply.held_out import Shots
 from kshot.episodes.draw import draw_support
 from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.features.store import Store

@@ -18,7 +18,7 @@ from PIL import Image
 def fitted(tmp_path_factory):
     """A folder with drawings and a head, made once."""
     from kshot.apply.fit import fit_pictures
-    from kshot.apply.sample import copy_sample
+    from kshot.apply.photos import copy_sample
 
     folder = tmp_path_factory.mktemp("fitted")
     copy_sample(folder / "drawings")

@@ -13,7 +13,7 @@ from kshot.datasets.simulated import WORLDS, write
 from kshot.features.store import Store
 
 HEAVY = ("torch", "matplotlib", "sklearn", "scipy", "pandas")
-# Percent of nominal 95 % percentile intervals that hold the mean of ten datasets (study, Sec. 5.4).
+# Percent of nominal 95 % percentile intervals that hold the mean of ten datasets (paper, Sec. 5.4).
 STUDY_COVERAGE = 89.3
 
 

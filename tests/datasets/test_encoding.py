@@ -7,8 +7,7 @@ import pytest
 from colours import ColourEncoder
 from kshot.datasets.encoding import Encoding, encode_pictures, encode_views
 from kshot.encode.pictures import decode
-from kshot.encode.sources import base
-from kshot.encode.sources.find import find_source
+from kshot.encode.sources import base, find_source
 from kshot.errors import FeatureError
 from kshot.features.store import Store
 from picture_sets import CLASSES, picture

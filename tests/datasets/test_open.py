@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 
 from kshot.datasets.open import (
+    SETS,
     cifar10,
     emoji,
     fashion_mnist,
     fetch,
-    folders,
+    open_set,
     openclipart,
+    openset,
     quickdraw,
     tuxpaint,
 )
 from kshot.datasets.open.openset import Listing, pictures_sha256, thinned
-from kshot.datasets.open.sets import SETS, open_set
 from kshot.encode.sources.base import Picture
 from kshot.errors import FeatureError, KshotError
 
@@ -129,7 +130,7 @@ def test_sketches_are_dark_on_white(tmp_path):
 
 @pytest.fixture
 def two_are_enough(monkeypatch):
-    monkeypatch.setattr(folders, "LEAST_PICTURES", 2)
+    monkeypatch.setattr(openset, "LEAST_PICTURES", 2)
 
 
 def test_stamps_take_the_topmost_folder_and_no_mirrored_twin(tmp_path, two_are_enough):

@@ -15,7 +15,7 @@ import pytest
 
 from kshot.datasets.encoding import Encoding, check_reference, encode_pictures
 from kshot.encode.openclip import OpenClipEncoder
-from kshot.encode.sources.find import find_source
+from kshot.encode.sources import find_source
 from kshot.errors import FeatureError
 from kshot.features.store import Store
 from picture_sets import CLASSES, picture, write_shards

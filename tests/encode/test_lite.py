@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from kshot.datasets.open.sets import SETS
+from kshot.datasets.open import SETS
 from kshot.encode.lite import NAME_TEMPLATE, RIDGE, LiteEncoder, imagenet_names
 from kshot.encode.minilm import embed
 from kshot.encode.reference_vectors import hold_to_reference

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from kshot.apply.advice import Advice
-from kshot.apply.honesty import (
+from kshot.apply.held_out import (
     Curve,
     Interval,
     Shots,

@@ -8,7 +8,7 @@ import numpy as np
 
 from kshot.apply.head import PictureHead
 from kshot.apply.predict import linear_parts
-from kshot.encode.requires import need
+from kshot.errors import need
 from kshot.files import write_bytes
 
 OPSET = 17

@@ -10,7 +10,7 @@ from kshot.apply.advice import AUTO, advise
 from kshot.apply.assess import Assessment, assess
 from kshot.apply.encoded import Encoded, encode_files, encode_names, stack
 from kshot.apply.head import About, PictureHead
-from kshot.apply.honesty import Shots
+from kshot.apply.held_out import Shots
 from kshot.apply.photos import list_photos, listed
 from kshot.apply.suspects import Twins, repeated, twins
 from kshot.datasets.encoders import load_encoder
@@ -48,7 +48,7 @@ def fit_folder(
     if not encoder.text:
         raise InputError(f"{backbone} has no text tower, so class names cannot help. Choose lite0 or a CLIP.")
     results = list(encode_files(encoder, [photo.path for photo in folder.photos]))
-    unreadable = (*folder.left_out, *(str(r) for r in results if isinstance(r, InputError)))
+    unreadable = (*folder.unused, *(str(r) for r in results if isinstance(r, InputError)))
     read = [(p, r) for p, r in zip(folder.photos, results, strict=True) if isinstance(r, Encoded)]
     again = set(repeated([r.sha256 for _, r in read], [p.label for p, _ in read]))
     kept = [pair for row, pair in enumerate(read) if row not in again]

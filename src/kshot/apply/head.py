@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from kshot import __version__
 from kshot.apply.encoded import fingerprint
-from kshot.apply.honesty import Shots, log_softmax
+from kshot.apply.held_out import Shots, log_softmax
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
 from kshot.methods.base import Classifier

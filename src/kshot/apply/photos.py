@@ -1,12 +1,14 @@
 """A folder of one's own pictures, PHOTOS/CLASS/picture, read with patience: whatever cannot be used is listed."""
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import as_file, files
 from pathlib import Path
 from unicodedata import normalize
 
-from kshot.apply.leftout import left_out
+from kshot.apply.unread import unread_files
 from kshot.encode.pictures import list_pictures
 from kshot.encode.sources.base import readable_class
 from kshot.errors import InputError, unknown
@@ -30,7 +32,7 @@ class Folder:
 
     classes: tuple[str, ...]
     photos: tuple[Photo, ...]
-    left_out: tuple[str, ...]
+    unused: tuple[str, ...]
 
 
 def list_photos(root: Path, names: Path | None = None) -> Folder:
@@ -45,7 +47,7 @@ def list_photos(root: Path, names: Path | None = None) -> Folder:
         for folder in sorted(root.iterdir())
         if folder.is_dir() and not folder.name.startswith(".")
     }
-    unused = left_out(root)
+    unused = unread_files(root)
     why = "".join(f" {reason}" for reason in unused[:MOST_REASONS])
     if not any(files.values()):
         raise InputError(f"{root} holds no pictures. Expected {root}/CLASS/picture.jpg.{why}")
@@ -119,3 +121,15 @@ def _read_names(file: Path, folders: Sequence[str]) -> Mapping[str, str]:
             raise InputError(f"{file}: {unknown('folder', folder, folders, 'Write FOLDER=NAME.')}")
         given[folder] = name
     return given
+
+
+def copy_sample(target: Path) -> int:
+    """Six classes of public-domain drawings: TARGET/photos/CLASS/… to learn from, TARGET/new/… to try.
+
+    Returns how many pictures there are.
+    """
+    if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
+        raise InputError(f"{target} exists and is not empty. Name another folder.")
+    with as_file(files("kshot.apply").joinpath("sample")) as source:
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    return sum(1 for _ in target.rglob("*.png"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.apply.honesty import Shots
+from kshot.apply.held_out import Shots
 from kshot.types import Array
 
 NEAR_DUPLICATE = 0.995

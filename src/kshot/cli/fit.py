@@ -10,7 +10,7 @@ from kshot.cli.shared import console
 if TYPE_CHECKING:
     from kshot.apply.assess import Assessment
     from kshot.apply.fit import Fitted
-    from kshot.apply.honesty import Interval
+    from kshot.apply.held_out import Interval
 
 # A confusion table wider than this is a list of the commonest confusions instead.
 WIDEST_TABLE = 12

@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=True, help="The open benchmark: picture sets m
 @app.command("ls")
 def ls() -> None:
     """Names, sizes, packages and licences."""
-    from kshot.datasets.open.sets import SETS
+    from kshot.datasets.open import SETS
 
     for name, found in SETS.items():
         entry = found.entry
@@ -37,7 +37,7 @@ def build(
     from kshot.cli.encode import EncodeProgress
     from kshot.datasets.encoders import load_encoder, stored_name
     from kshot.datasets.encoding import Encoding, check_reference, encode_pictures
-    from kshot.datasets.open.sets import open_set
+    from kshot.datasets.open import open_set
     from kshot.datasets.tiers import encode_tiers, tier_prompts
     from kshot.features.store import Store
 
@@ -66,7 +66,7 @@ def build(
 @app.command("sample")
 def sample(target: Annotated[Path, typer.Argument(help="Folder to create.")]) -> None:
     """Sixty public-domain drawings to try `kshot fit` on: TARGET/photos/CLASS and TARGET/new."""
-    from kshot.apply.sample import copy_sample
+    from kshot.apply.photos import copy_sample
 
     count = copy_sample(target)
     typer.echo(

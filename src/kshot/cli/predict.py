@@ -55,7 +55,7 @@ def predict(
 
 def _files(given: Path) -> list[Path]:
     """What looks like a picture; formats that are not read are answered with an error, as damaged pictures are."""
-    from kshot.apply.leftout import UNREAD
+    from kshot.apply.unread import UNREAD
     from kshot.encode.pictures import SUFFIXES, visible_files
     from kshot.errors import InputError
 

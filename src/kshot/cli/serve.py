@@ -22,7 +22,7 @@ def serve(
     """Drop pictures, see predictions with the nearest shots, add labelled pictures and refit."""
     from kshot.apply.predict import head_encoder
     from kshot.apply.serve.guards import check_binding
-    from kshot.encode.requires import need
+    from kshot.errors import need
 
     check_binding(host, token)
     uvicorn = need("uvicorn", "serve")

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from kshot.encode.protocol import Encoder, pick_device
-from kshot.encode.requires import need
-from kshot.errors import KshotError, unknown
+from kshot.errors import KshotError, need, unknown
 from kshot.features.catalog import backbones
 
 

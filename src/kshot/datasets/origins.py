@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kshot.encode.sources import find_source
 from kshot.encode.sources.base import Source
-from kshot.encode.sources.find import find_source
 from kshot.encode.sources.http import is_url
 from kshot.errors import InputError, KshotError, unknown
 from kshot.features.catalog import datasets

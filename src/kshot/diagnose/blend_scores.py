@@ -3,8 +3,9 @@
 import numpy as np
 from jaxtyping import Float
 
-from kshot.methods.blending import blend, unit_prototypes
+from kshot.methods.blending import blend
 from kshot.solvers.ratio_sweep import GRID, accuracy_curve, sweep_predictions
+from kshot.solvers.rows import unit_prototypes
 from kshot.types import Array, Labelled
 
 

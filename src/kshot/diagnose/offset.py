@@ -11,7 +11,7 @@ from kshot.types import Array
 
 
 def offset_row(means: Float[Array, "C d"], text: Float[Array, "C d"]) -> Row:
-    """Share, length and position of Delta; `means` come from the pool (study, Theorem 1 and its test)."""
+    """Share, length and position of Delta; `means` come from the pool (paper, Theorem 1 and its test)."""
     offset = common_offset(means, text)
     residual = text - means - offset
     return {

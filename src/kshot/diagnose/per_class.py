@@ -81,7 +81,7 @@ def per_class_oracle(
 def per_class_loo(support: Labelled, text: Float[Array, "C d"]) -> Float[Array, " C"]:
     """One ratio per class from the support alone: ascent on leave-one-out accuracy from the best single ratio.
 
-    K votes for each knob are too few (study, Sec. 4.1); the probe shows by how much.
+    K votes for each knob are too few (paper, Sec. 4.1); the probe shows by how much.
     """
     X, y, n_classes = support.X, support.y, len(text)
     means, counts = class_means(X, y, n_classes), class_counts(y, n_classes)

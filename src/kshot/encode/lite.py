@@ -17,8 +17,7 @@ from jaxtyping import Float
 from kshot.encode.minilm import embed
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import PromptFeatures, weights_fingerprint
-from kshot.encode.requires import need
-from kshot.errors import KshotError
+from kshot.errors import KshotError, need
 from kshot.types import Array
 
 NAME_TEMPLATE = "a photo of a {}."

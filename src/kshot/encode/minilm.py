@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from kshot.encode.requires import need
 from kshot.encode.torchvision_fix import import_torchvision
+from kshot.errors import need
 from kshot.types import Array
 
 BATCH = 64

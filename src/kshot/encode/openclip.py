@@ -11,9 +11,8 @@ from jaxtyping import Float
 
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import PromptFeatures, weights_fingerprint
-from kshot.encode.requires import need
 from kshot.encode.torchvision_fix import import_torchvision
-from kshot.errors import KshotError
+from kshot.errors import KshotError, need
 from kshot.types import Array
 
 PROMPT_BATCH = 256

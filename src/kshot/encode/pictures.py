@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import UInt8
 
-from kshot.encode.requires import need
-from kshot.errors import InputError
+from kshot.errors import InputError, need
 from kshot.types import Array
 
 if TYPE_CHECKING:
@@ -108,3 +107,9 @@ def on_white(picture: "Image") -> "Image":
         return picture.convert("RGB")
     layered = picture.convert("RGBA")
     return Image.alpha_composite(Image.new("RGBA", layered.size, "white"), layered).convert("RGB")
+
+
+def grey_picture(values: UInt8[Array, "H W"]) -> "Image":
+    from PIL import Image
+
+    return Image.fromarray(values).convert("RGB")

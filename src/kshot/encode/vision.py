@@ -15,9 +15,8 @@ from jaxtyping import Float
 
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import PromptFeatures, weights_fingerprint
-from kshot.encode.requires import need
 from kshot.encode.torchvision_fix import import_torchvision
-from kshot.errors import KshotError
+from kshot.errors import KshotError, need
 from kshot.types import Array
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

@@ -4,10 +4,10 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier
-from kshot.methods.blending import unit_prototypes
 from kshot.methods.evidence import Task
 from kshot.methods.views import every_view
 from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
+from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
 from kshot.types import Array, Choice, MethodInfo
 

@@ -1,4 +1,4 @@
-"""James–Stein blend: the ratio that minimises prototype error, estimated per class (study, Prop. 2)."""
+"""James–Stein blend: the ratio that minimises prototype error, estimated per class (paper, Prop. 2)."""
 
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend, summary
@@ -12,14 +12,14 @@ INFO = MethodInfo(
     title="James–Stein blend",
     sees=frozenset({"text", "support"}),
     min_shots=2,
-    paper="James and Stein, Estimation with quadratic loss, 1961; study, Eq. 7",
+    paper="James and Stein, Estimation with quadratic loss, 1961; paper, Eq. 7",
 )
 CENTRED_INFO = MethodInfo(
     key="centred_js_blend",
     title="Centred JS blend",
     sees=frozenset({"text", "support"}),
     min_shots=2,
-    paper="study, Sec. 3.4: the common offset is removed from the distance",
+    paper="paper, Sec. 3.4: the common offset is removed from the distance",
 )
 
 

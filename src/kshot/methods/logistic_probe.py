@@ -13,7 +13,7 @@ from kshot.solvers.logistic import logistic_path
 from kshot.solvers.rows import shot_numbers
 from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
 
-PAPER = "study, Table “text-free reference points”"
+PAPER = "paper, Table “text-free reference points”"
 STRENGTHS = 10.0 ** np.arange(-2, 5)
 
 

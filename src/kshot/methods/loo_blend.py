@@ -1,4 +1,4 @@
-"""Leave-one-out blend: one ratio for all classes, chosen on the shots alone (study, Algorithm 1)."""
+"""Leave-one-out blend: one ratio for all classes, chosen on the shots alone (paper, Algorithm 1)."""
 
 import numpy as np
 
@@ -15,14 +15,14 @@ INFO = MethodInfo(
     title="LOO blend",
     sees=frozenset({"text", "support"}),
     min_shots=2,
-    paper="study, Algorithm 1",
+    paper="paper, Algorithm 1",
 )
 K_CORRECTED_INFO = MethodInfo(
     key="loo_blend_kcorr",
     title="LOO blend + K-correction",
     sees=frozenset({"text", "support"}),
     min_shots=2,
-    paper="study, Eq. 18: odds × K/(K−1)",
+    paper="paper, Eq. 18: odds × K/(K−1)",
 )
 
 

@@ -1,8 +1,8 @@
 """Nearest class mean: the image prototypes alone."""
 
 from kshot.methods.base import Classifier
-from kshot.methods.blending import unit_prototypes
 from kshot.methods.evidence import Task
+from kshot.solvers.rows import unit_prototypes
 from kshot.types import MethodInfo
 
 INFO = MethodInfo(

@@ -3,9 +3,9 @@
 import numpy as np
 from jaxtyping import Float
 
-from kshot.methods.blending import unit_prototypes
 from kshot.methods.evidence import Task
 from kshot.solvers.ratio_sweep import deflated_means
+from kshot.solvers.rows import unit_prototypes
 from kshot.types import Array, Labelled
 
 

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.rows import row_blocks, squared_norms
+from kshot.solvers.rows import row_blocks, span_basis, squared_norms
 from kshot.solvers.schedule import softmax_residual
-from kshot.solvers.span import span_basis
 from kshot.types import Array
 
 

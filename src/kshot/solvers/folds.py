@@ -18,8 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from kshot.solvers.leaving_out import balanced_folds
-from kshot.solvers.rows import class_counts, class_means, squared_norms
-from kshot.solvers.span import span_basis
+from kshot.solvers.rows import class_counts, class_means, span_basis, squared_norms
 from kshot.types import Array
 
 

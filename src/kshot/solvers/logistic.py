@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.span import span_basis
+from kshot.solvers.rows import span_basis
 from kshot.types import Array
 
 

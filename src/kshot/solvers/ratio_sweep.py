@@ -4,7 +4,7 @@ With A = X·Muᵀ and B = X·Tᵀ the cosine to the blended prototype is
 
     S_ic(λ) = (λ·A + (1−λ)·B)_ic / |λ·mu_c + (1−λ)·t_c|
 
-(study, Eq. "quad"), so a grid costs elementwise work only. That work runs over blocks of rows small enough
+(paper, Eq. "quad"), so a grid costs elementwise work only. That work runs over blocks of rows small enough
 to stay in the cache, which is what makes it several times faster than passing over whole matrices.
 """
 
@@ -102,7 +102,7 @@ def leave_one_out_predictions(
     counts: Int[Array, " C"],
     grid: Float[Array, " L"] = GRID,
 ) -> Int[Array, "L N"]:
-    """What each ratio predicts for each shot when its own class mean is deflated (study, Algorithm 1)."""
+    """What each ratio predicts for each shot when its own class mean is deflated (paper, Algorithm 1)."""
     return sweep_predictions(X, means, text, grid, (y, held_out_scores(X, y, means, text, counts, grid)))
 
 

@@ -78,3 +78,20 @@ def _rows(bad: Array) -> str:
     rows = np.flatnonzero(bad)
     shown = ", ".join(map(str, rows[:5]))
     return f"{len(rows)} row(s): {shown}{' …' if len(rows) > 5 else ''}"
+
+
+def unit_prototypes(prototypes: Float[Array, "C d"]) -> Float[Array, "C d"]:
+    """Directions; a prototype of zero length stays zero and scores 0 everywhere."""
+    norms = np.sqrt(squared_norms(prototypes))[:, None]
+    return prototypes / np.where(norms > np.finfo(prototypes.dtype).eps, norms, 1)
+
+
+def span_basis(*rows: Float[Array, "*B _ d"]) -> Float[Array, "*B d r"] | None:
+    """Orthonormal bases that hold all rows, or None where they are no smaller than d.
+
+    Momentum SGD and ridge penalties commute with rotations, so training on X·Q and turning the weights back by
+    Qᵀ is exact.
+    """
+    if sum(part.shape[-2] for part in rows) >= rows[0].shape[-1]:
+        return None
+    return np.linalg.qr(np.concatenate(rows, axis=-2).swapaxes(-1, -2))[0]

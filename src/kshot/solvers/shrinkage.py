@@ -17,12 +17,12 @@ def mean_variances(
 
 
 def james_stein_ratio(v: Float[Array, " C"], d2: Float[Array, " C"]) -> Float[Array, " C"]:
-    """(1 − v/d²)₊ (study, Prop. 2); 0 where text and mean coincide."""
+    """(1 − v/d²)₊ (paper, Prop. 2); 0 where text and mean coincide."""
     return np.where(d2 > 0, np.clip(1 - v / np.where(d2 > 0, d2, 1), 0, None), 0).astype(v.dtype)
 
 
 def optimal_ratio(g2: Float[Array, " C"], v: Float[Array, " C"]) -> Float[Array, " C"]:
-    """g²/(g² + v), the ratio of least squared error (study, Prop. 1); 0 where both vanish."""
+    """g²/(g² + v), the ratio of least squared error (paper, Prop. 1); 0 where both vanish."""
     total = g2 + v
     return np.where(total > 0, g2 / np.where(total > 0, total, 1), 0).astype(g2.dtype)
 

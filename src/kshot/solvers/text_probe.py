@@ -7,9 +7,8 @@ g_W = RᵀF, the gradient of alpha_c is g_W,c·t_c: no text logits are kept. The
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.rows import row_blocks, squared_norms
+from kshot.solvers.rows import row_blocks, span_basis, squared_norms
 from kshot.solvers.schedule import softmax_residual
-from kshot.solvers.span import span_basis
 from kshot.types import Array
 
 

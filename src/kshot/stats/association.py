@@ -27,7 +27,7 @@ def association(
     dataset: Shaped[Array, " n"],
     backbone: Shaped[Array, " n"],
 ) -> Association:
-    """Predicted headroom against measured surplus, one pair per (dataset, backbone) (study, Sec. 3.5)."""
+    """Predicted headroom against measured surplus, one pair per (dataset, backbone) (paper, Sec. 3.5)."""
     return Association(
         rho=spearman(predicted, measured, dataset),
         given_difficulty=spearman(predicted, measured, dataset, difficulty),

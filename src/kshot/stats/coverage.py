@@ -1,4 +1,4 @@
-"""Do the intervals keep their promise? Simulated coverage with the variances of a real contrast (study, Sec. 5.4)."""
+"""Do the intervals keep their promise? Simulated coverage with the variances of a real contrast (paper, Sec. 5.4)."""
 
 from dataclasses import dataclass
 

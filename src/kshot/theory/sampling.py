@@ -1,4 +1,4 @@
-"""How much the James–Stein ratio moves from draw to draw (study, Prop. 4 and 5).
+"""How much the James–Stein ratio moves from draw to draw (paper, Prop. 4 and 5).
 
 d̂² = |t − mean|² and v̂ = tr(scatter)/(K(K−1)) are independent for Gaussian shots, and the ratio
 1 − v̂/d̂² inherits their variances by the delta method.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def distance_law(g2: float, v: float, d: int) -> "rv_frozen":
-    """d̂² ~ (v/d)·chi²_d(g²d/v) under isotropy (study, Eq. 9)."""
+    """d̂² ~ (v/d)·chi²_d(g²d/v) under isotropy (paper, Eq. 9)."""
     from scipy.stats import ncx2
 
     require_positive(v, "v")
@@ -26,7 +26,7 @@ def distance_law(g2: float, v: float, d: int) -> "rv_frozen":
 
 
 def variance_law(v: float, d: int, shots: int) -> "rv_frozen":
-    """v̂ ~ v·chi²_{d(K−1)}/(d(K−1)) under isotropy (study, Eq. 9)."""
+    """v̂ ~ v·chi²_{d(K−1)}/(d(K−1)) under isotropy (paper, Eq. 9)."""
     from scipy.stats import chi2
 
     require_shots(shots)
@@ -35,7 +35,7 @@ def variance_law(v: float, d: int, shots: int) -> "rv_frozen":
 
 
 def isotropic_standard_error(ratio: Values, d: int, shots: int) -> Values:
-    """(1−λ*)·sqrt(2/d)·sqrt(1/(K−1) + 1 − λ*²) (study, Eq. 10)."""
+    """(1−λ*)·sqrt(2/d)·sqrt(1/(K−1) + 1 − λ*²) (paper, Eq. 10)."""
     require_shots(shots)
     return (1 - ratio) * np.sqrt(2 / d) * np.sqrt(1 / (shots - 1) + 1 - ratio**2)
 
@@ -60,7 +60,7 @@ def participation_ratio(trace: Values, trace_square: Values) -> Values:
 def general_standard_error(
     g2: Values, trace: Values, trace_square: Values, along: Values, shots: int
 ) -> Values:
-    """Standard error of the ratio for any covariance (study, Eq. 11); Eq. 10 when Sigma = sigma²·I."""
+    """Standard error of the ratio for any covariance (paper, Eq. 11); Eq. 10 when Sigma = sigma²·I."""
     v = trace / shots
     d2 = g2 + v
     require_positive(d2, "g² + v")

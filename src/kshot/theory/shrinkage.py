@@ -12,18 +12,18 @@ from kshot.theory.values import Values, require_shots
 
 
 def blend_risk(ratio: Values, g2: Values, v: Values) -> Values:
-    """E|p(λ) − mu*|² = (1−λ)²·g² + λ²·v (study, Eq. 4)."""
+    """E|p(λ) − mu*|² = (1−λ)²·g² + λ²·v (paper, Eq. 4)."""
     return (1 - ratio) ** 2 * g2 + ratio**2 * v
 
 
 def optimal_risk(g2: Values, v: Values) -> Values:
-    """g²·v/(g² + v), the least squared error of a blend (study, Prop. 1); 0 where either is 0."""
+    """g²·v/(g² + v), the least squared error of a blend (paper, Prop. 1); 0 where either is 0."""
     total = np.asarray(g2 + v)
     return np.where(total > 0, g2 * v / np.where(total > 0, total, 1), 0.0)
 
 
 def classical_james_stein_ratio(tau2: Values, d2: Values, d: int) -> Values:
-    """(1 − (d−2)·tau²/d²)₊ with a known variance tau² per coordinate of the mean (study, Eq. 8).
+    """(1 − (d−2)·tau²/d²)₊ with a known variance tau² per coordinate of the mean (paper, Eq. 8).
 
     At d = 2 nothing is shrunk (the ratio is 1), and in one dimension the rule does not exist.
     """

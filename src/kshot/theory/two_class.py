@@ -1,6 +1,6 @@
 """Two isotropic Gaussian classes: the exact risk of a blend and the shrinkage that risk wants.
 
-Text prototypes t_± = mu_± + Delta ± delta, class difference u = mu_+ − mu_−, s = 1 − λ (study, Cor. 1, 2).
+Text prototypes t_± = mu_± + Delta ± delta, class difference u = mu_+ − mu_−, s = 1 − λ (paper, Cor. 1, 2).
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def score_variance(s: Values, pair: PairGeometry, sigma2: float) -> Values:
 
 
 def blend_error(s: Values, pair: PairGeometry, sigma2: float) -> Values:
-    """Balanced error of the blend with exact image prototypes (study, Eq. 15)."""
+    """Balanced error of the blend with exact image prototypes (paper, Eq. 15)."""
     from scipy.special import ndtr
 
     plus, minus = signed_margins(s, pair)

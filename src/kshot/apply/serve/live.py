@@ -11,7 +11,7 @@ import numpy as np
 from kshot.apply.encoded import Encoded, encode_contents
 from kshot.apply.fit import learn
 from kshot.apply.head import About, PictureHead
-from kshot.apply.honesty import Shots
+from kshot.apply.held_out import Shots
 from kshot.apply.predict import judge, nearest_shots
 from kshot.apply.serve.guards import Refused
 from kshot.encode.protocol import Encoder

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.datasets.open.grey import grey_picture
 from kshot.datasets.open.openset import Listing, OpenSet
+from kshot.encode.pictures import grey_picture
 from kshot.encode.sources.base import Picture
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

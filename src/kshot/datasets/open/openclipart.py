@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from kshot.datasets.open.fetch import debian_package
-from kshot.datasets.open.folders import classes_from_folders, words
-from kshot.datasets.open.openset import Listing, OpenSet
+from kshot.datasets.open.openset import Listing, OpenSet, classes_from_folders, words
 
 MOST_PIXELS = 20_000_000
 # Icon themes, card decks and catch-all folders name a style or nothing, not what a picture shows; the four decks

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from kshot.datasets.open.fetch import npm_package
-from kshot.datasets.open.grey import grey_picture
 from kshot.datasets.open.openset import Listing, OpenSet
+from kshot.encode.pictures import grey_picture
 from kshot.encode.sources.base import Picture
 
 SIDE = 28

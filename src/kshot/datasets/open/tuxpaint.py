@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from kshot.datasets.open.fetch import debian_package
-from kshot.datasets.open.folders import classes_from_folders, words
-from kshot.datasets.open.openset import Listing, OpenSet
+from kshot.datasets.open.openset import Listing, OpenSet, classes_from_folders, words
 
 
 def listing(package: Path) -> Listing:

@@ -15,7 +15,7 @@ INFO = MethodInfo(
     title="MSE-oracle blend",
     sees=frozenset({"text", "support", "pool"}),
     min_shots=1,
-    paper="study, Prop. 1 with pool moments",
+    paper="paper, Prop. 1 with pool moments",
 )
 
 

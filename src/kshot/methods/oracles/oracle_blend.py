@@ -12,7 +12,7 @@ INFO = MethodInfo(
     title="Oracle ratio",
     sees=frozenset({"text", "support", "test"}),
     min_shots=1,
-    paper="study, Sec. 4.3",
+    paper="paper, Sec. 4.3",
 )
 
 

@@ -12,7 +12,7 @@ UNREAD = frozenset(f".{suffix}" for suffix in _UNREAD.split())
 NOWHERE = "is a link to something that is not there."
 
 
-def left_out(root: Path) -> tuple[str, ...]:
+def unread_files(root: Path) -> tuple[str, ...]:
     """Why each such file or link of the class folders is not used; what a system hides stays unmentioned."""
     folders = [folder for folder in sorted(root.iterdir()) if not folder.name.startswith(".")]
     lost = [f"{folder} {NOWHERE}" for folder in folders if _leads_nowhere(folder)]

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import binomtest
 
-from kshot.apply.honesty import Curve, Shots, calibrate, folds, left_out_scores, paired_difference, wilson
+from kshot.apply.held_out import Curve, Shots, calibrate, folds, left_out_scores, paired_difference, wilson
 from kshot.apply.suspects import repeated
 from kshot.methods import registry
 
