@@ -1,12 +1,12 @@
 """The fast probe: the optimum that CLAP's training is on its way to, reached in a few quasi-Newton steps."""
 
 from kshot.methods.base import Classifier
-from kshot.methods.blending import unit_prototypes
 from kshot.methods.clap import summary
 from kshot.methods.evidence import Task
 from kshot.methods.views import every_view
 from kshot.solvers.cosine_optimum import fit_cosine_probe
 from kshot.solvers.cosine_probe import anchor_confidence
+from kshot.solvers.rows import unit_prototypes
 from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
 
 INFO = MethodInfo(

@@ -12,8 +12,7 @@ L-BFGS starts makes a dozen iterations do the work of thirty.
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.rows import squared_norms
-from kshot.solvers.span import span_basis
+from kshot.solvers.rows import span_basis, squared_norms
 from kshot.types import Array
 
 # q falls from up to 1 to near 0 on the way; only the speed depends on the value taken for all of it.
