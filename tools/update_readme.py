@@ -4,9 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-from kshot.bench.records.query import load_table
-from kshot.report.tables import all_tables
-from kshot.stats.panel import panel
+from kshot.results import load_records
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- leaderboard:.*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -17,7 +15,7 @@ def rendered() -> str:
 
     console = Console(width=118, highlight=False)
     with console.capture() as capture:
-        console.print(all_tables(panel(load_table(ROOT / "records" / "embedded")))[0].rich())
+        console.print(load_records(ROOT / "records" / "embedded").leaderboard())
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 

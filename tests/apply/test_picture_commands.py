@@ -132,7 +132,7 @@ def test_without_a_writable_cache_it_goes_on_and_says_so_once(kshot, place, monk
 
 def test_explain_and_another_encoder(kshot, place):
     some = str(next(Path("drawings/new").iterdir()))
-    done = kshot("explain", some, "--head", "head.safetensors")
+    done = kshot("explain", "head.safetensors", some)
     assert done.returncode == 0
     assert "nearest shot" in done.stdout
     refused = kshot("predict", "head.safetensors", some, "--backbone", "lite2")

@@ -10,7 +10,7 @@ from kshot.bench.newcomer import COMPANIONS, judged_study
 from kshot.bench.records.query import load_table
 from kshot.bench.study import parse_study
 from kshot.methods import registry
-from kshot.report.judge import judgement
+from kshot.report.questions import judgement
 from kshot.stats.panel import panel
 from synthetic_records import synthetic_table
 

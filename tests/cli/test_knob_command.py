@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ class Scaled(ZeroShot):
 
 
 def cells_of(line):
-    return [cell.strip() for cell in line.split("│")[1:-1]]
+    return re.split(r"\s{2,}", line.strip())
 
 
 def test_a_knob_by_the_start_of_its_name(kshot):
@@ -34,7 +35,7 @@ def test_a_knob_by_the_start_of_its_name(kshot):
 
 def test_several_datasets_are_averaged_and_ties_are_starred(kshot):
     out = kshot("knob", "gda", "--shots", "2", "--shots", "4", "--seeds", "1").stdout
-    lines = [cells_of(line) for line in out.splitlines() if "│ lite0 " in line]
+    lines = [cells_of(line) for line in out.splitlines() if " lite0 " in line]
     by_dataset, averages = [c for c in lines if len(c) == 10], [c for c in lines if len(c) == 5]
     assert [(c[1], c[2]) for c in averages] == [("2", "7"), ("4", "7")]
     for shots, average in zip("24", averages, strict=True):

@@ -33,7 +33,7 @@ def test_hostile_names_are_inert_everywhere():
     assert r"a\|b" in shown.markdown()
     console = Console(width=400)
     with console.capture() as capture:
-        console.print(shown.rich())
+        console.print(shown)
     assert "[bold]x[/bold]" in capture.get()
 
 
@@ -57,7 +57,7 @@ def test_latex_has_as_many_cells_as_columns_and_a_rule():
 
 def test_one_dataset_says_that_there_is_no_interval():
     found = tables(synthetic_rows(datasets=("alpha",)))
-    assert "[no interval]" in found["headline"].rows[0][1]
+    assert "[no interval]" in str(found["headline"].rows[0][1])
     assert "[+" not in found["headline"].markdown()
 
 

@@ -43,7 +43,7 @@ def test_interval_is_student_t_with_one_degree_less_than_clusters():
     assert found.mean == pytest.approx(values.mean())
     assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, 5) * error)
     assert found.mean - found.low == pytest.approx(found.high - found.mean)
-    assert (found.n, found.clusters) == (38, 6)
+    assert (found.n, found.G) == (38, 6)
 
 
 def test_columns_together_equal_columns_alone_with_different_holes():
@@ -56,7 +56,7 @@ def test_columns_together_equal_columns_alone_with_different_holes():
     for estimate, alone in zip(together, (cluster_mean(values[:, j], names) for j in range(4)), strict=True):
         assert estimate.mean == pytest.approx(alone.mean)
         assert estimate.error == pytest.approx(alone.error)
-    assert [e.clusters for e in together] == [6, 5, 6, 1]
+    assert [e.G for e in together] == [6, 5, 6, 1]
     assert together[1].error == pytest.approx(
         cluster_mean(values[names != "d0", 1], names[names != "d0"]).error
     )

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from kshot.stats.bootstrap import cluster_mean
-from kshot.stats.coverage import STUDY_DESIGN, Design, matched_design, simulate_coverage
+from kshot.stats.coverage import PAPER_DESIGN, Design, matched_design, simulate_coverage
 from kshot.stats.multiplicity import holm, simultaneous
 from kshot.stats.paired_tests import mcnemar, sample_contrast
 from kshot.stats.panel import panel
@@ -65,7 +65,7 @@ def test_simultaneous_intervals_use_the_level_divided_by_their_number():
 
 
 def test_coverage_of_ten_clusters_as_the_study_measured_it():
-    found = simulate_coverage(STUDY_DESIGN, trials=8_000)
+    found = simulate_coverage(PAPER_DESIGN, trials=8_000)
     assert found.percentile == pytest.approx(0.893, abs=0.012)
     assert 0.937 - 3 * found.error < found.student_t < 0.948 + 3 * found.error
 

@@ -17,9 +17,9 @@ def coverage(
     trials: Annotated[int, typer.Option(min=100, help="Simulated worlds.")] = 20_000,
 ) -> None:
     """Simulate how often nominal 95 % intervals hold the true mean: percentile and Student-t."""
-    from kshot.stats.coverage import STUDY_DESIGN, simulate_coverage
+    from kshot.stats.coverage import PAPER_DESIGN, simulate_coverage
 
-    design = STUDY_DESIGN if records is None else _matched(existing_records(records), method, baseline)
+    design = PAPER_DESIGN if records is None else _matched(existing_records(records), method, baseline)
     found = simulate_coverage(design, trials)
     out = console()
     out.print(

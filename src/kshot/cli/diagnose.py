@@ -47,17 +47,16 @@ def diagnose(
     if stratum.simulated:
         out.print("These features are simulated; they say nothing about pictures.")
     for section in sections:
-        out.print(_table(section).rich())
+        out.print(_table(section))
 
 
 def _table(section: "Section") -> "Table":
-    from kshot.report.table import ABSENT, Table
+    from kshot.report.numbers import ABSENT, Number
+    from kshot.report.table import Table, TableCell
 
-    def text(value: str | int | float) -> str:
-        if isinstance(value, float):
-            return ABSENT if value != value else f"{value:.3g}"
-        return str(value)
+    def cell(value: str | int | float) -> TableCell:
+        return value if isinstance(value, str) else Number(value, ".3g" if isinstance(value, float) else "d")
 
     columns = tuple(dict.fromkeys(name for row in section.rows for name in row))
-    rows = tuple(tuple(text(row.get(name, ABSENT)) for name in columns) for row in section.rows)
+    rows = tuple(tuple(cell(row.get(name, ABSENT)) for name in columns) for row in section.rows)
     return Table(section.title, columns, rows, section.note)

@@ -72,28 +72,27 @@ def _percent(value: "Interval | None") -> str:
 
 
 def _per_class(classes: tuple[str, ...], counts: list[int], found: "Assessment") -> None:
-    from rich.table import Table
-    from rich.text import Text
+    from kshot.report.numbers import count
+    from kshot.report.table import Table
 
-    table = Table("class", "pictures", "left-out accuracy [95 %]")
     order = sorted(range(len(classes)), key=lambda c: own.value if (own := found.per_class[c]) else 2.0)
-    for c in order[: 3 * MOST_LISTED]:
-        table.add_row(Text(classes[c]), str(counts[c]), _percent(found.per_class[c]))
-    console().print(table)
+    rows = tuple(
+        (classes[c], count(counts[c]), _percent(found.per_class[c])) for c in order[: 3 * MOST_LISTED]
+    )
+    console().print(Table("By class", ("class", "pictures", "left-out accuracy [95 %]"), rows, ""))
     if len(order) > 3 * MOST_LISTED:
         typer.echo(f"(the {3 * MOST_LISTED} weakest of {len(order)} classes)")
 
 
 def _confusion(classes: tuple[str, ...], found: "Assessment") -> None:
-    from rich.markup import escape
-    from rich.table import Table
-    from rich.text import Text
+    from kshot.report.table import Table
 
     if len(classes) <= WIDEST_TABLE:
-        table = Table("is, taken for →", *map(escape, classes))
-        for name, row in zip(classes, found.confusion, strict=True):
-            table.add_row(Text(name), *(str(n) if n else "·" for n in row))
-        console().print(table)
+        rows = tuple(
+            (name, *(str(n) if n else "·" for n in row))
+            for name, row in zip(classes, found.confusion, strict=True)
+        )
+        console().print(Table("Confusions", ("is, taken for →", *classes), rows, ""))
         return
     pairs = [
         (n, classes[i], classes[j])

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from kshot.cli.report import report_context
 from kshot.cli.run import DEFAULT_WORKERS, WorkersOption, chosen_engine, compute_and_tell
 from kshot.cli.shared import (
     DEFAULT_FEATURES,
@@ -31,31 +30,25 @@ def judge(
     """Run a method beside zero-shot, the oracle ratio, the LOO blend, CLAP and LP++ on a study, and judge it."""
     from kshot.bench.newcomer import judged_study, knob_oracle
     from kshot.bench.records.folder import Records
-    from kshot.bench.records.query import load_table
     from kshot.bench.study import load_study
     from kshot.bench.work import finished_cells
     from kshot.features.store import Store
-    from kshot.report.judge import OwnKnob, judgement, judgement_table
-    from kshot.report.tables import all_tables
-    from kshot.report.write import write_report
-    from kshot.stats.panel import CELL, panel
+    from kshot.report.questions import OwnKnob, judgement, judgement_table
+    from kshot.results import load_records
+    from kshot.stats.panel import CELL
 
     own_modules()
     judged = judged_study(load_study(study), method)
     target = Records(records_folder(records, judged.name))
     compute_and_tell(judged, features, target, chosen_engine("local", workers, None))
-    found = panel(load_table(target.folder))
+    found = load_records(target.folder, features=features)
     oracle = knob_oracle(judged, finished_cells(target), method, Store(features))
     knob = None
     if oracle is not None:
         values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}
         knob = OwnKnob(oracle.name, values)
-    table = judgement_table(found, method, knob)
-    context = report_context(target.folder, features)
+    table = judgement_table(found.panel, method, knob)
     out = console()
-    out.print(table.rich())
-    tables = [table, *all_tables(found, context)]
-    written = write_report(
-        found, tables, output or target.folder / "report", context, judgement(found, method, knob)
-    )
-    out.print(f"wrote {written[0]}", markup=False)
+    out.print(table)
+    written = found.report(output, (table, judgement(found.panel, method, knob)))
+    out.print(f"wrote {written.page}", markup=False)

@@ -7,9 +7,8 @@ import typer
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, own_modules
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from kshot.bench.knobs import KnobRow
+    from kshot.report.table import Table, TableCell
 
 
 def knob(
@@ -55,32 +54,36 @@ def knob(
 
 
 def _by_dataset(name: str, rows: "list[KnobRow]") -> "Table":
-    from rich.table import Table
+    from kshot.report.numbers import count, number
+    from kshot.report.table import Table
 
-    table = Table(title=f"{name}: the knob by leave-one-out, and by test labels (a bound, not a method)")
-    columns = ("dataset", "backbone", "K", "chosen", "accuracy", "oracle", "accuracy", "regret")
-    for column in (*columns, "by folds", "regret"):
-        table.add_column(column, justify="left" if column in ("dataset", "backbone") else "right")
-    for row in rows:
+    def cells(row: "KnobRow") -> "tuple[TableCell, ...]":
         chosen, oracle, folds = (row.values(which) for which in ("chosen", "oracle", "fold_chosen"))
         names = ("chosen_accuracy", "oracle_accuracy", "regret", "fold_regret")
-        at_chosen, at_oracle, regret, fold_regret = (f"{row.mean(which):.1f}" for which in names)
-        where = (row.dataset, row.backbone, str(row.shots))
-        table.add_row(*where, chosen, at_chosen, oracle, at_oracle, regret, folds, fold_regret)
-    return table
+        at_chosen, at_oracle, regret, fold_regret = (number(row.mean(which)) for which in names)
+        figures = (chosen, at_chosen, oracle, at_oracle, regret, folds, fold_regret)
+        return (row.dataset, row.backbone, count(row.shots), *figures)
+
+    return Table(
+        title=f"{name}: the knob by leave-one-out, and by test labels (a bound, not a method)",
+        columns=(
+            *("dataset", "backbone", "K", "by leave-one-out", "accuracy"),
+            *("oracle", "accuracy", "regret", "by folds", "regret"),
+        ),
+        rows=tuple(map(cells, rows)),
+        caption="Regret: accuracy at the oracle's value minus accuracy at the chosen one.",
+    )
 
 
 def _on_average(rows: "list[KnobRow]") -> "Table":
     """Regret at each K over the datasets, with intervals that take datasets as the unit."""
     import numpy as np
-    from rich.table import Table
 
-    from kshot.report.numbers import interval
+    from kshot.report.numbers import count, interval
+    from kshot.report.table import Table
     from kshot.stats.bootstrap import cluster_mean
 
-    table = Table(title="mean regret in points", caption="95 % Student-t intervals over datasets")
-    for column in ("backbone", "K", "datasets", "by leave-one-out", "by folds"):
-        table.add_column(column, justify="left" if column == "backbone" else "right")
+    shown = []
     for backbone, shots in sorted({(row.backbone, row.shots) for row in rows}):
         here = [row for row in rows if (row.backbone, row.shots) == (backbone, shots)]
         names = np.array([row.dataset for row in here])
@@ -88,6 +91,8 @@ def _on_average(rows: "list[KnobRow]") -> "Table":
             cluster_mean(np.array([row.mean(which) for row in here]), names)
             for which in ("regret", "fold_regret")
         )
-        shown = (interval(regret, 1, sign=False) for regret in regrets)
-        table.add_row(backbone, str(shots), str(len(here)), *shown)
-    return table
+        figures = (interval(regret, 1, sign=False) for regret in regrets)
+        shown.append((backbone, count(shots), count(len(here)), *figures))
+    columns = ("backbone", "K", "datasets", "by leave-one-out", "by folds")
+    caption = "95 % Student-t intervals over datasets."
+    return Table("Mean regret in points", columns, tuple(shown), caption)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kshot.apply.predict import Prediction
 
 
-class Format(StrEnum):
+class AnswerFormat(StrEnum):
     """How predictions are printed."""
 
     table = "table"
@@ -37,7 +37,7 @@ def predict(
         float | None,
         typer.Option(min=0, max=1, help="Below it: none of these. The head's own unless given; 0 for never."),
     ] = None,
-    format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,
+    format: Annotated[AnswerFormat, typer.Option(help="How to print.")] = AnswerFormat.table,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
 ) -> None:
@@ -68,14 +68,13 @@ def _files(given: Path) -> list[Path]:
 
 
 def _table(found: "list[Prediction]") -> None:
-    from rich.table import Table
-    from rich.text import Text
+    from kshot.report.table import Table
 
-    table = Table("picture", "answer", "likeliest classes")
-    for one in found:
-        guesses = ", ".join(f"{g.name} {100 * g.probability:.0f} %" for g in one.top)
-        table.add_row(Text(one.picture), Text(one.answer), Text(guesses))
-    console().print(table)
+    rows = tuple(
+        (one.picture, one.answer, ", ".join(f"{g.name} {100 * g.probability:.0f} %" for g in one.top))
+        for one in found
+    )
+    console().print(Table("Predictions", ("picture", "answer", "likeliest classes"), rows, ""))
 
 
 def _csv(found: "list[Prediction]") -> None:
@@ -93,4 +92,4 @@ def _json(found: "list[Prediction]") -> None:
     typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
 
 
-_PRINT = {Format.table: _table, Format.csv: _csv, Format.json: _json}
+_PRINT = {AnswerFormat.table: _table, AnswerFormat.csv: _csv, AnswerFormat.json: _json}

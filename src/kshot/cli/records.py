@@ -58,25 +58,25 @@ def precision(
 
 
 def show_difference(found: "Difference", direction: str) -> None:
-    from rich import box
-    from rich.table import Table
+    from kshot.report.numbers import Number, count, signed
+    from kshot.report.table import Table
 
     out = console()
     for name, (before, after) in found.circumstances.items():
         out.print(f"{name}: {', '.join(before)} → {', '.join(after)}", markup=False)
     if found.only_first or found.only_second:
         out.print(f"{found.only_first} records only in the first, {found.only_second} only in the second")
-    table = Table("method", box=box.SIMPLE_HEAD, caption=f"accuracy in percentage points, {direction}")
-    for column in ("records", "identical", "flipped test pictures", "mean change", "largest change"):
-        table.add_column(column, justify="right")
-    for move in found.moves:
-        table.add_row(
+    rows = tuple(
+        (
             move.method,
-            str(move.records),
-            str(move.identical),
-            f"{100 * move.flipped:.3f} %",
-            f"{move.mean_change:+.3f}",
-            f"{move.largest_change:+.2f}",
+            count(move.records),
+            count(move.identical),
+            Number(move.flipped, ".3%"),
+            signed(move.mean_change, 3),
+            signed(move.largest_change),
         )
-    out.print(table)
+        for move in found.moves
+    )
+    columns = ("method", "records", "identical", "flipped test pictures", "mean change", "largest change")
+    out.print(Table("What moved", columns, rows, f"Accuracy in percentage points, {direction}."))
     out.print("the same records" if found.same else "some records differ")

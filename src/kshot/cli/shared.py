@@ -30,13 +30,13 @@ DEFAULT_FEATURES = Path("features")
 
 
 def console(stderr: bool = False) -> "Console":
-    """Colours and width of the terminal; plain text and a width that does not wrap tables elsewhere."""
+    """Colours and width of the terminal; plain text and lines as long as they are elsewhere."""
     from rich.console import Console
 
-    found = Console(highlight=False, stderr=stderr)
-    if found.is_terminal:
-        return found
-    return Console(highlight=False, stderr=stderr, width=max(found.width, 140), soft_wrap=False)
+    from kshot.report.renderings import UNBOUNDED
+
+    shown = Console(highlight=False, stderr=stderr)
+    return shown if shown.is_terminal else Console(highlight=False, stderr=stderr, width=UNBOUNDED)
 
 
 def named_run(study: Path, method: list[str] | None, records: Path | None) -> "tuple[Study, Records]":

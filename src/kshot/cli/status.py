@@ -41,22 +41,18 @@ def _retry(study: str, methods: list[str]) -> str:
 
 
 def _show(found: "RunStatus", folder: Path, retry: str) -> None:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
+    from kshot.report.numbers import count
+    from kshot.report.table import Table
 
     out = console()
     out.print(f"{found.study}, hash {found.hash}, in {folder}", markup=False)
     out.print(_cells(found))
-    table = Table("method", box=box.SIMPLE_HEAD)
-    for column in ("ok", "undefined", "failed"):
-        table.add_column(column, justify="right")
-    for name, counts in found.methods.items():
-        table.add_row(escape(name), *(str(counts[column]) for column in ("ok", "undefined", "failed")))
-    out.print(table)
+    kinds = ("ok", "undefined", "failed")
+    rows = tuple((name, *(count(counts[kind]) for kind in kinds)) for name, counts in found.methods.items())
+    out.print(Table("Records by status", ("method", *kinds), rows, ""))
     for name, reasons in found.reasons.items():
-        for reason, count in reasons.most_common(3):
-            out.print(f"{name}, {count}×: {reason}", markup=False)
+        for reason, times in reasons.most_common(3):
+            out.print(f"{name}, {times}×: {reason}", markup=False)
     if found.missing:
         out.print("next: run the same `kshot run` command to compute what is missing")
     if any(counts["failed"] for counts in found.methods.values()):

@@ -59,11 +59,12 @@ class CheckProgress:
 
 
 def _table(verdicts: "list[Verdict]"):
+    from kshot.report.numbers import Number
     from kshot.report.table import Table
 
     rows = tuple(
-        (v.claim, f"{v.estimate:.2g}", f"{v.tolerance:.2g}", "holds" if v.passed else "FAILS")
+        (v.claim, Number(v.estimate, ".2g"), Number(v.tolerance, ".2g"), "holds" if v.passed else "FAILS")
         for v in verdicts
     )
     caption = "Estimate: the largest discrepancy found; |z| and z are in standard errors."
-    return Table("The theory, verified", ("claim", "estimate", "tolerance", "verdict"), rows, caption).rich()
+    return Table("The theory, verified", ("claim", "estimate", "tolerance", "verdict"), rows, caption)

@@ -1,9 +1,13 @@
 """How much of the best separation the blend path reaches, over all class pairs."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from jaxtyping import Float
 
 from kshot.diagnose.section import Row
+from kshot.episodes.stratum import load_prior, load_stratum
+from kshot.features.store import Store
 from kshot.solvers.rows import class_means
 from kshot.theory.capacity import capacity, headroom, margin_ratio, separation_error
 from kshot.theory.covariance import pooled_covariance
@@ -26,4 +30,19 @@ def headroom_row(pool: Labelled, text: Float[Array, "C d"]) -> Row:
         "full error": float(error["full"]),
         "headroom": float(100 * headroom(found).mean()),
         "best s": float(found.shrinkage.mean()),
+    }
+
+
+def stored_headroom(
+    store: Store, strata: Iterable[tuple[str, str]], tier: str
+) -> dict[tuple[str, str], float]:
+    """Headroom in points of error of every (dataset, backbone) that has this tier's prompts."""
+    return {
+        (dataset, backbone): float(
+            headroom_row(
+                load_stratum(store, dataset, backbone).pool, load_prior(store, dataset, backbone, tier).text
+            )["headroom"]
+        )
+        for dataset, backbone in strata
+        if tier in store.tiers(dataset, backbone)
     }

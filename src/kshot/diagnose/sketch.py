@@ -1,6 +1,6 @@
 """A stratum's prototypes in two dimensions, for pictures of the geometry; no method ever sees it."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import numpy as np
 from jaxtyping import Float
@@ -15,13 +15,16 @@ from kshot.types import Array, Sketch
 MOST_CLASSES = 40
 
 
-def sketches(study: Study, store: Store) -> Iterator[Sketch]:
-    """One sketch per (dataset, backbone, tier) of the study whose features are stored."""
+def sketches(
+    study: Study, store: Store, priors: Container[tuple[str, str, str]] | None = None
+) -> Iterator[Sketch]:
+    """One sketch per (dataset, backbone, tier) of the study, or of `priors` only, whose features are stored."""
     cells = study.cells()
     shots, seed = sorted({cell.shots for cell in cells}), min(cell.seed for cell in cells)
     for dataset, backbone in sorted({(cell.dataset, cell.backbone) for cell in cells}):
         wanted = {c.tier for c in cells if (c.dataset, c.backbone) == (dataset, backbone)}
-        tiers = sorted(wanted & set(store.tiers(dataset, backbone)))
+        stored = sorted(wanted & set(store.tiers(dataset, backbone)))
+        tiers = [tier for tier in stored if priors is None or (dataset, backbone, tier) in priors]
         if tiers and any(store.has(dataset, backbone, part) for part in IMAGE_PARTS):
             stratum = load_stratum(store, dataset, backbone)
             for tier in tiers:

@@ -18,31 +18,31 @@ INTERVALS = (
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """The prompt tier and backbone that single-slice tables and figures show; those of the study where present."""
+    """The prompt tier and backbone that single-slice tables and figures show; those of the paper where present."""
 
     tier: str
     backbone: str
 
 
 def focus(panel: Panel) -> Focus:
-    known = panel.with_text()
-    known = known if len(known.shots) else panel
+    with_text = panel.with_text()
+    known = with_text if len(with_text.shots) else panel
     return Focus(_preferred(known.tier, "dataset"), _preferred(known.backbone, "ViT-B-16"))
 
 
 def primary(panel: Panel) -> Panel:
-    """Cells of the primary tier whose backbone has text: what the study's main tables are made of."""
+    """Cells of the primary tier whose backbone has text: what the main tables are made of."""
     return panel.where((panel.tier == focus(panel).tier) & np.isfinite(panel.d2))
 
 
 def single(panel: Panel) -> Panel:
     """The primary tier on one backbone."""
-    found = focus(panel)
-    return panel.where((panel.tier == found.tier) & (panel.backbone == found.backbone))
+    shown = focus(panel)
+    return panel.where((panel.tier == shown.tier) & (panel.backbone == shown.backbone))
 
 
 def story_first(panel: Panel) -> list[str]:
-    """The methods in the order in which they get lines and colours of their own: those of the study's story lead."""
+    """The methods in the order in which they get lines and colours of their own: those of the paper's story lead."""
     return sorted(panel.methods, key=lambda method: method not in STORY)
 
 
@@ -52,13 +52,14 @@ def counted(panel: Panel) -> str:
 
 def provenance(panel: Panel) -> str:
     simulated = " SIMULATED features, no pictures." if panel.simulated else ""
-    return f"Study {panel.study}, hash {panel.study_hash}, kshot {panel.version}, {panel.dtype}.{simulated}"
+    part = f", only {panel.only}" if panel.only else ""
+    return f"Study {panel.study}{part}, hash {panel.study_hash}, kshot {panel.version}, {panel.dtype}.{simulated}"
 
 
 def missing(panel: Panel, wanted: Iterable[str]) -> str:
     """The sentence about methods that the records do not hold; empty where all are there."""
     absent = [method for method in wanted if method not in panel.methods]
-    return f"Missing, because the study does not run it: {', '.join(absent)}." if absent else ""
+    return f"Missing, because these records do not hold it: {', '.join(absent)}." if absent else ""
 
 
 def sentences(*parts: str) -> str:

@@ -1,152 +1,113 @@
-"""One table model and its renderings."""
+"""One table model: cells are words or numbers until a rendering asks for text."""
 
 import csv
 import io
 import re
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from kshot.report import renderings
+from kshot.report.numbers import Number
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from rich.console import Console, ConsoleOptions, RenderResult
 
-ABSENT = "–"
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    **{c: "\\" + c for c in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "−": "$-$",
-    "≥": r"$\ge$",
-    "≈": r"$\approx$",
-    "→": r"$\to$",
-    "×": r"$\times$",
-    "Δ": r"$\Delta$",
-    "λ": r"$\lambda$",
-    "²": r"$^2$",
-    "ρ": r"$\rho$",
-    "–": "--",
-}
+TableCell: TypeAlias = str | Number
+PARTS = ("mean", "low", "high", "n")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells are finished text; rows from `rule` on stand below a line (reference points, means).
+    """Rows of words and numbers; rows from `rule` on stand below a line (reference points, means).
 
     `best` marks cells (row, column) to set in bold; `key` names the table's files.
     """
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     caption: str
     rule: int | None = None
     best: frozenset[tuple[int, int]] = frozenset()
     key: str = ""
     below_rule: str = "reference points"
 
-    def rich(self) -> "RichTable":
-        from rich import box
-        from rich.markup import escape as plain
-        from rich.table import Table as RichTable
+    def texts(self) -> list[tuple[str, ...]]:
+        """The rows as every rendering shows them."""
+        return [tuple(map(str, row)) for row in self.rows]
 
-        shown = RichTable(
-            title=plain(self.title), caption=plain(self.caption), box=box.SIMPLE_HEAD, caption_justify="left"
-        )
+    def values(self) -> dict[str, list[str | float | int | None]]:
+        """Columns of plain values; an estimate takes four of them: mean, low, high and n."""
+        found: dict[str, list[str | float | int | None]] = {}
         for index, name in enumerate(self.columns):
-            # On a narrow terminal cells wrap between words; a figure is never cut.
-            words = [word for cell in (name, *(row[index] for row in self.rows)) for word in cell.split()]
-            longest = max(map(len, words), default=1)
-            shown.add_column(plain(name), justify="left" if index == 0 else "right", min_width=longest)
-        for index, row in enumerate(self.rows):
-            cells = (
-                f"[bold]{plain(cell)}[/bold]" if (index, j) in self.best else plain(cell)
-                for j, cell in enumerate(row)
-            )
-            shown.add_row(*cells, end_section=index + 1 == self.rule)
-        return shown
+            cells = [row[index] for row in self.rows]
+            if any(isinstance(cell, Number) and cell.is_estimate for cell in cells):
+                for part in PARTS:
+                    found[_unused(f"{name} {part}", found)] = [_plain(cell, part) for cell in cells]
+            else:
+                found[_unused(name, found)] = [_plain(cell, "mean") for cell in cells]
+        return found
 
-    def markdown(self) -> str:
-        def line(cells: tuple[str, ...], row: int = -1) -> str:
-            marked = (
-                f"**{_markdown_text(cell)}**" if (row, j) in self.best else _markdown_text(cell)
-                for j, cell in enumerate(cells)
-            )
-            return "| " + " | ".join(marked) + " |"
+    def to_arrow(self) -> "pa.Table":
+        import pyarrow as pa
 
-        head = [line(self.columns), "|---|" + "---:|" * (len(self.columns) - 1)]
-        body = [line(row, index) for index, row in enumerate(self.rows)]
-        if self.rule is not None and self.rule < len(body):
-            body.insert(self.rule, "| *" + self.below_rule + "* |" + " |" * (len(self.columns) - 1))
-        return "\n".join(
-            [f"### {_markdown_text(self.title)}", "", *head, *body, "", _markdown_text(self.caption), ""]
-        )
+        return pa.table(self.values())
 
-    def html(self) -> str:
-        head = "".join(f"<th scope=col>{escape(name)}</th>" for name in self.columns)
-        rows = []
-        for index, row in enumerate(self.rows):
-            mark = " class=reference" if self.rule is not None and index >= self.rule else ""
-            cells = "".join(
-                f"<td><b>{escape(cell)}</b></td>" if (index, j) in self.best else f"<td>{escape(cell)}</td>"
-                for j, cell in enumerate(row[1:], start=1)
-            )
-            rows.append(f"<tr{mark}><th scope=row>{escape(row[0])}</th>{cells}</tr>")
-        return (
-            f"<table><caption><b>{escape(self.title)}</b> {escape(self.caption)}</caption>"
-            f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-        )
+    def to_pandas(self) -> "pd.DataFrame":
+        from kshot.encode.requires import need
 
-    def latex(self) -> str:
-        """A booktabs table environment."""
+        return need("pandas", "frames").DataFrame(self.values())
 
-        def line(cells: tuple[str, ...], row: int = -1) -> str:
-            marked = (
-                rf"\textbf{{{_latex_text(cell)}}}" if (row, j) in self.best else _latex_text(cell)
-                for j, cell in enumerate(cells)
-            )
-            return " & ".join(marked) + r" \\"
+    def to_polars(self) -> "pl.DataFrame":
+        from kshot.encode.requires import need
 
-        body = [line(row, index) for index, row in enumerate(self.rows)]
-        if self.rule is not None and 0 < self.rule < len(body):
-            body.insert(self.rule, r"\midrule")
-        return "\n".join(
-            [
-                r"\begin{table}[t]",
-                r"\centering",
-                rf"\caption{{\textbf{{{_latex_text(self.title)}.}} {_latex_text(self.caption)}}}",
-                rf"\label{{tab:{self.key}}}",
-                rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}",
-                r"\toprule",
-                line(self.columns),
-                r"\midrule",
-                *body,
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-                "",
-            ]
-        )
+        return need("polars", "frames").DataFrame(self.values())
 
     def csv(self) -> str:
-        """Rows as shown, minus signs as ASCII so that spreadsheets read numbers."""
+        """Numbers in full, and nothing that a spreadsheet would run as a formula."""
+        columns = self.values()
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([_csv_text(cell) for cell in row] for row in self.rows)
+        writer.writerow(map(_csv_text, columns))
+        writer.writerows(map(_csv_text, row) for row in zip(*columns.values(), strict=True))
         return out.getvalue()
 
+    def markdown(self) -> str:
+        return renderings.markdown(self)
 
-def _markdown_text(text: str) -> str:
-    """Names stay names: no markup, no links, no broken columns."""
-    return re.sub(r"([\\|<>*_`])", r"\\\1", text).replace("](", "]\\(").replace("\n", " ")
+    def html(self) -> str:
+        return renderings.html(self)
+
+    def latex(self) -> str:
+        return renderings.latex(self)
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        yield from renderings.terminal_parts(self, console, options)
+
+    def __repr__(self) -> str:
+        return renderings.plain(self)
 
 
-def _latex_text(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+def _plain(cell: TableCell, part: str) -> str | float | int | None:
+    if isinstance(cell, str):
+        return cell if part == "mean" else None
+    value: Any = getattr(cell, part)
+    return None if value is None or value != value else value
 
 
-def _csv_text(text: str) -> str:
-    """A cell that a spreadsheet would run as a formula is made text."""
-    plain = text.replace("−", "-")
+def _unused(name: str, used: dict[str, Any]) -> str:
+    """Two columns may bear one title on a page, but not in a frame."""
+    return name if name not in used else _unused(f"{name} (again)", used)
+
+
+def _csv_text(value: str | float | int | None) -> str | float | int:
+    if not isinstance(value, str):
+        return "" if value is None else value
+    plain = value.replace("−", "-")
     return "'" + plain if plain[:1] in ("=", "@") or re.match(r"[+-](?![\d.])", plain) else plain

@@ -17,7 +17,7 @@ def verdict(panel: Panel) -> list[str]:
 
 def _worth(panel: Panel) -> list[str]:
     if ORACLE not in panel.methods:
-        return [f"What the ratio is worth is unknown: the study does not run {ORACLE}."]
+        return [f"What the ratio is worth is unknown: these records do not hold {ORACLE}."]
     found = []
     if ZERO_SHOT in panel.methods:
         gain = paired(panel, ORACLE, ZERO_SHOT)
@@ -44,7 +44,7 @@ def _probes(panel: Panel) -> list[str]:
     for method in (CLAP, LPP, FOLD_GDA):
         if method not in panel.methods:
             if method != FOLD_GDA:
-                found.append(f"Whether {method} beats the ceiling is unknown: the study does not run it.")
+                found.append(f"Whether {method} beats the ceiling is unknown: these records do not hold it.")
             continue
         if ORACLE in panel.methods:
             surplus = paired(panel, method, ORACLE)

@@ -14,7 +14,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over n cells in G clusters with its Student-t and percentile intervals; none where G is 1.
+    """A mean over n cells in G datasets with its Student-t and percentile intervals; none where G is 1.
 
     `error` is the bootstrap standard error.
     """
@@ -23,7 +23,7 @@ class Estimate:
     low: float | None
     high: float | None
     n: int
-    clusters: int
+    G: int
     error: float | None = None
     percentile: tuple[float, float] | None = None
 
@@ -35,9 +35,9 @@ class Estimate:
 def draw_counts(clusters: int, resamples: int, seed: int) -> Float[Array, "R G"]:
     """How often each cluster is drawn in each resample."""
     probabilities = np.full(clusters, 1 / clusters)
-    found = np.random.default_rng(seed).multinomial(clusters, probabilities, resamples).astype(float)
-    found.flags.writeable = False
-    return found
+    counts = np.random.default_rng(seed).multinomial(clusters, probabilities, resamples).astype(float)
+    counts.flags.writeable = False
+    return counts
 
 
 @lru_cache(maxsize=8)
@@ -85,9 +85,9 @@ def cluster_mean(values: Float[Array, " n"], clusters: Shaped[Array, " n"]) -> E
     return cluster_means(values[:, None], clusters)[0]
 
 
-def reach(error: float, clusters: int, level: float = LEVEL) -> float:
-    """Half the width of the Student-t interval."""
-    return critical_value(clusters - 1, level) * error
+def half_width(error: float, G: int, level: float = LEVEL) -> float:
+    """Of the Student-t interval."""
+    return critical_value(G - 1, level) * error
 
 
 @lru_cache
@@ -104,7 +104,7 @@ def _without_interval(sums: Float[Array, " G"], sizes: Float[Array, " G"]) -> Es
 
 def _with_interval(estimate: Estimate, means: Float[Array, " R"]) -> Estimate:
     error = float(means.std(ddof=1))
-    half = reach(error, estimate.clusters)
+    half = half_width(error, estimate.G)
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return Estimate(
@@ -112,7 +112,7 @@ def _with_interval(estimate: Estimate, means: Float[Array, " R"]) -> Estimate:
         estimate.mean - half,
         estimate.mean + half,
         estimate.n,
-        estimate.clusters,
+        estimate.G,
         error,
         (float(low), float(high)),
     )

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from kshot.stats.bootstrap import Estimate, reach, shared_draws
+from kshot.stats.bootstrap import Estimate, half_width, shared_draws
 from kshot.types import Array
 
 BLOCK = 500
@@ -45,7 +45,7 @@ def spearman(
     )
     resampled = resampled[np.isfinite(resampled)]
     error = float(resampled.std(ddof=1))
-    half = reach(error, len(names))
+    half = half_width(error, len(names))
     low, high = np.quantile(resampled, [0.025, 0.975])
     return Estimate(
         rho, max(-1.0, rho - half), min(1.0, rho + half), n, len(names), error, (float(low), float(high))

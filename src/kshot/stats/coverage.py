@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from kshot.stats.bootstrap import LEVEL, cluster_sums, draw_counts, reach
+from kshot.stats.bootstrap import LEVEL, cluster_sums, draw_counts, half_width
 from kshot.types import Array
 
 BLOCK = 250
@@ -20,9 +20,9 @@ class Design:
     within: float
 
 
-# The study's headline, CLAP against the oracle ratio: ten datasets of 125 cells, one of them thinned to 75. Its
+# The paper's headline, CLAP against the oracle ratio: ten datasets of 125 cells, one of them thinned to 75. Its
 # published strata spread by 1.65 points between datasets and 0.86 between backbones within one; draws add a little.
-STUDY_DESIGN = Design(sizes=(125,) * 9 + (75,), between=1.65, within=1.1)
+PAPER_DESIGN = Design(sizes=(125,) * 9 + (75,), between=1.65, within=1.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,5 +80,5 @@ def _held(
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(means, [tail, 1 - tail], axis=0)
     centre = sums.sum(axis=0) / sizes.sum()
-    half = reach(1.0, len(sizes)) * means.std(axis=0, ddof=1)
+    half = half_width(1.0, len(sizes)) * means.std(axis=0, ddof=1)
     return np.array([np.count_nonzero((low <= 0) & (high >= 0)), np.count_nonzero(np.abs(centre) <= half)])

@@ -9,7 +9,7 @@ from kshot.stats.panel import Panel
 
 
 @dataclass(frozen=True)
-class Standing:
+class Placing:
     """One method's row: mean accuracy at each K, the mean of the columns K ≥ 2, and the distance to the leader."""
 
     method: str
@@ -29,8 +29,8 @@ class Leaderboard:
     """Ranked methods, then reference points that are never ranked."""
 
     shots: tuple[int, ...]
-    ranked: tuple[Standing, ...]
-    reference_points: tuple[Standing, ...]
+    ranked: tuple[Placing, ...]
+    reference_points: tuple[Placing, ...]
     combinations: int
     datasets: int
     cells: int
@@ -61,13 +61,13 @@ def leaderboard(panel: Panel) -> Leaderboard:
     later = guarded.where(guarded.shots >= 2)
     behind = paired_with(later, [m for m in order if m != leader], leader) if leader is not None else {}
 
-    def standing(method: str) -> Standing:
-        return Standing(method, means[method], overall[method], behind.get(method))
+    def placing(method: str) -> Placing:
+        return Placing(method, means[method], overall[method], behind.get(method))
 
     return Leaderboard(
         shots=shots,
-        ranked=tuple(standing(method) for method in ranked),
-        reference_points=tuple(standing(m) for m in order if m in guarded.reference_points),
+        ranked=tuple(placing(method) for method in ranked),
+        reference_points=tuple(placing(m) for m in order if m in guarded.reference_points),
         combinations=len(np.unique(guarded.combinations())) if len(guarded.shots) else 0,
         datasets=len(np.unique(guarded.dataset)),
         cells=len(guarded.shots),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from kshot.stats.bootstrap import LEVEL, Estimate, reach
+from kshot.stats.bootstrap import LEVEL, Estimate, half_width
 from kshot.types import Array
 
 
@@ -18,7 +18,7 @@ def simultaneous(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
     def widened(estimate: Estimate) -> Estimate:
         if estimate.error is None:
             return estimate
-        half = reach(estimate.error, estimate.clusters, level)
+        half = half_width(estimate.error, estimate.G, level)
         return replace(estimate, low=estimate.mean - half, high=estimate.mean + half)
 
     return {name: widened(estimate) for name, estimate in estimates.items()}

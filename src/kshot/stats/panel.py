@@ -25,7 +25,8 @@ ONE_OF = {"study_hash": "studies", "version": "versions of kshot", "dtype": "pre
 class Panel:
     """Accuracies in per cent, NaN where a method is undefined, failed or absent; `row` is −1 where absent.
 
-    `ratio` is the fitted blending ratio (the mean over classes where each has its own).
+    `ratio` is the fitted blending ratio (the mean over classes where each has its own); `only` says which part of
+    a study this is, and is empty for all of it.
     """
 
     dataset: Shaped[Array, " n"]
@@ -52,6 +53,7 @@ class Panel:
     version: str
     dtype: str
     simulated: bool
+    only: str
     records: "pa.Table"
 
     def column(self, method: str, measure: str = "accuracy") -> Float[Array, " n"]:
@@ -85,7 +87,7 @@ class Panel:
         return np.all(counts > 0, axis=1)[group]
 
 
-def panel(table: "pa.Table") -> Panel:
+def panel(table: "pa.Table", only: str = "") -> Panel:
     """Pivot a records table; records that do not compare are refused with the list of what differs."""
     if not table.num_rows:
         raise StudyError("there are no records to compare. Run `kshot run` first.")
@@ -128,6 +130,7 @@ def panel(table: "pa.Table") -> Panel:
         version=table["version"][0].as_py(),
         dtype=table["dtype"][0].as_py(),
         simulated=any(table["simulated"].to_pylist()),
+        only=only,
         records=table,
     )
 

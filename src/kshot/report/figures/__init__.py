@@ -3,16 +3,16 @@
 from pathlib import Path
 
 from kshot.report.context import Context
-from kshot.report.figures import comparisons, ratios
+from kshot.report.figures import blending_curves, comparisons
 from kshot.report.figures.style import styled, write_figure
 from kshot.stats.panel import Panel
 
 FIGURES = {
-    "geometry": ratios.geometry,
-    "accuracy_and_error": ratios.accuracy_and_error,
+    "geometry": blending_curves.geometry,
+    "accuracy_and_error": blending_curves.accuracy_and_error,
     "bars": comparisons.bars,
-    "risk_profiles": ratios.risk_profiles,
-    "estimated_ratio": ratios.estimated_ratio,
+    "risk_profiles": blending_curves.risk_profiles,
+    "estimated_ratio": blending_curves.estimated_ratio,
     "accuracy_by_shots": comparisons.accuracy_by_shots,
     "headroom": comparisons.headroom,
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.figures.style import COLOURS, look, new_figure
+from kshot.report.figures.style import COLOURS, line_style, new_figure
 from kshot.report.focus import CLAP, ORACLE, focus, primary, single, story_first
 from kshot.report.numbers import interval
 from kshot.stats.correlation import spearman
@@ -77,7 +77,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
                 continue
             index = coloured.index(method)
             filled = "none" if method in panel.reference_points else COLOURS[index]
-            (line,) = axis.plot(shots[known], means[known], markerfacecolor=filled, **look(index))
+            (line,) = axis.plot(shots[known], means[known], markerfacecolor=filled, **line_style(index))
             handles[panel.titles[method]] = line
         axis.set_xscale("log", base=2)
         axis.set_xticks(shots, [str(k) for k in shots])
@@ -99,7 +99,7 @@ def headroom(panel: Panel, context: Context) -> "Figure | str":
     if not context.headroom:
         return "headroom not at hand: `kshot report --headroom` computes it from the features"
     if not {CLAP, ORACLE} <= set(panel.methods):
-        return f"the study does not run {CLAP} and {ORACLE}"
+        return f"these records do not hold {CLAP} and {ORACLE}"
     shown = primary(panel)
     strata = sorted(context.headroom)
     surplus = np.array(
@@ -114,7 +114,7 @@ def headroom(panel: Panel, context: Context) -> "Figure | str":
     axis = axes[0, 0]
     for index, name in enumerate(sorted(set(names.tolist()))):
         own = names == name
-        axis.plot(predicted[own], surplus[own], **(look(index) | {"linestyle": "none"}), label=name)
+        axis.plot(predicted[own], surplus[own], **(line_style(index) | {"linestyle": "none"}), label=name)
     axis.axhline(0, color="#888888", linewidth=0.8)
     axis.set_xlabel("predicted headroom (points)")
     axis.set_ylabel("CLAP − oracle ratio (points)")

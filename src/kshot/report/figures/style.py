@@ -1,4 +1,4 @@
-"""One look for every figure, and its two files: vector and PNG."""
+"""One style for every figure, and its two files: vector and PNG."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,7 +54,7 @@ def new_figure(
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def look(index: int) -> dict[str, Any]:
+def line_style(index: int) -> dict[str, Any]:
     """Colour and marker of the index-th method; dashed from the ninth on."""
     return {
         "color": COLOURS[index % 8],

@@ -100,7 +100,7 @@ def as_csv(lines: Sequence[Beside]) -> str:
     writer.writerow(COLUMNS)
     for line in lines:
         c, e = line.claim, line.ours
-        own = (e.mean, e.low, e.high, e.n, e.clusters, e.mean - c.value) if line.computed else ("",) * 6
+        own = (e.mean, e.low, e.high, e.n, e.G, e.mean - c.value) if line.computed else ("",) * 6
         mean, low, high, n, clusters, difference = own
         published = (c.id, c.place, c.arm, c.unit, c.printed, c.low, c.high, c.relation)
         writer.writerow(

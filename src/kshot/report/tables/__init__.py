@@ -1,25 +1,35 @@
-"""Every table of a report, in reading order."""
+"""Every table of a report, in reading order; each is made when it is asked for."""
 
+from collections.abc import Callable, Mapping
+
+from kshot.errors import StudyError, unknown
 from kshot.report.context import Context
 from kshot.report.table import Table
-from kshot.report.tables import contrasts, ratios, standings, strata, workings
+from kshot.report.tables import blending, contrasts, standings, strata, workings
 from kshot.stats.panel import Panel
+
+TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
+    "leaderboard": standings.leaderboard_table,
+    "headline": standings.headline_table,
+    "per_dataset": standings.per_dataset_table,
+    "per_backbone": contrasts.per_backbone_table,
+    "by_shots": contrasts.by_shots_table,
+    "text_free": contrasts.text_free_table,
+    "strata": strata.strata_table,
+    "sample_level": strata.sample_table,
+    "prior_upgrade": blending.prior_upgrade_table,
+    "ratio_tracking": blending.tracking_table,
+    "datasets": workings.datasets_table,
+    "cost": workings.cost_table,
+    "precision": workings.precision_table,
+}
+
+
+def make_table(key: str, panel: Panel, context: Context | None = None) -> Table:
+    if key not in TABLES:
+        raise StudyError(unknown("table", key, TABLES, "Leave --table out for all."))
+    return TABLES[key](panel, context or Context())
 
 
 def all_tables(panel: Panel, context: Context | None = None) -> list[Table]:
-    context = context or Context()
-    return [
-        standings.leaderboard_table(panel),
-        standings.headline_table(panel, context),
-        standings.per_dataset_table(panel),
-        contrasts.per_backbone_table(panel),
-        contrasts.by_shots_table(panel),
-        contrasts.text_free_table(panel),
-        strata.strata_table(panel, context),
-        strata.sample_table(panel),
-        ratios.prior_upgrade_table(panel),
-        ratios.tracking_table(panel),
-        workings.datasets_table(panel, context),
-        workings.cost_table(panel),
-        workings.precision_table(panel, context),
-    ]
+    return [make_table(key, panel, context) for key in TABLES]

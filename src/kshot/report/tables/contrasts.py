@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kshot.report.context import Context
 from kshot.report.focus import (
     CLAP,
     FOLD_GDA,
@@ -19,7 +20,7 @@ from kshot.report.focus import (
     sentences,
     single,
 )
-from kshot.report.numbers import interval, number
+from kshot.report.numbers import count, interval, number
 from kshot.report.table import Table
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.leaderboard import paired_with
@@ -33,7 +34,7 @@ def _contrasted(panel: Panel) -> list[str]:
     return [*CENTRAL, FOLD_GDA] if FOLD_GDA in panel.methods else list(CENTRAL)
 
 
-def per_backbone_table(panel: Panel) -> Table:
+def per_backbone_table(panel: Panel, context: Context) -> Table:
     """Zero-shot accuracy, class-independent share, and the central contrasts within each backbone."""
     shown, methods = primary(panel), _contrasted(panel)
     rows = []
@@ -47,7 +48,7 @@ def per_backbone_table(panel: Panel) -> Table:
                 number(cluster_mean(own.column(ZERO_SHOT), own.dataset).mean),
                 interval(share, 1, sign=False),
                 *(interval(contrasts[m]) for m in methods),
-                str(len(own.shots)),
+                count(len(own.shots)),
             )
         )
     return Table(
@@ -65,7 +66,7 @@ def per_backbone_table(panel: Panel) -> Table:
     )
 
 
-def by_shots_table(panel: Panel) -> Table:
+def by_shots_table(panel: Panel, context: Context) -> Table:
     """The central contrasts at each K for one backbone."""
     shown, methods = single(panel), _contrasted(panel)
     slices = {f"K={k}": shown.shots == k for k in np.unique(shown.shots)}
@@ -73,7 +74,7 @@ def by_shots_table(panel: Panel) -> Table:
     rows = []
     for name, keep in (slices | pooled).items():
         contrasts = paired_with(shown.where(keep), methods, ORACLE)
-        rows.append((name, *(interval(contrasts[m]) for m in methods), str(np.count_nonzero(keep))))
+        rows.append((name, *(interval(contrasts[m]) for m in methods), count(np.count_nonzero(keep))))
     return Table(
         key="by_shots",
         title=f"By shots, {focus(panel).backbone}: against the oracle ratio (percentage points)",
@@ -90,7 +91,7 @@ def by_shots_table(panel: Panel) -> Table:
     )
 
 
-def text_free_table(panel: Panel) -> Table:
+def text_free_table(panel: Panel, context: Context) -> Table:
     """A plain probe on each backbone against the text backbone's oracle ratio on the same shots."""
     key, title = "text_free", "Text-free reference points: logistic probe against the oracle ratio (points)"
     probes = [m for m in PROBES if m in panel.methods]

@@ -14,20 +14,20 @@ from kshot.report.focus import (
     sentences,
     single,
 )
-from kshot.report.numbers import interval, number
-from kshot.report.table import Table
-from kshot.stats.leaderboard import Leaderboard, Standing, leaderboard, paired_with
+from kshot.report.numbers import Number, count, interval, marked, number
+from kshot.report.table import Table, TableCell
+from kshot.stats.leaderboard import Leaderboard, Placing, leaderboard, paired_with
 from kshot.stats.multiplicity import simultaneous
 from kshot.stats.panel import Panel
 
 TIED = " ≈"
 
 
-def leaderboard_table(panel: Panel) -> Table:
+def leaderboard_table(panel: Panel, context: Context) -> Table:
     """Mean accuracy by shots with the combination guard; reference points below the rule."""
     shown = primary(panel)
     board = leaderboard(shown)
-    rows = [_leaderboard_row(panel, board, standing) for standing in board.ranked + board.reference_points]
+    rows = [_leaderboard_row(panel, board, placing) for placing in board.ranked + board.reference_points]
     dropped = len(np.unique(shown.combinations())) - board.combinations if len(shown.shots) else 0
     return Table(
         key="leaderboard",
@@ -47,7 +47,7 @@ def leaderboard_table(panel: Panel) -> Table:
     )
 
 
-def headline_table(panel: Panel, context: Context | None = None) -> Table:
+def headline_table(panel: Panel, context: Context) -> Table:
     """Every validation-free method against the ratio tuned on the test set; bold where the interval is above 0."""
     key, title = "headline", "Against the oracle ratio (percentage points)"
     shown = primary(panel)
@@ -58,12 +58,12 @@ def headline_table(panel: Panel, context: Context | None = None) -> Table:
     late = paired_with(shown.where(shown.shots >= 4), free, ORACLE)
     order = sorted(free, key=lambda m: (-np.nan_to_num(overall[m].mean, nan=-1e9), m))
     rows = [
-        [panel.titles[m], interval(overall[m]), str(overall[m].n), interval(late[m]), str(late[m].n)]
+        [panel.titles[m], interval(overall[m]), count(overall[m].n), interval(late[m]), count(late[m].n)]
         for m in order
     ]
     columns = ["method", "all K", "n", "K≥4", "n K≥4"]
     note = "No correction for the number of intervals."
-    if context is not None and context.corrected:
+    if context.corrected:
         wider = [simultaneous(estimates) for estimates in (overall, late)]
         rows = [[*row, *(interval(w[m]) for w in wider)] for row, m in zip(rows, order, strict=True)]
         columns += ["all K, simultaneous", "K≥4, simultaneous"]
@@ -90,7 +90,7 @@ def headline_table(panel: Panel, context: Context | None = None) -> Table:
     )
 
 
-def per_dataset_table(panel: Panel) -> Table:
+def per_dataset_table(panel: Panel, context: Context) -> Table:
     """Accuracy per dataset at the most shots (16 where there are), seed means, best free method in bold."""
     shown = single(panel)
     found = focus(panel)
@@ -129,15 +129,16 @@ def _mean(panel: Panel, dataset: str, method: str) -> float:
     return float(panel.column(method)[panel.dataset == dataset].mean())
 
 
-def _leaderboard_row(panel: Panel, board: Leaderboard, standing: Standing) -> tuple[str, ...]:
-    cells = (number(standing.by_shots[k]) for k in board.shots)
-    leads = bool(board.ranked) and standing is board.ranked[0]
-    behind = (
-        "leader"
-        if leads
-        else interval(standing.behind_leader) + (TIED if standing.tied and standing in board.ranked else "")
-    )
-    return (panel.titles[standing.method], *cells, number(standing.mean), behind)
+def _leaderboard_row(panel: Panel, board: Leaderboard, placing: Placing) -> tuple[TableCell, ...]:
+    cells = (number(placing.by_shots[k]) for k in board.shots)
+    return (panel.titles[placing.method], *cells, number(placing.mean), _behind(board, placing))
+
+
+def _behind(board: Leaderboard, placing: Placing) -> Number:
+    if board.ranked and placing is board.ranked[0]:
+        return Number(float("nan"), G=board.datasets, instead="leader")
+    shown = interval(placing.behind_leader)
+    return marked(shown, TIED) if placing.tied and placing in board.ranked else shown
 
 
 def _best_by_column(board: Leaderboard) -> frozenset[tuple[int, int]]:

@@ -17,7 +17,7 @@ from kshot.report.focus import (
     provenance,
     sentences,
 )
-from kshot.report.numbers import ABSENT, interval, number, signed
+from kshot.report.numbers import Number, count, interval, number, signed
 from kshot.report.table import Table
 from kshot.stats.correlation import spearman
 from kshot.stats.leaderboard import leaderboard, paired
@@ -25,26 +25,25 @@ from kshot.stats.paired_tests import sample_contrast
 from kshot.stats.panel import Panel
 
 
-def strata_table(panel: Panel, context: Context | None = None) -> Table:
+def strata_table(panel: Panel, context: Context) -> Table:
     """Each (dataset, backbone): surplus of the probes over the oracle ratio, and the precision of the JS ratio."""
-    shown, headroom = primary(panel), dict(context.headroom) if context else {}
+    shown, headroom = primary(panel), dict(context.headroom)
     strata = sorted(set(zip(shown.dataset.tolist(), shown.backbone.tolist(), strict=True)))
     probes = [m for m in (CLAP, LPP, FOLD_GDA) if m in panel.methods]
     rows, surplus = [], {m: [] for m in probes}
     for dataset, backbone in strata:
         own = shown.where((shown.dataset == dataset) & (shown.backbone == backbone))
-        found = {m: paired(own, m, ORACLE).mean for m in probes}
         for m in probes:
-            surplus[m].append(found[m])
+            surplus[m].append(paired(own, m, ORACLE).mean)
         rows.append(
             (
                 f"{dataset} · {backbone}",
                 number(float(own.column(ZERO_SHOT).mean())),
                 number(100 * _mean(own.share)),
                 number(headroom.get((dataset, backbone)), 2),
-                *(ABSENT if v != v else signed(v) for v in found.values()),
+                *(signed(surplus[m][-1]) for m in probes),
                 *(_seed_spread(own, k) for k in (2, 16)),
-                str(len(own.shots)),
+                count(len(own.shots)),
             )
         )
     positive = [
@@ -98,9 +97,10 @@ def _headroom_sentence(strata: list, surplus: dict[str, list[float]], headroom: 
     )
 
 
-def _seed_spread(panel: Panel, shots: int) -> str:
+def _seed_spread(panel: Panel, shots: int) -> Number:
     values = panel.lambda_js[panel.shots == shots]
-    return f"{values.std(ddof=1):.1e}" if np.count_nonzero(np.isfinite(values)) > 1 else ABSENT
+    known = np.count_nonzero(np.isfinite(values)) > 1
+    return Number(float(values.std(ddof=1)) if known else float("nan"), ".1e")
 
 
 def _mean(values: np.ndarray) -> float:
@@ -108,7 +108,7 @@ def _mean(values: np.ndarray) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def sample_table(panel: Panel) -> Table:
+def sample_table(panel: Panel, context: Context) -> Table:
     """McNemar's exact test in every cell: where do pictures, not datasets, tell two heads apart?"""
     shown = primary(panel)
     ranked = [s.method for s in leaderboard(shown).ranked[:2]]
@@ -116,13 +116,12 @@ def sample_table(panel: Panel) -> Table:
     pairs += [(m, ORACLE) for m in (CLAP, LPP, FOLD_GDA, LOO) if {m, ORACLE} <= set(panel.methods)]
     rows = []
     for first, second in dict.fromkeys(pairs):
-        found = sample_contrast(shown, first, second)
-        if not len(found.p):
+        contrast = sample_contrast(shown, first, second)
+        if not len(contrast.p):
             continue
-        discordant = 1000 * (found.only_first + found.only_second).sum() / found.pictures.sum()
-        wins, losses, undecided = found.decided_for()
+        discordant = 1000 * (contrast.only_first + contrast.only_second).sum() / contrast.pictures.sum()
         names = f"{panel.titles[first]} against {panel.titles[second]}"
-        rows.append((names, str(len(found.p)), str(wins), str(losses), str(undecided), number(discordant)))
+        rows.append((names, *map(count, (len(contrast.p), *contrast.decided_for())), number(discordant)))
     return Table(
         key="sample_level",
         title="Picture by picture: McNemar's exact test within cells",

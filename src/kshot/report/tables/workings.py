@@ -4,7 +4,7 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.focus import ZERO_SHOT, counted, provenance, sentences
-from kshot.report.numbers import ABSENT, interval, number, seconds
+from kshot.report.numbers import ABSENT, SECONDS, Number, count, interval, number
 from kshot.report.table import Table
 from kshot.stats.bootstrap import cluster_mean
 from kshot.stats.panel import CELL, Panel
@@ -24,9 +24,9 @@ def datasets_table(panel: Panel, context: Context) -> Table:
             (
                 dataset,
                 number(float(own.n_classes[0]), 0),
-                f"{int(own.n_test[0]):,}",
+                count(own.n_test[0], ",d"),
                 gate.split if gate else ABSENT,
-                str(len(own.shots)),
+                count(len(own.shots)),
                 number(accuracy),
                 ABSENT if band is None else f"{band[0]:g}–{band[1]:g}",
                 _gate_word(accuracy, band, bool(len(judged.shots))),
@@ -55,7 +55,7 @@ def _gate_word(accuracy: float, band: tuple[int, int] | None, judged: bool) -> s
     return "pass" if band[0] <= accuracy <= band[1] else "FAIL"
 
 
-def cost_table(panel: Panel) -> Table:
+def cost_table(panel: Panel, context: Context) -> Table:
     """Seconds per fit and per thousand pictures scored, as recorded."""
     rows = []
     for method in panel.methods:
@@ -69,11 +69,11 @@ def cost_table(panel: Panel) -> Table:
         rows.append(
             (
                 panel.titles[method],
-                seconds(float(np.median(fit[known]))),
-                seconds(float(fit[largest])),
+                Number(float(np.median(fit[known])), SECONDS),
+                Number(float(fit[largest]), SECONDS),
                 where,
-                seconds(float(np.median(per_thousand))),
-                str(np.count_nonzero(known)),
+                Number(float(np.median(per_thousand)), SECONDS),
+                count(np.count_nonzero(known)),
             )
         )
     return Table(
@@ -111,9 +111,9 @@ def precision_table(panel: Panel, context: Context) -> Table:
         if len(known):
             moved = np.abs(known)
             figures = (number(float(moved.mean()), 3), number(float(moved.max()), 2))
-            identical = str(np.count_nonzero(moved == 0))
+            identical = count(np.count_nonzero(moved == 0))
             change = interval(cluster_mean(move, left.dataset))
-            rows.append((panel.titles[method], str(len(known)), identical, *figures, change))
+            rows.append((panel.titles[method], count(len(known)), identical, *figures, change))
     return Table(
         key=key,
         title=title,

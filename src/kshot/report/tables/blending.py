@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kshot.report.context import Context
 from kshot.report.focus import (
     INTERVALS,
     JS,
@@ -15,7 +16,7 @@ from kshot.report.focus import (
     provenance,
     sentences,
 )
-from kshot.report.numbers import interval, number
+from kshot.report.numbers import count, interval, number
 from kshot.report.table import Table
 from kshot.stats.bootstrap import cluster_means
 from kshot.stats.correlation import spearman
@@ -25,7 +26,7 @@ GENERIC = "photo"
 ESTIMATES = (JS, "centred_js_blend", LOO, "loo_blend_kcorr", "mse_oracle")
 
 
-def prior_upgrade_table(panel: Panel) -> Table:
+def prior_upgrade_table(panel: Panel, context: Context) -> Table:
     """What a better prompt changes, paired within (dataset, backbone, K, seed)."""
     key, title = "prior_upgrade", "Prior upgrade: change against the generic prompt"
     known = panel.with_text()
@@ -46,7 +47,7 @@ def prior_upgrade_table(panel: Panel) -> Table:
         change = np.array([after[draw] - before[draw] for draw in shared])
         zero_shot, d2, oracle, loo = cluster_means(change, np.array([draw[0] for draw in shared]))
         cells = (interval(zero_shot), interval(d2, 4), interval(oracle, 3), interval(loo, 3))
-        rows.append((f"→ {tier}", *cells, str(zero_shot.n)))
+        rows.append((f"→ {tier}", *cells, count(zero_shot.n)))
     return Table(
         key=key,
         title=title,
@@ -62,7 +63,7 @@ def prior_upgrade_table(panel: Panel) -> Table:
     )
 
 
-def tracking_table(panel: Panel) -> Table:
+def tracking_table(panel: Panel, context: Context) -> Table:
     """Each estimate of the ratio beside the oracle's, one pair per cell."""
     shown = primary(panel)
     oracle, plain = shown.column(ORACLE, "ratio"), shown.column(ZERO_SHOT)
@@ -77,7 +78,14 @@ def tracking_table(panel: Panel) -> Table:
         error = float(np.abs(ratio - oracle)[both].mean())
         means = (number(float(ratio[both].mean()), 3), number(float(oracle[both].mean()), 3))
         rows.append(
-            (panel.titles[method], *means, number(error, 3), interval(rho), interval(given), str(both.sum()))
+            (
+                panel.titles[method],
+                *means,
+                number(error, 3),
+                interval(rho),
+                interval(given),
+                count(both.sum()),
+            )
         )
     return Table(
         key="ratio_tracking",

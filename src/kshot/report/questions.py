@@ -1,4 +1,4 @@
-"""The five things the study asks of every new blend, as a table and in words."""
+"""The five things the paper asks of every new blend, as a table and in words."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from kshot.report.focus import (
     provenance,
     sentences,
 )
-from kshot.report.numbers import ABSENT, interval
+from kshot.report.numbers import count, interval, number
 from kshot.report.table import Table
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.panel import CELL, Panel
@@ -37,12 +37,9 @@ def judgement_table(panel: Panel, method: str, knob: OwnKnob | None) -> Table:
     """Differences in points, newcomer minus the other, over all K and from K = 4."""
     rows = []
     for question, words, difference in _questions(panel, method, knob):
-        figures = (
-            (interval(difference[0]), str(difference[0].n), interval(difference[1]))
-            if difference
-            else (ABSENT,) * 3
-        )
-        rows.append((question, *figures, words))
+        overall, late = difference or (None, None)
+        n = count(overall.n) if overall else number(None)
+        rows.append((question, interval(overall), n, interval(late), words))
     return Table(
         key="judgement",
         title=f"{panel.titles[method]}: the five questions",

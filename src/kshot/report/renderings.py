@@ -1,0 +1,164 @@
+"""The same cells as Markdown, HTML, LaTeX and on a terminal."""
+
+import re
+from collections.abc import Iterator
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.table import Table as RichTable
+
+    from kshot.report.table import Table
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{c: "\\" + c for c in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "≥": r"$\ge$",
+    "≈": r"$\approx$",
+    "→": r"$\to$",
+    "×": r"$\times$",
+    "Δ": r"$\Delta$",
+    "λ": r"$\lambda$",
+    "²": r"$^2$",
+    "ρ": r"$\rho$",
+    "–": "--",
+}
+# Wider than any table: where nobody looks through a window, nothing is cut.
+UNBOUNDED = 100_000
+
+
+def markdown(table: "Table") -> str:
+    def line(cells: tuple[str, ...], row: int = -1) -> str:
+        marked = (
+            f"**{_markdown_text(cell)}**" if (row, j) in table.best else _markdown_text(cell)
+            for j, cell in enumerate(cells)
+        )
+        return "| " + " | ".join(marked) + " |"
+
+    head = [line(table.columns), "|---|" + "---:|" * (len(table.columns) - 1)]
+    body = [line(row, index) for index, row in enumerate(table.texts())]
+    if table.rule is not None and table.rule < len(body):
+        body.insert(table.rule, "| *" + table.below_rule + "* |" + " |" * (len(table.columns) - 1))
+    return "\n".join(
+        [f"### {_markdown_text(table.title)}", "", *head, *body, "", _markdown_text(table.caption), ""]
+    )
+
+
+def html(table: "Table") -> str:
+    head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.columns)
+    rows = []
+    for index, row in enumerate(table.texts()):
+        mark = " class=reference" if table.rule is not None and index >= table.rule else ""
+        cells = "".join(
+            f"<td><b>{escape(cell)}</b></td>" if (index, j) in table.best else f"<td>{escape(cell)}</td>"
+            for j, cell in enumerate(row[1:], start=1)
+        )
+        rows.append(f"<tr{mark}><th scope=row>{escape(row[0])}</th>{cells}</tr>")
+    return (
+        f"<table><caption><b>{escape(table.title)}</b> {escape(table.caption)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def latex(table: "Table") -> str:
+    """A booktabs table environment."""
+
+    def line(cells: tuple[str, ...], row: int = -1) -> str:
+        marked = (
+            rf"\textbf{{{_latex_text(cell)}}}" if (row, j) in table.best else _latex_text(cell)
+            for j, cell in enumerate(cells)
+        )
+        return " & ".join(marked) + r" \\"
+
+    body = [line(row, index) for index, row in enumerate(table.texts())]
+    if table.rule is not None and 0 < table.rule < len(body):
+        body.insert(table.rule, r"\midrule")
+    return "\n".join(
+        [
+            r"\begin{table}[t]",
+            r"\centering",
+            rf"\caption{{\textbf{{{_latex_text(table.title)}.}} {_latex_text(table.caption)}}}",
+            rf"\label{{tab:{table.key}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
+            r"\toprule",
+            line(table.columns),
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def plain(table: "Table") -> str:
+    """As a terminal without end would show it."""
+    from rich.console import Console
+
+    console = Console(width=UNBOUNDED, highlight=False, color_system=None)
+    with console.capture() as capture:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def terminal_parts(
+    table: "Table", console: "Console", options: "ConsoleOptions"
+) -> "Iterator[RichTable | str]":
+    """One table where the window is wide enough, else several below each other that repeat the first column."""
+    from rich.measure import Measurement
+
+    def fits(columns: list[int]) -> bool:
+        return Measurement.get(console, options, _rich(table, columns)).minimum <= options.max_width
+
+    parts: list[list[int]] = [[0]]
+    for column in range(1, len(table.columns)):
+        if len(parts[-1]) > 1 and not fits([*parts[-1], column]):
+            parts.append([0])
+        parts[-1].append(column)
+    for place, columns in enumerate(parts):
+        part = _rich(table, columns)
+        part.title = _rich_text(table.title if not place else f"{table.title}, continued")
+        part.caption = _rich_text(table.caption) if place + 1 == len(parts) else None
+        yield part
+
+
+def _rich(table: "Table", columns: list[int]) -> "RichTable":
+    from rich import box
+    from rich.table import Table as RichTable
+
+    shown, texts = RichTable(box=box.SIMPLE_HEAD, caption_justify="left"), table.texts()
+    for index in columns:
+        # On a narrow terminal cells wrap between words; a figure is never cut.
+        words = [w for cell in (table.columns[index], *(row[index] for row in texts)) for w in cell.split()]
+        longest = max(map(len, words), default=1)
+        justify = "left" if index == 0 else "right"
+        shown.add_column(
+            _rich_text(table.columns[index]), justify=justify, min_width=longest, overflow="fold"
+        )
+    for index, row in enumerate(texts):
+        cells = (
+            f"[bold]{_rich_text(row[j])}[/bold]" if (index, j) in table.best else _rich_text(row[j])
+            for j in columns
+        )
+        shown.add_row(*cells, end_section=index + 1 == table.rule)
+    return shown
+
+
+def _rich_text(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _markdown_text(text: str) -> str:
+    """Names stay names: no markup, no links, no broken columns."""
+    return re.sub(r"([\\|<>*_`])", r"\\\1", text).replace("](", "]\\(").replace("\n", " ")
+
+
+def _latex_text(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)

@@ -1,0 +1,208 @@
+"""What a study found: its records as a value that answers questions, without a file being written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kshot.bench.records.folder import Records
+from kshot.bench.records.query import load_table
+from kshot.bench.status import count_done
+from kshot.bench.work import check_stored
+from kshot.errors import KshotError, StudyError, unknown
+from kshot.features import catalog
+from kshot.features.store import Store
+from kshot.report.context import Context, Gate
+from kshot.report.focus import focus, primary
+from kshot.report.table import Table
+from kshot.report.tables import TABLES, make_table
+from kshot.stats.bootstrap import Estimate
+from kshot.stats.leaderboard import paired
+from kshot.stats.panel import Panel, panel
+from kshot.stats.selection import described, select
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+Names = str | int | Sequence[str | int]
+NEEDS_HEADROOM = "strata"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What tables and reports are to know or to add beside the records."""
+
+    features: Path = Path("features")
+    precision: Path | None = None
+    corrected: bool = False
+    headroom: bool = False
+
+
+@dataclass(frozen=True)
+class Report:
+    """The page, all files written with it, and for the figures that are missing the reason."""
+
+    page: Path
+    files: tuple[Path, ...]
+    missing: dict[str, str]
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """The records of one study, or the part of them that `where` chose."""
+
+    records: "pa.Table"
+    folder: Path
+    options: Options
+    chosen: Mapping[str, tuple[str | int, ...]]
+
+    def where(
+        self,
+        *,
+        dataset: Names = (),
+        backbone: Names = (),
+        tier: Names = (),
+        shots: Names = (),
+        method: Names = (),
+    ) -> "Results":
+        """The records that bear one of these names on every axis."""
+        asked = {"dataset": dataset, "backbone": backbone, "tier": tier, "shots": shots, "method": method}
+        wanted = {axis: _tuple(names) for axis, names in asked.items() if _tuple(names)}
+        return replace(self, records=select(self.records, wanted), chosen={**self.chosen, **wanted})
+
+    def to_arrow(self) -> "pa.Table":
+        return self.records
+
+    def to_pandas(self) -> "pd.DataFrame":
+        from kshot.encode.requires import need
+
+        need("pandas", "frames")
+        return self.records.to_pandas()
+
+    def to_polars(self) -> "pl.DataFrame":
+        from kshot.encode.requires import need
+
+        return need("polars", "frames").from_arrow(self.records)
+
+    def leaderboard(self) -> Table:
+        """Mean accuracy by shots, and how far each method is behind the leader."""
+        return self.table("leaderboard")
+
+    def paired(self, method: str, baseline: str) -> Estimate:
+        """Method minus baseline in percentage points, over the cells of the primary tier where both exist."""
+        shown = primary(self.panel)
+        for name in (method, baseline):
+            if name not in shown.methods:
+                raise StudyError(unknown("method", name, shown.methods, "These are in the records."))
+        return paired(shown, method, baseline)
+
+    def table(self, key: str) -> Table:
+        """One table of the report, made now; the keys are in `kshot.report.tables.TABLES`."""
+        if key not in self._made:
+            context = self._with_headroom if key == NEEDS_HEADROOM else self._context
+            self._made[key] = make_table(key, self.panel, context)
+        return self._made[key]
+
+    def tables(self) -> list[Table]:
+        return [self.table(key) for key in TABLES]
+
+    def report(
+        self, folder: Path | str | None = None, lead: tuple[Table, Sequence[str]] | None = None
+    ) -> Report:
+        """Write every table, the figures and a page that opens from disk; `lead` puts a table and words in front."""
+        from kshot.report.figures import write_figures
+        from kshot.report.write import write_report
+
+        target, context = Path(folder or self.folder / "report"), self._with_sketches
+        first, words = ([lead[0]], lead[1]) if lead else ([], None)
+        page, *others = write_report(self.panel, [*first, *self.tables()], target, context, words)
+        drawn, missing = write_figures(self.panel, context, target / "figures")
+        return Report(page, (page, *others, *drawn), missing)
+
+    @cached_property
+    def panel(self) -> Panel:
+        """One row per cell, one column per method: what every comparison is made of."""
+        return panel(self.records, described(self.chosen))
+
+    @cached_property
+    def _made(self) -> dict[str, Table]:
+        return {}
+
+    @property
+    def unfinished(self) -> str:
+        return self._context.unfinished
+
+    @cached_property
+    def _context(self) -> Context:
+        try:
+            done, wanted = count_done(self.folder)
+        except KshotError:
+            done = wanted = 0
+        other = self.options.precision
+        return Context(
+            gates={entry.name: Gate(entry.split, entry.band) for entry in catalog.datasets().values()},
+            band_backbone=catalog.BAND_BACKBONE,
+            band_tier=catalog.BAND_TIER,
+            other_precision=None if other is None else panel(load_table(other)),
+            corrected=self.options.corrected,
+            cells_done=done,
+            cells_wanted=wanted,
+        )
+
+    @cached_property
+    def _with_headroom(self) -> Context:
+        """What Theorem 2 leaves above the blend path, where it was asked for and the features are stored."""
+        from kshot.diagnose.headroom import stored_headroom
+
+        if not self.options.headroom:
+            return self._context
+        store, shown = Store(self.options.features), primary(self.panel)
+        check_stored(Records(self.folder), store)
+        strata = sorted(set(zip(shown.dataset.tolist(), shown.backbone.tolist(), strict=True)))
+        return replace(self._context, headroom=stored_headroom(store, strata, focus(self.panel).tier))
+
+    @cached_property
+    def _with_sketches(self) -> Context:
+        """The geometry of every stratum, where its features are stored and still those of the records."""
+        from kshot.diagnose.sketch import sketches
+
+        folder, shown = Records(self.folder), self.panel
+        store, absent = Store(self.options.features), f"no features in {self.options.features}"
+        cells = set(zip(shown.dataset.tolist(), shown.backbone.tolist(), shown.tier.tolist(), strict=True))
+        try:
+            check_stored(folder, store)
+            drawn = list(sketches(folder.study(), store, cells))
+        except KshotError as error:
+            drawn, absent = [], f"the features in {self.options.features} cannot be used: {error}"
+        return replace(self._with_headroom, sketches=drawn, sketches_absent=absent)
+
+    def __repr__(self) -> str:
+        part = f", only {described(self.chosen)}" if self.chosen else ""
+        return f"{self.records.num_rows} records in {self.folder}{part}\n{self.leaderboard()!r}"
+
+    def _repr_html_(self) -> str:
+        return self.leaderboard().html()
+
+
+def load_records(
+    folder: Path | str,
+    *,
+    features: Path | str = "features",
+    precision: Path | str | None = None,
+    corrected: bool = False,
+    headroom: bool = False,
+) -> Results:
+    """Read a records folder.
+
+    `precision` is a folder of the same cells in another dtype, `corrected` adds simultaneous intervals, and
+    `headroom` computes from `features` what the theory leaves above the blend path.
+    """
+    other = None if precision is None else Path(precision)
+    return Results(load_table(folder), Path(folder), Options(Path(features), other, corrected, headroom), {})
+
+
+def _tuple(names: Names) -> tuple[str | int, ...]:
+    return (names,) if isinstance(names, str | int) else tuple(names)
