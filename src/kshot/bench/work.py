@@ -1,8 +1,9 @@
 """From a study to the work that remains, with every name checked before anything runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from kshot.bench.records.folder import Records
 from kshot.bench.records.query import query
@@ -65,11 +66,12 @@ class Work:
                     key = (number, *(spec.name for spec in specs))
                     batches.setdefault(key, []).append(cell)
         return [
-            CellBatch(tuple(cells), self.missing[cells[0]], self._hashes(cells[0]))
+            CellBatch(tuple(cells), self.missing[cells[0]], self.hashes(cells[0]))
             for cells in batches.values()
         ]
 
-    def _hashes(self, cell: Cell) -> frozenset[str]:
+    def hashes(self, cell: Cell) -> frozenset[str]:
+        """The sha256 of every part of the cell's features."""
         stratum = f"{cell.dataset}/{cell.backbone}/"
         return frozenset(digest for name, digest in self.features.items() if name.startswith(stratum))
 
@@ -79,17 +81,22 @@ class Work:
 
 @dataclass(frozen=True)
 class Workload:
-    """What every engine is given; features and records are paths that all workers can see."""
+    """What every engine is given; features and target are paths that all workers can see.
+
+    Workers call `run` with study, features, target and one batch; `missing` tells what the target still lacks.
+    """
 
     study: Study
     features: Path
-    records: Records
+    target: Any
     batches: Sequence[CellBatch]
+    run: Callable[..., int]
+    missing: Callable[..., Mapping[Cell, Sequence[MethodSpec]]]
 
     def unfinished(self, batches: Sequence[CellBatch]) -> list[CellBatch]:
         """What lost workers leave behind: the batches without the cells that were recorded."""
         wanted = {cell: batch.specs for batch in batches for cell in batch.cells}
-        missing = missing_cells(self.records, self.study, wanted)
+        missing = self.missing(self.target, self.study, wanted)
         trimmed = (replace(b, cells=tuple(cell for cell in b.cells if cell in missing)) for b in batches)
         return [batch for batch in trimmed if batch.cells]
 

@@ -10,10 +10,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from kshot.bench.execution.engines import Engine
+from kshot.bench.execution.worker import run_batch
 from kshot.bench.records.compact import compact
 from kshot.bench.records.folder import Records
 from kshot.bench.study import Study
-from kshot.bench.work import Work, Workload, find_work
+from kshot.bench.work import Work, Workload, find_work, missing_cells
 from kshot.features.store import Store
 from kshot.files import remove_torn, write_text
 
@@ -67,7 +68,8 @@ def compute(
             written = 0
             compact(records)
 
-    engine(Workload(work.study, features, records, batches), finished_and_tidied)
+    workload = Workload(work.study, features, records, batches, run_batch, missing_cells)
+    engine(workload, finished_and_tidied)
 
 
 def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:

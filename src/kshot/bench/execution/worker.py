@@ -38,8 +38,8 @@ def run_batch(
     computed = 0
     for cell in batch.cells:
         if not records.path(cell).exists():
-            stratum = _stratum(features, cell.dataset, cell.backbone, study.dtype, batch.hashes)
-            prior = _prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
+            stratum = loaded_stratum(features, cell.dataset, cell.backbone, study.dtype, batch.hashes)
+            prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
             facts, rows = run_cell(cell, batch.specs, stratum, prior)
             records.write(study, facts, rows)
             computed += 1
@@ -48,14 +48,16 @@ def run_batch(
 
 # Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
 @lru_cache(maxsize=2)
-def _stratum(features: Path, dataset: str, backbone: str, dtype: str, hashes: frozenset[str]) -> Stratum:
+def loaded_stratum(
+    features: Path, dataset: str, backbone: str, dtype: str, hashes: frozenset[str]
+) -> Stratum:
     stratum = load_stratum(Store(features), dataset, backbone, dtype)
     _check_unchanged(f"{dataset}/{backbone}", stratum.hashes.values(), hashes)
     return stratum
 
 
 @lru_cache(maxsize=8)
-def _prior(
+def loaded_prior(
     features: Path, dataset: str, backbone: str, tier: str, dtype: str, hashes: frozenset[str]
 ) -> Prior | None:
     store = Store(features)

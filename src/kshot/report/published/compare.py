@@ -49,7 +49,7 @@ def compare(claims: Sequence[Claim], rules: Rules, evidence: Evidence) -> list[B
 def _judge(claim: Claim, ours: Estimate, rules: Rules) -> Beside:
     if ours.mean != ours.mean:
         rule = rules.rule(claim)
-        command = rule.command or rules.commands.get(claim.arm, "kshot run studies/paper.toml")
+        command = rule.command or rules.commands.get(claim.arm, "kshot run paper")
         return Beside(claim, ours, NOT_COMPUTED, rule.needs or command)
     if holds(claim, ours.mean):
         return Beside(claim, ours, AGREES)

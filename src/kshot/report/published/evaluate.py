@@ -25,6 +25,8 @@ from kshot.stats.bootstrap import Estimate
 from kshot.types import Array
 
 OTHER_PRECISION = "float64"
+# Columns that every method has; the others belong to the cell.
+OF_METHODS = ("accuracy", "ratio", "alpha", "fit_seconds", "absent")
 AXIS = {"dataset": "dataset", "backbone": "backbone", "tier": "tier", "K": "shots"}
 
 
@@ -74,7 +76,7 @@ class Evaluator:
         conditions = parse_conditions("tier=dataset")
         observed = self.evidence.sides[MATRIX]
         columns = (
-            observed.column("headroom"),
+            observed.column("headroom.headroom"),
             observed.column("clap") - observed.column("oracle_lambda"),
             observed.column("zero_shot"),
         )
@@ -100,7 +102,8 @@ class Evaluator:
         keep = self._kept(observed, conditions)
         by = conditions["by"].values[0].split(",") if "by" in conditions else []
         figures: dict[tuple[str, ...], Estimate] = {}
-        for method, measure in product(_methods(conditions, observed), rule.measure):
+        of_method = rule.measure[0] in OF_METHODS
+        for method, measure in product(_methods(conditions, observed) if of_method else [""], rule.measure):
             values = rule.scale * self._values(observed, method, measure, conditions, side)
             other = observed.column(conditions["against"].values[0], rule.other) if rule.other else values
             known = keep & np.isfinite(values) & np.isfinite(other)
@@ -134,7 +137,7 @@ class Evaluator:
         if "@" in minus:
             name, backbone = minus.split("@")
             return values - observed.moved(observed.column(name, measure), "backbone", _folder_name(backbone))
-        return values - observed.column(minus, measure) if minus else values
+        return values - observed.column(minus, measure) if minus and method else values
 
     def _kept(self, observed: Observations, conditions: Mapping[str, Condition]) -> Bool[Array, " n"]:
         """Rows that the conditions admit; without a backbone those of the paper's matrix."""

@@ -100,7 +100,7 @@ def gather(records: "Sequence[pa.Table]", probes: "Sequence[pa.Table]") -> Evide
         sides.setdefault(side, []).append(_renamed(table) if name.startswith(AUGMENTED) else table)
     if MATRIX not in sides:
         raise StudyError(
-            f"none of these records are in {MAIN_PRECISION} on the paper's splits. Run `kshot run studies/paper.toml`."
+            f"none of these records are in {MAIN_PRECISION} on the paper's splits. Run `kshot run paper`."
         )
     return Evidence(
         {

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kshot.bench.execution.worker import THREAD_VARIABLES, run_batch
+from kshot.bench.execution.worker import THREAD_VARIABLES
 from kshot.bench.work import CellBatch, Workload
 from kshot.errors import KshotError, missing_extra
 
@@ -94,4 +94,4 @@ def _one_thread_batch(workload: Workload, batch: CellBatch) -> int:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        return run_batch(workload.study, workload.features, workload.records, batch)
+        return workload.run(workload.study, workload.features, workload.target, batch)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from kshot.bench.execution.worker import one_thread_per_worker, run_batch
+from kshot.bench.execution.worker import one_thread_per_worker
 from kshot.bench.work import CellBatch, Workload
 from kshot.errors import KshotError
 
@@ -57,9 +57,8 @@ class LocalEngine:
         try:
             with _interrupts_held_back():
                 for batch in remaining:
-                    waiting[
-                        pool.submit(run_batch, workload.study, workload.features, workload.records, batch)
-                    ] = batch
+                    arguments = (workload.study, workload.features, workload.target, batch)
+                    waiting[pool.submit(workload.run, *arguments)] = batch
             while waiting:
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                     future.result()

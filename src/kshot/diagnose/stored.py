@@ -1,0 +1,125 @@
+"""Probes of a whole study, stored beside its records.
+
+RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K04.parquet    all draws of one shot count; whole or absent
+RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K00.parquet    what needs no draw
+
+A row is one quantity of one cell. What belongs to all draws of a shot count has seed −1, what belongs to the stratum
+has 0 shots too.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kshot.bench.records.schema import CELL
+from kshot.bench.study import Cell, MethodSpec, Study
+from kshot.diagnose.section import Row
+from kshot.files import write_atomically
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NO_SEED, NO_SHOTS = -1, 0
+
+
+class ProbeFolder:
+    """The probes of one records folder."""
+
+    def __init__(self, records: Path):
+        self.folder = records / "probes"
+
+    def path(self, cell: Cell, group: str) -> Path:
+        return self.folder / group / cell.dataset / cell.backbone / cell.tier / f"K{cell.shots:02d}.parquet"
+
+    def missing(self, cells: Mapping[Cell, Sequence[MethodSpec]]) -> dict[Cell, tuple[MethodSpec, ...]]:
+        """A file holds all draws of its shot count, so where one is missing all are."""
+        by_file: dict[Path, set[int]] = {}
+        for cell, specs in cells.items():
+            for spec in specs:
+                by_file.setdefault(self.path(cell, spec.name), set()).add(cell.seed)
+        whole = {path for path, seeds in by_file.items() if seeds <= _seeds(path)}
+        remaining = {
+            cell: tuple(spec for spec in specs if self.path(cell, spec.name) not in whole)
+            for cell, specs in cells.items()
+        }
+        return {cell: specs for cell, specs in remaining.items() if specs}
+
+    def write(
+        self,
+        study: Study,
+        group: str,
+        cells: Sequence[Cell],
+        measured: Sequence[tuple[Cell, str, Row]],
+        simulated: bool,
+    ) -> None:
+        """All quantities of one file, all or nothing; `cells` are the draws that went into it."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        shared = {
+            "study": study.name,
+            "study_hash": study.hash,
+            "simulated": simulated,
+            "dtype": study.dtype,
+            "version": version("kshot"),
+        }
+        rows = [
+            shared
+            | {axis: getattr(cell, axis) for axis in CELL}
+            | {"probe": probe, "quantity": f"{probe}.{name}", "value": float(value)}
+            for cell, probe, row in measured
+            for name, value in row.items()
+        ]
+        seeds = ",".join(str(cell.seed) for cell in cells)
+        content = pa.Table.from_pylist(rows, schema=schema()).replace_schema_metadata({"seeds": seeds})
+        write_atomically(
+            self.path(cells[0], group),
+            lambda temporary: pq.write_table(content, temporary, compression="zstd"),
+        )
+
+    def load(self) -> "pa.Table":
+        """Every row, in an order that does not depend on how they were computed; no rows where nothing is stored."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tables = [pq.read_table(path) for path in sorted(self.folder.glob("*/*/*/*/K*.parquet"))]
+        whole = (
+            pa.concat_tables(t.replace_schema_metadata() for t in tables)
+            if tables
+            else schema().empty_table()
+        )
+        return whole.sort_by([(name, "ascending") for name in (*CELL, "quantity")])
+
+
+def schema() -> "pa.Schema":
+    import pyarrow as pa
+
+    text, whole = pa.string(), pa.int32()
+    return pa.schema(
+        [
+            ("study", text),
+            ("study_hash", text),
+            ("dataset", text),
+            ("backbone", text),
+            ("tier", text),
+            ("shots", whole),
+            ("seed", whole),
+            ("probe", text),
+            ("quantity", text),
+            ("value", pa.float64()),
+            ("simulated", pa.bool_()),
+            ("dtype", text),
+            ("version", text),
+        ]
+    )
+
+
+def _seeds(path: Path) -> set[int]:
+    """The draws that a file holds; none where there is no file."""
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        return set()
+    metadata = pq.read_schema(path).metadata or {}
+    return {int(seed) for seed in metadata.get(b"seeds", b"").decode().split(",") if seed}
