@@ -21,6 +21,8 @@ from kshot.cli import (
     open,
     plan,
     predict,
+    probe,
+    published,
     records,
     report,
     run,
@@ -57,6 +59,8 @@ app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("simulate")(simulate.simulate)
 app.command("diagnose")(diagnose.diagnose)
+app.command("probe")(probe.probe)
+app.command("published")(published.published)
 app.command("verify")(verify.verify)
 app.command("encode")(encode.encode)
 app.command("import")(import_.import_)

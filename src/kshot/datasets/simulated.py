@@ -6,6 +6,7 @@ carry the class directions scaled down, and a class-specific error that makes th
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,15 +96,26 @@ def sample(world: World) -> Sample:
     def pictures(per_class: int) -> Labelled:
         labels = np.repeat(np.arange(world.classes), per_class)
         noise = rng.normal(size=(len(labels), world.dim)) @ scatter
-        return Labelled(_unit(image_cone + world.between * directions[labels] + world.within * noise), labels)
+        return Labelled(unit(image_cone + world.between * directions[labels] + world.within * noise), labels)
 
     text = 0.25 * image_cone + text_cone + world.text_signal * directions + world.text_error * error
-    return Sample(pictures(world.pool_per_class), pictures(world.test_per_class), _unit(text))
+    return Sample(pictures(world.pool_per_class), pictures(world.test_per_class), unit(text))
 
 
 def write(world: World, store: Store) -> None:
     """Put the world into the store as if it had been encoded, labelled simulated."""
     drawn = sample(world)
+    put(store, world, BACKBONE, {"pool": drawn.pool, "test": drawn.test}, {TIER: drawn.text})
+
+
+def put(
+    store: Store,
+    world: World,
+    backbone: str,
+    parts: Mapping[str, Labelled],
+    texts: Mapping[str, Float[Array, "C d"]],
+) -> None:
+    """Write parts and text tiers of a generated dataset; ids depend on part and row only."""
     classes = [f"class {number}" for number in range(world.classes)]
     about = {
         "simulated": True,
@@ -112,12 +124,13 @@ def write(world: World, store: Store) -> None:
         "logit_scale": LOGIT_SCALE,
         "encoder": {"name": "none: generated numbers, no pictures"},
     }
-    for part, pictures in (("pool", drawn.pool), ("test", drawn.test)):
+    for part, pictures in parts.items():
         ids = [f"{world.name}/{part}/{row:06d}" for row in range(len(pictures.y))]
         X = pictures.X.astype(np.float16)
-        store.write_images(world.name, BACKBONE, part, X, pictures.y, ids, classes, **about)
+        store.write_images(world.name, backbone, part, X, pictures.y, ids, classes, **about)
     norms = np.full(world.classes, TEXT_NORM, np.float32)
-    store.write_text(world.name, BACKBONE, TIER, drawn.text.astype(np.float32), norms, classes, **about)
+    for tier, text in texts.items():
+        store.write_text(world.name, backbone, tier, text.astype(np.float32), norms, classes, **about)
 
 
 def is_written(name: str, store: Store) -> bool:
@@ -125,5 +138,5 @@ def is_written(name: str, store: Store) -> bool:
     return all(store.has(name, BACKBONE, part) for part in ("pool", "test", f"text-{TIER}"))
 
 
-def _unit(rows: Float[Array, "N d"]) -> Float[Array, "N d"]:
+def unit(rows: Float[Array, "N d"]) -> Float[Array, "N d"]:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)

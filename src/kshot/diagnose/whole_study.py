@@ -27,9 +27,17 @@ Measured = list[tuple[Cell, str, Row]]
 
 
 def probe_batches(
-    work: Work, folder: ProbeFolder, groups: Sequence[str], keep: Callable[[Cell], bool]
+    work: Work,
+    folder: ProbeFolder,
+    groups: Sequence[str],
+    keep: Callable[[Cell], bool],
+    shard: int = 0,
+    shards: int = 1,
 ) -> list[CellBatch]:
-    """What is still to be measured on the cells asked for, one batch per stratum, tier, shot count and group."""
+    """What is still to be measured on the cells asked for, one batch per stratum, tier, shot count and group.
+
+    Shards divide all batches and not what is missing, so that a shard keeps its share when it is resumed.
+    """
     cells = [cell for cell in work.cells if keep(cell) and cell not in work.dropped]
     whole = {Cell(c.dataset, c.backbone, c.tier, NO_SHOTS, NO_SEED): None for c in cells}
     batches = []
@@ -40,7 +48,7 @@ def probe_batches(
         spec = MethodSpec(group, group)
         batches += [
             CellBatch(tuple(shared), (spec,), work.hashes(shared[0]))
-            for shared in files.values()
+            for shared in list(files.values())[shard::shards]
             if folder.missing(dict.fromkeys(shared, (spec,)))
         ]
     return batches
