@@ -14,7 +14,7 @@ from kshot.cli.diagnose import diagnose
 from kshot.datasets.simulated import World, write
 from kshot.diagnose.headroom import headroom_row
 from kshot.diagnose.over_records import diagnose_records
-from kshot.diagnose.stratum import diagnose_stratum
+from kshot.diagnose.stratum_tables import diagnose_stratum
 from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.errors import InputError
 from kshot.features.store import Store

@@ -27,7 +27,7 @@ def diagnose(
 ) -> None:
     """Measure what the theory predicts: offset, headroom, precision, counterfactual, one ratio per class."""
     from kshot.diagnose.over_records import diagnose_records
-    from kshot.diagnose.stratum import diagnose_stratum
+    from kshot.diagnose.stratum_tables import diagnose_stratum
     from kshot.episodes.stratum import load_prior, load_stratum
     from kshot.features.store import Store
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kshot.report.published.compare import Beside
 
 
-class Verdict(StrEnum):
+class ShownVerdict(StrEnum):
     """Which lines to print."""
 
     agrees = "agrees"
@@ -30,7 +30,7 @@ def published(
         typer.Argument(help="A records folder (arms beside it are read too), or a folder of such folders."),
     ],
     show: Annotated[
-        list[Verdict] | None, typer.Option(help="Print the lines with this verdict. Repeatable.")
+        list[ShownVerdict] | None, typer.Option(help="Print the lines with this verdict. Repeatable.")
     ] = None,
     against: Annotated[
         Path | None, typer.Option(help="Another registry than the paper's, in the columns of its claims.csv.")
@@ -43,7 +43,7 @@ def published(
     """Compare every number of the paper with the records: agrees, differs, not computed, not reproducible."""
     from kshot.files import write_text
     from kshot.report.published.claims import paper_claims, read_claims
-    from kshot.report.published.compare import as_csv, summary
+    from kshot.report.published.compare import as_csv, verdict_sentences
     from kshot.report.published.show import arms_table, lines_table
 
     folder = existing_records(records)
@@ -56,7 +56,7 @@ def published(
             ).rich()
         )
     out.print(arms_table(lines, simulated).rich())
-    for sentence in summary(lines, simulated):
+    for sentence in verdict_sentences(lines, simulated):
         out.print(sentence, markup=False)
     target = output or folder / "published.csv"
     write_text(target, as_csv(lines))
@@ -67,14 +67,14 @@ def compare_folders(folder: Path, claims: "Sequence") -> "tuple[list[Beside], bo
     """All lines, and whether the features behind them are simulated."""
     from kshot.bench.records.query import load
     from kshot.diagnose.stored import ProbeFolder
-    from kshot.report.published.compare import compare
-    from kshot.report.published.evidence import MATRIX, gather
+    from kshot.report.published.arms import MATRIX, gather
+    from kshot.report.published.compare import compare_claims
     from kshot.report.published.rules import paper_rules
 
     folders = arm_folders(folder)
     probes = [ProbeFolder(found).load() for found in folders]
-    evidence = gather([load(found) for found in folders], [*probes, _facts(folders)])
-    return compare(claims, paper_rules(), evidence), evidence.sides[MATRIX].panel.simulated
+    arms = gather([load(found) for found in folders], [*probes, _facts(folders)])
+    return compare_claims(claims, paper_rules(), arms), arms.sides[MATRIX].panel.simulated
 
 
 def arm_folders(folder: Path) -> list[Path]:

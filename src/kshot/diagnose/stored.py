@@ -72,7 +72,7 @@ class ProbeFolder:
             for name, value in row.items()
         ]
         seeds = ",".join(str(cell.seed) for cell in cells)
-        content = pa.Table.from_pylist(rows, schema=schema()).replace_schema_metadata({"seeds": seeds})
+        content = pa.Table.from_pylist(rows, schema=probe_schema()).replace_schema_metadata({"seeds": seeds})
         write_atomically(
             self.path(cells[0], group),
             lambda temporary: pq.write_table(content, temporary, compression="zstd"),
@@ -87,12 +87,12 @@ class ProbeFolder:
         whole = (
             pa.concat_tables(t.replace_schema_metadata() for t in tables)
             if tables
-            else schema().empty_table()
+            else probe_schema().empty_table()
         )
         return whole.sort_by([(name, "ascending") for name in (*CELL, "quantity")])
 
 
-def schema() -> "pa.Schema":
+def probe_schema() -> "pa.Schema":
     import pyarrow as pa
 
     text, whole = pa.string(), pa.int32()

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kshot.report.published.arms import Arms
 from kshot.report.published.claims import Claim
 from kshot.report.published.evaluate import Evaluator
-from kshot.report.published.evidence import Evidence
 from kshot.report.published.rules import Rules
 from kshot.stats.bootstrap import Estimate
 
@@ -40,9 +40,9 @@ class Beside:
         return self.ours.mean == self.ours.mean
 
 
-def compare(claims: Sequence[Claim], rules: Rules, evidence: Evidence) -> list[Beside]:
+def compare_claims(claims: Sequence[Claim], rules: Rules, arms: Arms) -> list[Beside]:
     """In the registry's order."""
-    evaluator = Evaluator(claims, rules, evidence)
+    evaluator = Evaluator(claims, rules, arms)
     return [_judge(claim, evaluator.answer(claim), rules) for claim in claims]
 
 
@@ -76,7 +76,7 @@ def holds(claim: Claim, ours: float) -> bool:
     return abs(ours - claim.value) <= rounding
 
 
-def summary(lines: Sequence[Beside], simulated: bool) -> list[str]:
+def verdict_sentences(lines: Sequence[Beside], simulated: bool) -> list[str]:
     """How much of the registry these folders answer, and how."""
     verdicts = Counter(line.verdict for line in lines)
     answered = sum(line.computed for line in lines)

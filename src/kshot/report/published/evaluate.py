@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 from jaxtyping import Bool, Float
 
+from kshot.report.published.arms import COOP, MATRIX, Arms, Observations, look_up
 from kshot.report.published.claims import Claim, Condition, parse_conditions
-from kshot.report.published.evidence import COOP, MATRIX, Evidence, Observations, look_up
 from kshot.report.published.formulas import FORMULAS
 from kshot.report.published.rules import Rule, Rules, matches
 from kshot.report.published.statistics import (
@@ -16,9 +16,9 @@ from kshot.report.published.statistics import (
     OF_CELLS,
     OF_FIGURES,
     OF_PAIRS,
-    Labelled,
+    Figures,
     Slice,
-    plain,
+    without_interval,
 )
 from kshot.stats.association import association
 from kshot.stats.bootstrap import Estimate
@@ -33,13 +33,13 @@ AXIS = {"dataset": "dataset", "backbone": "backbone", "tier": "tier", "K": "shot
 class Evaluator:
     """Answers claims one by one; those made of other claims ask for them first."""
 
-    def __init__(self, claims: Sequence[Claim], rules: Rules, evidence: Evidence):
+    def __init__(self, claims: Sequence[Claim], rules: Rules, arms: Arms):
         self.claims = {claim.id: claim for claim in claims}
-        self.rules, self.evidence = rules, evidence
+        self.rules, self.arms = rules, arms
         self.known: dict[str, Estimate] = {}
 
     def answer(self, claim: Claim) -> Estimate:
-        """The estimate; its mean is NaN where the evidence does not reach."""
+        """The estimate; its mean is NaN where records and probes do not reach."""
         if claim.id not in self.known:
             self.known[claim.id] = self._answer(claim, self.rules.rule(claim))
         return self.known[claim.id]
@@ -48,7 +48,7 @@ class Evaluator:
         if rule.needs:
             return NOT_KNOWN
         if rule.formula:
-            return plain(FORMULAS[rule.formula](claim))
+            return without_interval(FORMULAS[rule.formula](claim))
         if rule.association:
             return self._association(rule)
         if rule.paired_with:
@@ -57,7 +57,7 @@ class Evaluator:
             return _reduce(rule, self._figures(rule.over))
         return self._measure(claim, rule)
 
-    def _figures(self, patterns: tuple[str, ...]) -> Labelled:
+    def _figures(self, patterns: tuple[str, ...]) -> Figures:
         chosen = sorted(name for name in self.claims if matches(name, patterns))
         return {tuple(name.split(".")): self.answer(self.claims[name]) for name in chosen}
 
@@ -69,12 +69,16 @@ class Evaluator:
             by_place = {label[:-1]: figure for label, figure in second.items()}
             pairs = [(figure, by_place[label[:-1]]) for label, figure in first.items()]
         values = np.array([[a.mean, b.mean] for a, b in pairs])
-        return plain(OF_PAIRS[rule.reduce](*values.T), len(pairs)) if np.isfinite(values).all() else NOT_KNOWN
+        return (
+            without_interval(OF_PAIRS[rule.reduce](*values.T), len(pairs))
+            if np.isfinite(values).all()
+            else NOT_KNOWN
+        )
 
     def _association(self, rule: Rule) -> Estimate:
         """Headroom against surplus over the strata of the matrix, zero-shot accuracy as difficulty."""
         conditions = parse_conditions("tier=dataset")
-        observed = self.evidence.sides[MATRIX]
+        observed = self.arms.sides[MATRIX]
         columns = (
             observed.column("headroom.headroom"),
             observed.column("clap") - observed.column("oracle_lambda"),
@@ -89,14 +93,14 @@ class Evaluator:
             return NOT_KNOWN
         names = np.array(strata)
         found = getattr(association(*means.T, names[:, 0], names[:, 1]), rule.association)
-        return found if isinstance(found, Estimate) else plain(found, len(strata))
+        return found if isinstance(found, Estimate) else without_interval(found, len(strata))
 
     def _measure(self, claim: Claim, rule: Rule) -> Estimate:
         conditions = {**claim.conditions, **parse_conditions(rule.keep)}
         side = COOP if "splits" in conditions else MATRIX
         if "float64 minus float32" in conditions:
             side = OTHER_PRECISION
-        observed = self.evidence.sides.get(side)
+        observed = self.arms.sides.get(side)
         if observed is None:
             return NOT_KNOWN
         keep = self._kept(observed, conditions)
@@ -130,7 +134,7 @@ class Evaluator:
         values = observed.column(method, measure) if method else observed.column(measure)
         minus = conditions["minus"].values[0] if "minus" in conditions else ""
         if side == OTHER_PRECISION:
-            main = self.evidence.sides[MATRIX]
+            main = self.arms.sides[MATRIX]
             return values - look_up(main.column(method, measure), main, observed.rows())
         if minus.startswith("tier:"):
             return values - observed.moved(values, "tier", minus.removeprefix("tier:"))
@@ -204,7 +208,7 @@ def _aggregate(conditions: Mapping[str, Condition]) -> str:
     return word if word in ("min", "max", "median") else ""
 
 
-def _reduce(rule: Rule, figures: Labelled) -> Estimate:
+def _reduce(rule: Rule, figures: Figures) -> Estimate:
     if not all(np.isfinite(figure.mean) for figure in figures.values()):
         return NOT_KNOWN
     if not rule.reduce:

@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 
 from kshot.report.numbers import interval, number
-from kshot.report.published.compare import AGREES, DIFFERS, NOT_COMPUTED, NOT_REPRODUCIBLE, Beside, summary
+from kshot.report.published.compare import (
+    AGREES,
+    DIFFERS,
+    NOT_COMPUTED,
+    NOT_REPRODUCIBLE,
+    Beside,
+    verdict_sentences,
+)
 from kshot.report.table import ABSENT, Table
 
 VERDICTS = (AGREES, DIFFERS, NOT_REPRODUCIBLE, NOT_COMPUTED)
@@ -21,7 +28,7 @@ def arms_table(lines: Sequence[Beside], simulated: bool) -> Table:
         title="Beside the published: the paper's numbers by arm",
         columns=("arm", "numbers", *VERDICTS),
         rows=(*rows, ("all", *map(str, (sum(totals), *totals)))),
-        caption=" ".join(summary(lines, simulated)[: 1 + simulated]),
+        caption=" ".join(verdict_sentences(lines, simulated)[: 1 + simulated]),
         rule=len(rows),
         below_rule="total",
     )
@@ -48,7 +55,7 @@ def lines_table(lines: Sequence[Beside], simulated: bool) -> Table:
         columns=("claim", "published", "ours", "difference", "verdict", "where, or why not"),
         rows=tuple(rows),
         caption="Agrees: ours lies in the printed interval, or within rounding where none is printed. "
-        + " ".join(summary(lines, simulated)[1 : 1 + simulated]),
+        + " ".join(verdict_sentences(lines, simulated)[1 : 1 + simulated]),
     )
 
 

@@ -39,7 +39,7 @@ class Slice:
         return [float(np.mean(group)) for group in groups.values()]
 
 
-def plain(value: float, n: int = 0) -> Estimate:
+def without_interval(value: float | int, n: int = 0) -> Estimate:
     """A figure without an interval."""
     return Estimate(float(value), None, None, n, 0)
 
@@ -47,13 +47,13 @@ def plain(value: float, n: int = 0) -> Estimate:
 def _seed_spread(cells: Slice) -> Estimate:
     """SD over seeds of the mean over shots."""
     by_seed = cells.per("seed")
-    return plain(np.std(by_seed, ddof=1), len(cells.values)) if len(by_seed) > 1 else NOT_KNOWN
+    return without_interval(np.std(by_seed, ddof=1), len(cells.values)) if len(by_seed) > 1 else NOT_KNOWN
 
 
 def _coverage(kind: str) -> Callable[[Slice], Estimate]:
     def simulated(cells: Slice) -> Estimate:
         found = simulate_coverage(matched_design(cells.values, cells.dataset), TRIALS)
-        return plain(100 * getattr(found, kind), found.trials)
+        return without_interval(100 * getattr(found, kind), found.trials)
 
     return simulated
 
@@ -63,7 +63,9 @@ def _shrink(cells: Slice) -> Estimate:
     error = cluster_mean(cells.values, cells.dataset).error
     if error is None:
         return NOT_KNOWN
-    return plain(error / (cells.values.std(ddof=1) / np.sqrt(len(cells.values))), len(cells.values))
+    return without_interval(
+        error / (cells.values.std(ddof=1) / np.sqrt(len(cells.values))), len(cells.values)
+    )
 
 
 def _rank(cells: Slice) -> Estimate:
@@ -71,21 +73,23 @@ def _rank(cells: Slice) -> Estimate:
 
 
 def _distinct(*axes: str) -> Callable[[Slice], Estimate]:
-    return lambda cells: plain(len(cells.per(*axes)), len(cells.values))
+    return lambda cells: without_interval(len(cells.per(*axes)), len(cells.values))
 
 
 OF_CELLS: Mapping[str, Callable[[Slice], Estimate]] = {
     "mean": lambda cells: cluster_mean(cells.values, cells.dataset),
-    "mean of column means": lambda cells: plain(np.mean(cells.per("shots")), len(cells.values)),
-    "largest |value|": lambda cells: plain(np.abs(cells.values).max(), len(cells.values)),
+    "mean of column means": lambda cells: without_interval(np.mean(cells.per("shots")), len(cells.values)),
+    "largest |value|": lambda cells: without_interval(np.abs(cells.values).max(), len(cells.values)),
     "mean |value|": lambda cells: cluster_mean(np.abs(cells.values), cells.dataset),
-    "sum": lambda cells: plain(cells.values.sum(), len(cells.values)),
-    "sum over strata": lambda cells: plain(sum(cells.per("dataset", "backbone")), len(cells.values)),
-    "sum over datasets": lambda cells: plain(sum(cells.per("dataset")), len(cells.values)),
-    "orders of magnitude": lambda cells: plain(
+    "sum": lambda cells: without_interval(cells.values.sum(), len(cells.values)),
+    "sum over strata": lambda cells: without_interval(
+        sum(cells.per("dataset", "backbone")), len(cells.values)
+    ),
+    "sum over datasets": lambda cells: without_interval(sum(cells.per("dataset")), len(cells.values)),
+    "orders of magnitude": lambda cells: without_interval(
         np.log10(cells.values.max() / cells.values.min()), len(cells.values)
     ),
-    "cells": lambda cells: plain(len(cells.values), len(cells.values)),
+    "cells": lambda cells: without_interval(len(cells.values), len(cells.values)),
     "strata": _distinct("dataset", "backbone"),
     "datasets": _distinct("dataset"),
     "Spearman": _rank,
@@ -97,15 +101,15 @@ OF_CELLS: Mapping[str, Callable[[Slice], Estimate]] = {
 }
 
 
-Labelled: TypeAlias = Mapping[tuple[str, ...], Estimate]
+Figures: TypeAlias = Mapping[tuple[str, ...], Estimate]
 
 
-def _count(true: Callable[[Estimate], bool]) -> Callable[[Labelled], Estimate]:
-    return lambda figures: plain(sum(map(true, figures.values())), len(figures))
+def _count(true: Callable[[Estimate], bool]) -> Callable[[Figures], Estimate]:
+    return lambda figures: without_interval(sum(map(true, figures.values())), len(figures))
 
 
-def _reduced(by: Callable[[Float[Array, " n"]], float]) -> Callable[[Labelled], Estimate]:
-    return lambda figures: plain(by(np.array([f.mean for f in figures.values()])), len(figures))
+def _reduced(by: Callable[[Float[Array, " n"]], float]) -> Callable[[Figures], Estimate]:
+    return lambda figures: without_interval(by(np.array([f.mean for f in figures.values()])), len(figures))
 
 
 def _largest_exception(values: Float[Array, " n"]) -> float:
@@ -113,7 +117,7 @@ def _largest_exception(values: Float[Array, " n"]) -> float:
     return below.max() if len(below) else 0.0
 
 
-def _rows(figures: Labelled) -> dict[tuple[str, ...], dict[str, float]]:
+def _rows(figures: Figures) -> dict[tuple[str, ...], dict[str, float]]:
     """Figures whose labels differ in the last word only, side by side."""
     rows: dict[tuple[str, ...], dict[str, float]] = {}
     for label, figure in figures.items():
@@ -121,26 +125,28 @@ def _rows(figures: Labelled) -> dict[tuple[str, ...], dict[str, float]]:
     return rows
 
 
-def _inside_band(figures: Labelled) -> Estimate:
+def _inside_band(figures: Figures) -> Estimate:
     rows = _rows(figures).values()
-    return plain(sum(row["band_low"] <= row["zs_ensemble"] <= row["band_high"] for row in rows), len(rows))
+    return without_interval(
+        sum(row["band_low"] <= row["zs_ensemble"] <= row["band_high"] for row in rows), len(rows)
+    )
 
 
-def _led_by_probe(figures: Labelled) -> Estimate:
+def _led_by_probe(figures: Figures) -> Estimate:
     rows = [{m: v for m, v in row.items() if m != "oracle_lambda"} for row in _rows(figures).values()]
-    return plain(sum(max(row, key=lambda m: row[m]) in PROBES_AND_GDA for row in rows), len(rows))
+    return without_interval(sum(max(row, key=lambda m: row[m]) in PROBES_AND_GDA for row in rows), len(rows))
 
 
-def _gap_closed(figures: Labelled) -> Estimate:
+def _gap_closed(figures: Figures) -> Estimate:
     """Mean over shots of (LOO − fixed) / (validation − fixed)."""
     rows = _rows(figures).values()
     fixed, free, tuned = (
         np.array([row[f"gda_alpha{kind}"] for row in rows]) for kind in ("1", "_loo", "_val")
     )
-    return plain(np.mean((free - fixed) / (tuned - fixed)), len(rows))
+    return without_interval(np.mean((free - fixed) / (tuned - fixed)), len(rows))
 
 
-OF_FIGURES: Mapping[str, Callable[[Labelled], Estimate]] = {
+OF_FIGURES: Mapping[str, Callable[[Figures], Estimate]] = {
     "min": _reduced(np.min),
     "max": _reduced(np.max),
     "mean in per cent": _reduced(lambda values: 100 * values.mean()),

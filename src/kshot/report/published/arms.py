@@ -74,7 +74,7 @@ class Observations:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Arms:
     """The matrix in the main precision, and the arms that have cells of the same names: CoOp's splits, the other
     precision."""
 
@@ -86,7 +86,7 @@ def look_up(values: Float[Array, " n"], at: Observations, keys: Sequence[tuple])
     return np.array([known.get(key, np.nan) for key in keys], float)
 
 
-def gather(records: "Sequence[pa.Table]", probes: "Sequence[pa.Table]") -> Evidence:
+def gather(records: "Sequence[pa.Table]", probes: "Sequence[pa.Table]") -> Arms:
     """Join the records of all arms that describe the same cells; of a method recorded twice the first counts."""
     sides: dict[str, list[pa.Table]] = {}
     for table in records:
@@ -102,7 +102,7 @@ def gather(records: "Sequence[pa.Table]", probes: "Sequence[pa.Table]") -> Evide
         raise StudyError(
             f"none of these records are in {MAIN_PRECISION} on the paper's splits. Run `kshot run paper`."
         )
-    return Evidence(
+    return Arms(
         {
             side: _observed(panel(joined(tables)), probes if side == MATRIX else ())
             for side, tables in sides.items()
