@@ -17,7 +17,7 @@ def _standard_error(claim: Claim) -> float:
 
 
 def _least_dimension(claim: Claim) -> float:
-    return next(d for d in range(1, 100) if dominates_mean(_whole(claim, "K"), d))
+    return float(next(d for d in range(1, 100) if dominates_mean(_whole(claim, "K"), d)))
 
 
 FORMULAS: Mapping[str, Callable[[Claim], float]] = {
