@@ -65,7 +65,7 @@ def published(
 
 def compare_folders(folder: Path, claims: "Sequence") -> "tuple[list[Beside], bool]":
     """All lines, and whether the features behind them are simulated."""
-    from kshot.bench.records.query import load
+    from kshot.bench.records.query import load_table
     from kshot.diagnose.stored import ProbeFolder
     from kshot.report.published.arms import MATRIX, gather
     from kshot.report.published.compare import compare_claims
@@ -73,19 +73,27 @@ def compare_folders(folder: Path, claims: "Sequence") -> "tuple[list[Beside], bo
 
     folders = arm_folders(folder)
     probes = [ProbeFolder(found).load() for found in folders]
-    arms = gather([load(found) for found in folders], [*probes, _facts(folders)])
+    arms = gather([load_table(found) for found in folders], [*probes, _facts(folders)])
     return compare_claims(claims, paper_rules(), arms), arms.sides[MATRIX].panel.simulated
 
 
 def arm_folders(folder: Path) -> list[Path]:
     """The folder and the arms beside it, or the records folders in it; the paper's matrix first."""
+    from kshot.bench.records.folder import Records
     from kshot.errors import StudyError
+    from kshot.report.published.rules import paper_rules
 
     own = (folder / "study.json").is_file()
-    found = sorted(path.parent for path in (folder.parent if own else folder).glob("*/study.json"))
-    if not own and not found:
-        raise StudyError(f"{folder} holds no records folder. Run `kshot run paper` first.")
-    return sorted(found, key=lambda path: (path != folder, path.name != "paper"))
+    around = sorted(path.parent for path in (folder.parent if own else folder).glob("*/study.json"))
+    arms = {
+        path: Records(path).study().name
+        for path in around
+        if path != folder and (Records(path).loose() or Records(path).joined())
+    }
+    wanted = [path for path, name in arms.items() if name in paper_rules().paper["studies"]]
+    if not own and not wanted:
+        raise StudyError(f"{folder} holds no records of the paper's studies. Run `kshot run paper` first.")
+    return [*([folder] if own else []), *sorted(wanted, key=lambda path: (arms[path] != "paper", path))]
 
 
 def _facts(folders: Sequence[Path]) -> "pa.Table":
