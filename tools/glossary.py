@@ -28,7 +28,8 @@ CLOSED = (
 def entries(glossary: str) -> dict[str, str]:
     """Every form of every word, with the anchor of its entry."""
     forms = {}
-    for word in re.findall(r"^## (.+)$", glossary, re.MULTILINE):
+    words: list[str] = re.findall(r"^## (.+)$", glossary, re.MULTILINE)
+    for word in words:
         anchor = word.lower().replace(" ", "-")
         for form in (word, PLURALS.get(word, word + "s")):
             forms[form] = forms[form[0].upper() + form[1:]] = anchor

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from kshot.cli.verify import verify
 from kshot.theory import checks, shift
-from kshot.theory.checks.verdict import Verdict
+from kshot.theory.checks.trial import Verdict
 
 app = typer.Typer()
 app.command()(verify)

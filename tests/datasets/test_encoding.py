@@ -7,7 +7,7 @@ import pytest
 from colours import ColourEncoder
 from kshot.datasets.encoding import Encoding, encode_pictures, encode_views
 from kshot.encode.pictures import decode
-from kshot.encode.sources import base, find_source
+from kshot.encode.sources import find_source, source
 from kshot.errors import FeatureError
 from kshot.features.store import Store
 from picture_sets import CLASSES, picture
@@ -29,7 +29,7 @@ class Mortal(ColourEncoder):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(base, "ROWS_PER_SHARD", 4)
+    monkeypatch.setattr(source, "ROWS_PER_SHARD", 4)
     for label, name in enumerate(CLASSES):
         (tmp_path / "set" / name).mkdir(parents=True)
         for number in range(5):

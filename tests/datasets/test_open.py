@@ -24,7 +24,7 @@ from kshot.datasets.open import (
     tuxpaint,
 )
 from kshot.datasets.open.openset import Listing, pictures_sha256, thinned
-from kshot.encode.sources.base import Picture
+from kshot.encode.sources.source import Picture
 from kshot.errors import FeatureError, KshotError
 
 

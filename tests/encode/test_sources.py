@@ -8,7 +8,7 @@ import pytest
 from kshot.encode import pictures
 from kshot.encode.pictures import decode
 from kshot.encode.sources import find_source, http
-from kshot.encode.sources.base import Shard
+from kshot.encode.sources.source import Shard
 from kshot.encode.sources.webdataset import MOST_BYTES
 from kshot.errors import InputError, KshotError
 from picture_sets import CLASSES, add, picture, write_shards

@@ -3,7 +3,7 @@
 import pytest
 
 from kshot.theory import checks
-from kshot.theory.checks.verdict import FULL, QUICK, Verdict
+from kshot.theory.checks.trial import FULL, QUICK, Verdict
 
 
 @pytest.mark.parametrize("name", checks.NAMES)

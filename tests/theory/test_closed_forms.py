@@ -10,37 +10,37 @@ from sklearn.covariance import OAS
 
 from kshot.errors import InputError
 from kshot.solvers.shrinkage import james_stein_ratio, optimal_ratio
-from kshot.theory import covariance, sampling, shift, shrinkage, two_class
+from kshot.theory import blend_error, covariance, sampling, shift, two_class
 
 positive = st.floats(0.01, 10)
 
 
 @given(g2=positive, v=positive)
 def test_optimal_risk_is_the_harmonic_combination_and_beats_both_ends(g2, v):
-    risk = shrinkage.optimal_risk(g2, v)
+    risk = blend_error.optimal_risk(g2, v)
     assert risk == pytest.approx(1 / (1 / g2 + 1 / v))
     assert risk <= min(g2, v)
     ratio = optimal_ratio(np.array([g2]), np.array([v]))[0]
-    assert shrinkage.blend_risk(ratio, g2, v) == pytest.approx(risk)
+    assert blend_error.blend_risk(ratio, g2, v) == pytest.approx(risk)
 
 
 def test_without_bias_and_noise_nothing_is_at_risk():
     zero = np.zeros(1)
     assert optimal_ratio(zero, zero)[0] == 0
-    assert shrinkage.optimal_risk(0.0, 0.0) == 0
+    assert blend_error.optimal_risk(0.0, 0.0) == 0
     assert james_stein_ratio(zero, zero)[0] == 0
 
 
 def test_plug_in_and_classical_rule_differ_by_two_parts_in_d():
     d, v, d2 = 512, np.array([0.4]), np.array([1.0])
     plug_in = 1 - james_stein_ratio(v, d2)
-    classical = 1 - shrinkage.classical_james_stein_ratio(v / d, d2, d)
+    classical = 1 - blend_error.classical_james_stein_ratio(v / d, d2, d)
     assert classical / plug_in == pytest.approx((d - 2) / d)
 
 
 @pytest.mark.parametrize(("shots", "d", "holds"), [(2, 5, False), (2, 6, True), (3, 5, True), (16, 4, False)])
 def test_dominance_condition_at_its_boundary(shots, d, holds):
-    assert shrinkage.dominates_mean(shots, d) is holds
+    assert blend_error.dominates_mean(shots, d) is holds
 
 
 @pytest.mark.parametrize(("d", "g2"), [(3, 0.0), (3, 2.0), (40, 30.0), (512, 400.0)])
@@ -49,7 +49,7 @@ def test_mean_inverse_square_against_quadrature(d, g2):
     centre = d + g2 / tau2
     low, high = max(0.0, centre - 40 * np.sqrt(centre)), centre + 40 * np.sqrt(centre)
     integral = quad(lambda x: ncx2.pdf(x, d, g2 / tau2) / x, low, high, limit=500, points=[centre])[0]
-    assert shrinkage.mean_inverse_square(g2, tau2, d) == pytest.approx(integral / tau2, rel=1e-4)
+    assert blend_error.mean_inverse_square(g2, tau2, d) == pytest.approx(integral / tau2, rel=1e-4)
 
 
 def test_the_studys_own_figures_for_isotropic_precision():
@@ -63,19 +63,19 @@ def test_one_shot_has_no_sampling_law():
         lambda: sampling.variance_law(1.0, 8, 1),
         lambda: sampling.isotropic_standard_error(0.5, 8, 1),
         lambda: sampling.general_standard_error(1.0, 1.0, 0.1, 0.1, 1),
-        lambda: shrinkage.dominates_mean(1, 8),
+        lambda: blend_error.dominates_mean(1, 8),
     ):
         with pytest.raises(InputError, match="shots = 1"):
             formula()
 
 
 def test_low_dimensions_have_limits_or_errors():
-    assert not shrinkage.dominates_mean(16, 2)
-    assert shrinkage.classical_james_stein_ratio(1.0, np.array([0.1]), 2)[0] == 1
+    assert not blend_error.dominates_mean(16, 2)
+    assert blend_error.classical_james_stein_ratio(1.0, np.array([0.1]), 2)[0] == 1
     with pytest.raises(InputError, match="d = 1"):
-        shrinkage.classical_james_stein_ratio(1.0, np.array([0.1]), 1)
+        blend_error.classical_james_stein_ratio(1.0, np.array([0.1]), 1)
     with pytest.raises(InputError, match="infinite below three"):
-        shrinkage.unclipped_risk_change(1.0, 1.0, 2, 2)
+        blend_error.unclipped_risk_change(1.0, 1.0, 2, 2)
     with pytest.raises(InputError, match="at least four"):
         sampling.unbiased_trace_of_square(np.ones((3, 2)))
     with pytest.raises(InputError, match="must be positive"):

@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from kshot.theory import checks
-from kshot.theory.checks.verdict import Effort
+from kshot.theory.checks.trial import Effort
 from mutants import mutants
 
 EFFORT = Effort(40)
@@ -19,12 +19,12 @@ FORMULAS = [
     ("solvers.shrinkage", "correct_for_shots", "shot_correction"),
     ("solvers.shrinkage", "common_offset", "common_shift"),
     ("solvers.shrinkage", "class_independent_share", "common_shift"),
-    ("theory.shrinkage", "blend_risk", "plug_in"),
-    ("theory.shrinkage", "optimal_risk", "plug_in"),
-    ("theory.shrinkage", "classical_james_stein_ratio", "james_stein"),
-    ("theory.shrinkage", "dominates_mean", "dominance"),
-    ("theory.shrinkage", "mean_inverse_square", "dominance"),
-    ("theory.shrinkage", "unclipped_risk_change", "dominance"),
+    ("theory.blend_error", "blend_risk", "plug_in"),
+    ("theory.blend_error", "optimal_risk", "plug_in"),
+    ("theory.blend_error", "classical_james_stein_ratio", "james_stein"),
+    ("theory.blend_error", "dominates_mean", "dominance"),
+    ("theory.blend_error", "mean_inverse_square", "dominance"),
+    ("theory.blend_error", "unclipped_risk_change", "dominance"),
     ("theory.sampling", "distance_law", "sampling_isotropic"),
     ("theory.sampling", "variance_law", "sampling_isotropic"),
     ("theory.sampling", "isotropic_standard_error", "sampling_isotropic"),

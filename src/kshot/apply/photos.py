@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from kshot.apply.unread import unread_files
 from kshot.encode.pictures import list_pictures
-from kshot.encode.sources.base import readable_class
+from kshot.encode.sources.source import readable_class
 from kshot.errors import InputError, unknown
 
 MOST_LISTED = 10

@@ -48,7 +48,7 @@ def encode(
     from kshot.datasets.encoding import Encoding, check_reference, encode_pictures, encode_views
     from kshot.datasets.origins import find_origins
     from kshot.datasets.tiers import encode_tiers, tier_prompts
-    from kshot.encode.views import RECIPES
+    from kshot.encode.augment import RECIPES
     from kshot.errors import InputError, unknown
     from kshot.features.store import Store
 

@@ -9,7 +9,7 @@ from kshot.cli.shared import console
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kshot.theory.checks.verdict import Verdict
+    from kshot.theory.checks.trial import Verdict
 
 
 def verify(
@@ -19,7 +19,7 @@ def verify(
 ) -> None:
     """Check every closed form by Monte Carlo; exit code 1 if any claim fails."""
     from kshot.theory import checks
-    from kshot.theory.checks.verdict import FULL, QUICK
+    from kshot.theory.checks.trial import FULL, QUICK
 
     out = console()
     with CheckProgress(out, len(checks.NAMES)) as progress:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from kshot.encode.augment import draw_view
 from kshot.encode.batches import picture_batches
 from kshot.encode.protocol import Encoder
 from kshot.encode.reference_vectors import hold_to_reference
-from kshot.encode.sources.base import Listed, Picture, Shard, Source
-from kshot.encode.views import draw_view
+from kshot.encode.sources.source import Listed, Picture, Shard, Source
 from kshot.errors import FeatureError
 from kshot.features.format import Manifest, map_tensors, read_ids, read_manifest, write_shard
 from kshot.features.store import BUNDLED, Store, check_images

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kshot.encode.sources import find_source
-from kshot.encode.sources.base import Source
 from kshot.encode.sources.http import is_url
+from kshot.encode.sources.source import Source
 from kshot.errors import InputError, KshotError, unknown
 from kshot.features.catalog import datasets
 from kshot.files import safe_name

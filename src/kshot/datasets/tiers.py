@@ -7,7 +7,7 @@ import numpy as np
 
 from kshot.datasets.encoding import Encoding
 from kshot.encode.prompts import encode_tier, from_sentences, from_templates
-from kshot.encode.sources.base import Source
+from kshot.encode.sources.source import Source
 from kshot.errors import InputError, unknown
 from kshot.features.catalog import tiers
 from kshot.features.store import Store

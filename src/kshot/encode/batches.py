@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kshot.encode.sources.base import Picture
+from kshot.encode.sources.source import Picture
 from kshot.types import Array
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kshot.encode.sources.base import Picture, Shard
+from kshot.encode.sources.source import Picture, Shard
 
 
 @dataclass(frozen=True)

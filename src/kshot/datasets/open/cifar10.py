@@ -8,7 +8,7 @@ import numpy as np
 
 from kshot.datasets.open.fetch import npm_package
 from kshot.datasets.open.openset import Listing, OpenSet
-from kshot.encode.sources.base import Picture
+from kshot.encode.sources.source import Picture
 from kshot.types import Array
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

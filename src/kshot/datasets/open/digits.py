@@ -7,7 +7,7 @@ import numpy as np
 
 from kshot.datasets.open.openset import Listing, OpenSet
 from kshot.encode.pictures import grey_picture
-from kshot.encode.sources.base import Picture
+from kshot.encode.sources.source import Picture
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 SIDE = 8

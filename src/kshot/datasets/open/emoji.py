@@ -11,7 +11,7 @@ from pathlib import Path
 from kshot.datasets.open.fetch import npm_package
 from kshot.datasets.open.openset import Listing, OpenSet, hash_rank
 from kshot.encode.pictures import decode
-from kshot.encode.sources.base import Picture
+from kshot.encode.sources.source import Picture
 
 VERSION, FLUENT_VERSION = "16.0.0", "1.1.0"
 POOL_VENDORS = ("google", "twitter")

@@ -10,7 +10,7 @@ from jaxtyping import UInt8
 from kshot.datasets.open.fetch import debian_package
 from kshot.datasets.open.openset import Listing, OpenSet
 from kshot.encode.pictures import grey_picture
-from kshot.encode.sources.base import Picture
+from kshot.encode.sources.source import Picture
 from kshot.types import Array
 
 CLASSES = (

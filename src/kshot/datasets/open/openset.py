@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from kshot.encode.pictures import decode
-from kshot.encode.sources.base import Listed, Picture
+from kshot.encode.sources.source import Listed, Picture
 from kshot.errors import FeatureError
 from kshot.features.catalog import DatasetEntry, datasets
 

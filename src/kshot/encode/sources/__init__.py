@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from kshot.encode.sources.base import Source
 from kshot.encode.sources.csv import csv_source
-from kshot.encode.sources.folder import folder_source
 from kshot.encode.sources.http import is_url
+from kshot.encode.sources.picture_folder import folder_source
+from kshot.encode.sources.source import Source
 from kshot.encode.sources.webdataset import is_webdataset, webdataset_source
 from kshot.errors import InputError
 

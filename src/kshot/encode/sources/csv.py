@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from kshot.encode.pictures import decode
-from kshot.encode.sources.base import Listed, Picture
-from kshot.encode.sources.folder import PARTS
+from kshot.encode.sources.picture_folder import PARTS
+from kshot.encode.sources.source import Listed, Picture
 from kshot.errors import InputError
 
 COLUMNS = ("path", "label")

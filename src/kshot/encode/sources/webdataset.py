@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from kshot.encode.pictures import decode
-from kshot.encode.sources.base import Picture, Shard
 from kshot.encode.sources.http import exists, opened
+from kshot.encode.sources.source import Picture, Shard
 from kshot.errors import InputError
 
 PICTURES = frozenset({".webp", ".png", ".jpg", ".jpeg"})

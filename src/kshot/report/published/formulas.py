@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from kshot.report.published.claims import Claim
+from kshot.theory.blend_error import dominates_mean
 from kshot.theory.sampling import isotropic_standard_error
-from kshot.theory.shrinkage import dominates_mean
 
 
 def _whole(claim: Claim, key: str) -> int:

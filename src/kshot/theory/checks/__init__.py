@@ -8,7 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
-from kshot.theory.checks.verdict import Effort, Verdict
+from kshot.theory.checks.trial import Effort, Verdict
 
 NAMES = (
     "plug_in",

@@ -4,7 +4,7 @@ import numpy as np
 
 from kshot.theory import capacity
 from kshot.theory.checks.geometries import random_pairs
-from kshot.theory.checks.verdict import Effort, Tick, Verdict, generator
+from kshot.theory.checks.trial import Effort, Tick, Verdict, generator
 
 TITLE = "Best direction on the blend path"
 GEOMETRIES = 300

@@ -5,7 +5,7 @@ import numpy as np
 from kshot.solvers import shrinkage
 from kshot.solvers.rows import squared_norms
 from kshot.theory import shift
-from kshot.theory.checks.verdict import WORST_Z, Effort, Tick, Verdict, generator, worst_z
+from kshot.theory.checks.trial import WORST_Z, Effort, Tick, Verdict, generator, worst_z
 
 TITLE = "Common shifts are decision-free"
 CLASSES, DIMENSION, INPUTS = 7, 24, 4000

@@ -6,9 +6,9 @@ import numpy as np
 
 from kshot.solvers import shrinkage as plug_in
 from kshot.solvers.rows import squared_norms
-from kshot.theory import shrinkage
+from kshot.theory import blend_error
 from kshot.theory.checks.simulate import power_law, support_means
-from kshot.theory.checks.verdict import WORST_Z, Effort, Tick, Verdict, generator, worst_z
+from kshot.theory.checks.trial import WORST_Z, Effort, Tick, Verdict, generator, worst_z
 
 TITLE = "Dominance over the mean"
 # (d, K, g²) with v = 1: the boundary (6, 2), both ends of d, K and g.
@@ -41,12 +41,13 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
             for ratio, kept in ((plug_in.james_stein_ratio(v_hat, d2), gain), (1 - v_hat / d2, change)):
                 kept.append(squared_norms(ratio[:, None] * (means - bias) + bias) - raw)
         gain, change = np.concatenate(gain), np.concatenate(change)
-        formula.append(worst_z(change, shrinkage.unclipped_risk_change(g2, 1.0, d, shots)))
-        if shrinkage.dominates_mean(shots, d):
+        formula.append(worst_z(change, blend_error.unclipped_risk_change(g2, 1.0, d, shots)))
+        if blend_error.dominates_mean(shots, d):
             loss.append(gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain))))
         tick((index + 1) / len(configurations))
     disagreements = sum(
-        shrinkage.dominates_mean(shots, d) != (shrinkage.unclipped_risk_change(1.0, 1.0, d, shots) <= 1e-12)
+        blend_error.dominates_mean(shots, d)
+        != (blend_error.unclipped_risk_change(1.0, 1.0, d, shots) <= 1e-12)
         for d, shots in product(range(3, 12), range(2, 6))
     )
     return [

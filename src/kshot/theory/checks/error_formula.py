@@ -4,7 +4,7 @@ import numpy as np
 
 from kshot.theory import capacity
 from kshot.theory.checks.geometries import Pair, random_pair
-from kshot.theory.checks.verdict import Effort, Tick, Verdict, generator
+from kshot.theory.checks.trial import Effort, Tick, Verdict, generator
 
 TITLE = "Error of a direction"
 DIMENSION, DECAY = 40, 1.0

@@ -3,8 +3,8 @@
 import numpy as np
 
 from kshot.solvers.rows import squared_norms
-from kshot.theory import shrinkage
-from kshot.theory.checks.verdict import WORST_Z, Effort, Tick, Verdict, generator
+from kshot.theory import blend_error
+from kshot.theory.checks.trial import WORST_Z, Effort, Tick, Verdict, generator
 
 TITLE = "Classical James–Stein coefficient"
 DIMENSIONS = (4, 6, 12)
@@ -25,11 +25,11 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
         vertex = slope.mean() / curve.mean()
         error = (slope - vertex * curve).std() / np.sqrt(n) / curve.mean()
         far = np.array([50.0 * d * TAU2])
-        used = (1 - shrinkage.classical_james_stein_ratio(TAU2, far, d)) * far / TAU2
+        used = (1 - blend_error.classical_james_stein_ratio(TAU2, far, d)) * far / TAU2
         worst = max(worst, float(abs(used[0] - vertex) / error))
         tick((index + 1) / len(DIMENSIONS))
-    clipped = np.max(shrinkage.classical_james_stein_ratio(TAU2, np.array([1e-3]), 6))
-    plane = shrinkage.classical_james_stein_ratio(TAU2, np.array([1e-3, 1.0]), 2)
+    clipped = np.max(blend_error.classical_james_stein_ratio(TAU2, np.array([1e-3]), 6))
+    plane = blend_error.classical_james_stein_ratio(TAU2, np.array([1e-3, 1.0]), 2)
     return [
         Verdict("Eq. 8: d − 2 minimises the risk, |z|", worst, WORST_Z),
         Verdict("Eq. 8: positive part, and no shrinkage at d = 2", float(clipped + np.ptp(plane)), 0.0),

@@ -5,7 +5,7 @@ from scipy.stats import norm
 
 from kshot.theory import capacity
 from kshot.theory.checks.geometries import Pair, random_pair, random_pairs
-from kshot.theory.checks.verdict import Effort, Tick, Verdict, generator
+from kshot.theory.checks.trial import Effort, Tick, Verdict, generator
 
 TITLE = "Nested margins"
 GEOMETRIES = 300

@@ -4,7 +4,7 @@ import numpy as np
 
 from kshot.solvers.rows import squared_norms
 from kshot.theory import two_class
-from kshot.theory.checks.verdict import WORST_Z, Effort, Tick, Verdict, generator
+from kshot.theory.checks.trial import WORST_Z, Effort, Tick, Verdict, generator
 
 TITLE = "Noise-aware shrinkage"
 GEOMETRIES = 300

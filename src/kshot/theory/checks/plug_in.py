@@ -8,9 +8,9 @@ from scipy.optimize import minimize_scalar
 
 from kshot.solvers import shrinkage as plug_in
 from kshot.solvers.rows import squared_norms
-from kshot.theory import shrinkage
+from kshot.theory import blend_error
 from kshot.theory.checks.simulate import power_law, support_means
-from kshot.theory.checks.verdict import WORST_Z, Effort, Tick, Verdict, generator, worst_z
+from kshot.theory.checks.trial import WORST_Z, Effort, Tick, Verdict, generator, worst_z
 
 TITLE = "MSE-optimal ratio and its plug-in"
 CONFIGURATIONS = list(product((16, 64, 256, 512), (2, 3, 4, 8, 16), (0.3, 1.0), (0.0, 1.0)))
@@ -33,13 +33,13 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
         v_hat, d2 = np.concatenate(v_hat), np.concatenate(d2)
         z_v[index] = worst_z(v_hat, v)
         z_g2[index] = worst_z(d2 - v_hat, g**2)
-        z_risk[index] = worst_z(np.concatenate(risk), float(shrinkage.blend_risk(0.7, g**2, v)))
+        z_risk[index] = worst_z(np.concatenate(risk), float(blend_error.blend_risk(0.7, g**2, v)))
         best = float(plug_in.optimal_ratio(np.array([g**2]), np.array([v]))[0])
         found: Any = minimize_scalar(
-            shrinkage.blend_risk, args=(g**2, v), bounds=(0, 1), options={"xatol": 1e-9}
+            blend_error.blend_risk, args=(g**2, v), bounds=(0, 1), options={"xatol": 1e-9}
         )
         ratio_gap[index] = abs(best - found.x)
-        risk_gap[index] = abs(shrinkage.optimal_risk(g**2, v) - found.fun)
+        risk_gap[index] = abs(blend_error.optimal_risk(g**2, v) - found.fun)
         substituted = np.clip(plug_in.optimal_ratio(d2 - v_hat, v_hat), 0, 1)
         identity[index] = np.abs(plug_in.james_stein_ratio(v_hat, d2) - substituted).max()
         tick((index + 1) / len(CONFIGURATIONS))

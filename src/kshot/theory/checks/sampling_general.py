@@ -6,7 +6,7 @@ from kshot.solvers import shrinkage as plug_in
 from kshot.solvers.rows import squared_norms
 from kshot.theory import sampling
 from kshot.theory.checks.simulate import power_law, support_means
-from kshot.theory.checks.verdict import WORST_Z, Effort, Tick, Verdict, generator, worst_z
+from kshot.theory.checks.trial import WORST_Z, Effort, Tick, Verdict, generator, worst_z
 
 TITLE = "Sampling law for any covariance"
 DIMENSION, SHOTS, TRACE = 256, 8, 0.2

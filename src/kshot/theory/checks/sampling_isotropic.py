@@ -7,7 +7,7 @@ from kshot.solvers import shrinkage as plug_in
 from kshot.solvers.rows import squared_norms
 from kshot.theory import sampling
 from kshot.theory.checks.simulate import power_law, support_means
-from kshot.theory.checks.verdict import WORST_Z, Effort, Tick, Verdict, generator
+from kshot.theory.checks.trial import WORST_Z, Effort, Tick, Verdict, generator
 
 TITLE = "Sampling law under isotropy"
 # (d, K, g²) with v = 1/K: from a ratio near one half to one near 0.95.

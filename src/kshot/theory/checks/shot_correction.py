@@ -3,8 +3,8 @@
 import numpy as np
 
 from kshot.solvers import shrinkage as plug_in
-from kshot.theory import shrinkage
-from kshot.theory.checks.verdict import Effort, Tick, Verdict, generator
+from kshot.theory import blend_error
+from kshot.theory.checks.trial import Effort, Tick, Verdict, generator
 
 TITLE = "K-correction"
 TRIALS = 200
@@ -21,7 +21,7 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
             float(rng.integers(2, 17)),
         )
         before, after = (
-            float(grid[np.argmin(shrinkage.blend_risk(grid, g2, trace / k))]) for k in (shots - 1, shots)
+            float(grid[np.argmin(blend_error.blend_risk(grid, g2, trace / k))]) for k in (shots - 1, shots)
         )
         gaps.append(abs(plug_in.correct_for_shots(before, shots) - after))
         tick((index + 1) / TRIALS)

@@ -6,7 +6,7 @@ import numpy as np
 
 from kshot.theory import sampling
 from kshot.theory.checks.simulate import power_law
-from kshot.theory.checks.verdict import WORST_Z, Effort, Tick, Verdict, generator, worst_z
+from kshot.theory.checks.trial import WORST_Z, Effort, Tick, Verdict, generator, worst_z
 
 TITLE = "Unbiased tr(Sigma²)"
 REPLICATES = 20_000

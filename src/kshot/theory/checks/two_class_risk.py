@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from kshot.theory import two_class
-from kshot.theory.checks.verdict import Effort, Tick, Verdict, generator
+from kshot.theory.checks.trial import Effort, Tick, Verdict, generator
 
 TITLE = "Two-class risk"
 DIMENSION, SIGMA2 = 6, 0.5

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from kshot.encode.pictures import decode, list_pictures
-from kshot.encode.sources.base import Listed, Picture, readable_class
+from kshot.encode.sources.source import Listed, Picture, readable_class
 from kshot.errors import InputError
 
 PARTS = {"train": "pool", "pool": "pool", "test": "test", "val": "test"}
