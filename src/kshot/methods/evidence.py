@@ -117,7 +117,7 @@ def _extra(name: str, info: MethodInfo, value: Any, dtype: np.dtype, n_classes: 
 def _check_shots(info: MethodInfo, min_shots: int, labels: Int[Array, " N"], n_classes: int) -> None:
     counts = class_counts(labels, n_classes)
     empty = np.flatnonzero(counts == 0)
-    if len(empty):
+    if min_shots and len(empty):
         raise InputError(
             f"{len(empty)} of {n_classes} classes have no shots (first: class {empty[0]}). "
             "Give every class at least one picture or drop the class from text and labels."

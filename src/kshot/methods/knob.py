@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 
 from kshot.errors import UndefinedError
 from kshot.methods.evidence import Task, prepare
-from kshot.solvers.leaving_out import balanced_folds, has_siblings, ranks_by_text
+from kshot.solvers.leaving_out import Fold, balanced_folds, has_siblings, ranks_by_text
 from kshot.solvers.rows import shot_numbers
 from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 
@@ -41,6 +41,13 @@ class KnobWithLeaveOneOut(Knob, Protocol):
     """A knob whose method has a leave-one-out rule of its own."""
 
     def knob_loo_curve(self, task: Task) -> Float[Array, " L"]: ...
+
+
+@runtime_checkable
+class KnobWithFolds(Knob, Protocol):
+    """A knob whose method predicts left-out rows exactly without being fitted again."""
+
+    def knob_folds_curve(self, task: Task, folds: Sequence[Fold]) -> Float[Array, " L"]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +122,29 @@ def leave_one_out_curve(method: Knob, task: Task) -> Float[Array, " L"]:
     """The method's own rule where it has one, else one refit per shot."""
     if isinstance(method, KnobWithLeaveOneOut):
         return method.knob_loo_curve(task)
-    curves = []
-    for row in np.flatnonzero(has_siblings(task.y)):
-        rest = _keep(task, np.arange(len(task.y)) != row)
-        curves.append(method.knob_curve(rest, Labelled(task.X[row : row + 1], task.y[row : row + 1])))
-    if not curves:
-        raise UndefinedError(f"{method.info.key} needs 2 shots per class to leave one out.")
-    return np.mean(curves, axis=0)
+    rows = np.arange(len(task.y))
+    alone = (rows == row for row in np.flatnonzero(has_siblings(task.y)))
+    return held_out_curve(method, task, [Fold(~row, row) for row in alone])
 
 
 def balanced_fold_curve(method: Knob, task: Task) -> Float[Array, " L"]:
     """As many refits as the largest class has shots: every class that has two or more loses one at a time."""
     number = ranks_by_text(task.X, task.y, task.text) if len(task.text) else shot_numbers(task.y)
-    hits = np.zeros(len(method.knob_grid()))
-    for kept, asked in balanced_folds(number, task.y):
+    return held_out_curve(method, task, list(balanced_folds(number, task.y)))
+
+
+def held_out_curve(method: Knob, task: Task, folds: Sequence[Fold]) -> Float[Array, " L"]:
+    """Accuracy on all that is asked: in closed form where the method has one, else with a refit per fold."""
+    if not folds:
+        raise UndefinedError(f"{method.info.key} needs 2 shots per class to leave one out.")
+    if isinstance(method, KnobWithFolds):
+        return method.knob_folds_curve(task, folds)
+    hits, scored = np.zeros(len(method.knob_grid())), 0
+    for kept, asked in folds:
         queries = Labelled(task.X[asked], task.y[asked])
-        hits += asked.sum() * method.knob_curve(_keep(task, kept), queries)
-    return hits / np.count_nonzero(has_siblings(task.y))
+        hits += len(queries.y) * method.knob_curve(_keep(task, kept), queries)
+        scored += len(queries.y)
+    return hits / scored
 
 
 def _keep(task: Task, rows: Bool[Array, " N"]) -> Task:

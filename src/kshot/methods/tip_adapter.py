@@ -15,19 +15,56 @@ from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, Method
 PAPER = "Zhang et al., Tip-Adapter: training-free adaption of CLIP for few-shot classification, ECCV 2022"
 
 
-class TipAdapter(Classifier):
+class CacheHead(Classifier):
+    """Scores of a cache: logit_scale·x·t_c + alpha·sum over the class's keys of exp(−beta(1 − x·key)).
+
+    Its search has beta_points × alpha_points places up to (beta_scale, alpha_scale), beta outermost.
+    """
+
+    logit_scale: float
+    beta_scale: float
+    alpha_scale: float
+    beta_points: int
+    alpha_points: int
+    keys_: Float[Array, "K C d"]
+    filled_: Bool[Array, "K C"]
+    text_: Float[Array, "C d"]
+    alpha_: float
+    beta_: float
+
+    def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
+        return self._scores_at(X, self.keys_, self.beta_, self.alpha_)
+
+    def _scores_at(
+        self, X: Float[Array, "n d"], keys: Float[Array, "K C d"], beta: float, alpha: float
+    ) -> Float[Array, "n C"]:
+        scores = cache_scores(X, keys, self.filled_, beta)
+        scores *= alpha
+        scores += self.logit_scale * (X @ self.text_.T)
+        return scores
+
+    def _accuracy(
+        self, queries: Labelled, keys: Float[Array, "K C d"], beta: float, alpha: float
+    ) -> float:
+        return float(np.mean(self._scores_at(queries.X, keys, beta, alpha).argmax(axis=1) == queries.y))
+
+    def _expects(self) -> tuple[np.dtype, int]:
+        return self._fitted_on("text_")
+
+    def _grids(self) -> tuple[Float[Array, " Lb"], Float[Array, " La"]]:
+        return (
+            search_grid(self.beta_scale, self.beta_points),
+            search_grid(self.alpha_scale, self.alpha_points),
+        )
+
+
+class TipAdapter(CacheHead):
     """logits = logit_scale·x·t_c + alpha·sum over the class's keys of exp(−beta(1 − x·key)).
 
     (beta, alpha) come from a grid of 200 × 20 that reaches up to (beta_scale, alpha_scale), beta outermost,
     the first maximum: on the test labels as the official code does (`tune="test"`), or on the shots with
     each shot's own key taken out (`tune="loo"`). Several views of a shot are averaged into one key.
     """
-
-    keys_: Float[Array, "K C d"]
-    filled_: Bool[Array, "K C"]
-    text_: Float[Array, "C d"]
-    alpha_: float
-    beta_: float
 
     def __init__(
         self,
@@ -74,15 +111,6 @@ class TipAdapter(Classifier):
         self.keys_, self.filled_, _ = lay_out(average_view(task), task.y, task.n_classes)
         self.text_ = task.text
 
-    def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
-        scores = cache_scores(X, self.keys_, self.filled_, self.beta_)
-        scores *= self.alpha_
-        scores += self.logit_scale * (X @ self.text_.T)
-        return scores
-
-    def _expects(self) -> tuple[np.dtype, int]:
-        return self._fitted_on("text_")
-
     def knob_name(self) -> str:
         return "beta, alpha"
 
@@ -100,9 +128,3 @@ class TipAdapter(Classifier):
         table, filled, shot = lay_out(keys, task.y, task.n_classes)
         text = self.logit_scale * task.text
         return search_hits(keys, task.y, text, table, filled, *self._grids(), shot).ravel() / len(task.y)
-
-    def _grids(self) -> tuple[Float[Array, " Lb"], Float[Array, " La"]]:
-        return (
-            search_grid(self.beta_scale, self.beta_points),
-            search_grid(self.alpha_scale, self.alpha_points),
-        )

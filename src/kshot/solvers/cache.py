@@ -5,13 +5,13 @@ a class's keys is K additions of whole rows instead of a product with a one-hot 
 affinities once, one exponential per beta, and serves all alphas from it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from kshot.solvers.rows import row_blocks, shot_numbers
-from kshot.solvers.weight_sweep import hits_by_weight
+from kshot.solvers.weight_sweep import right_by_weight
 from kshot.types import Array
 
 BLOCK_BYTES = 512 * 1024
@@ -34,12 +34,17 @@ def lay_out(
 
 
 def cache_scores(
-    X: Float[Array, "n d"], table: Float[Array, "K C d"], filled: Bool[Array, "K C"], beta: float
+    X: Float[Array, "n d"],
+    table: Float[Array, "K C d"],
+    filled: Bool[Array, "K C"],
+    beta: float,
+    weights: Float[Array, "K C"] | None = None,
 ) -> Float[Array, "n C"]:
+    """Class sums of the keys' affinities, each key counted `weights` times."""
     scores = np.empty((len(X), table.shape[1]), X.dtype)
     for here, distance in _negative_distances(X, table, filled):
         distance *= beta
-        scores[here] = np.exp(distance, out=distance).sum(axis=1)
+        scores[here] = _class_sums(np.exp(distance, out=distance), weights)
     return scores
 
 
@@ -54,18 +59,43 @@ def search_hits(
     own_shot: Int[Array, " n"] | None = None,
 ) -> Int[Array, "Lb La"]:
     """Correct rows at every (beta, alpha); `own_shot` leaves each row's own key out of the cache."""
-    hits = np.zeros((len(betas), len(alphas)), np.int64)
+    return weighted_search_hits(
+        X, y, X @ scaled_text.T, table, filled, betas, alphas, [None], own_shot=own_shot
+    )[:, :, 0]
+
+
+def weighted_search_hits(
+    X: Float[Array, "n e"],
+    y: Int[Array, " n"],
+    base: Float[Array, "n C"],
+    table: Float[Array, "K C e"],
+    filled: Bool[Array, "K C"],
+    betas: Float[Array, " Lb"],
+    alphas: Float[Array, " La"],
+    weights: Sequence[Float[Array, "K C"] | None],
+    own_shot: Int[Array, " n"] | None = None,
+) -> Int[Array, "Lb La Lg"]:
+    """Correct rows of base + alpha·cache at every beta, alpha and weighting of the keys."""
+    hits = np.zeros((len(betas), len(alphas), len(weights)), np.int64)
     for here, distance in _negative_distances(X, table, filled):
         labels = y[here]
         if own_shot is not None:
             distance[np.arange(len(labels)), own_shot[here], labels] = -np.inf
-        base = X[here] @ scaled_text.T
+        repeated = np.tile(base[here], (len(weights), 1))
         affinity = np.empty_like(distance)
         for index, beta in enumerate(betas.tolist()):
             np.multiply(distance, beta, out=affinity)
-            cache = np.exp(affinity, out=affinity).sum(axis=1)
-            hits[index] += hits_by_weight(base, cache, alphas, labels)
+            np.exp(affinity, out=affinity)
+            cache = np.concatenate([_class_sums(affinity, weighting) for weighting in weights])
+            right = right_by_weight(repeated, cache, alphas, np.tile(labels, len(weights)))
+            hits[index] += np.count_nonzero(right.reshape(len(alphas), len(weights), -1), axis=2)
     return hits
+
+
+def _class_sums(
+    affinity: Float[Array, "b K C"], weights: Float[Array, "K C"] | None
+) -> Float[Array, "b C"]:
+    return affinity.sum(axis=1) if weights is None else np.einsum("bkc,kc->bc", affinity, weights)
 
 
 def _negative_distances(

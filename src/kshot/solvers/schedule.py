@@ -8,24 +8,31 @@ from jaxtyping import Float, Int
 from kshot.types import Array
 
 
+def half_cosine(steps: Int[Array, " n"], period: int, peak: float) -> Float[Array, " n"]:
+    """From `peak` at step 0 to 0 at step `period`."""
+    return peak / 2 * (1 + np.cos(np.pi * steps / period))
+
+
 def cosine_rates(epochs: int, peak: float, warmup: float) -> Float[Array, " epochs"]:
     """One epoch at `warmup`, then half a cosine from `peak` towards 0 (CLAP's schedule)."""
-    rates = peak / 2 * (1 + np.cos(np.pi * (np.arange(epochs) - 1) / epochs))
+    rates = half_cosine(np.arange(epochs) - 1, epochs, peak)
     rates[:1] = warmup
     return rates
 
 
-def steps_per_epoch(images: int, size: int) -> int:
-    return max(1, images // size)
+def steps_per_epoch(images: int, size: int, *, keep_short: bool = False) -> int:
+    return -(-images // size) if keep_short else max(1, images // size)
 
 
-def batches(seeds: Sequence[int], rows: int, images: int, size: int) -> Iterator[Int[Array, "B b"] | None]:
+def batches(
+    seeds: Sequence[int], rows: int, images: int, size: int, *, keep_short: bool = False
+) -> Iterator[Int[Array, "B b"] | None]:
     """Row numbers of every step, one line per problem; None means all rows, whose order cannot matter.
 
-    Each epoch sorts one uniform draw per row and keeps whole batches. The number of batches counts images,
-    the draw counts rows (views included).
+    Each epoch sorts one uniform draw per row and keeps whole batches, or the short last one too. The number of
+    batches counts images, the draw counts rows (views included).
     """
-    steps = steps_per_epoch(images, size)
+    steps = steps_per_epoch(images, size, keep_short=keep_short)
     if steps == 1 and rows <= size:
         while True:
             yield None

@@ -1,7 +1,7 @@
 """Hits of base + w·extra at many weights w: two score matrices serve a whole grid, or every weight there is."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from kshot.solvers.rows import row_blocks
 from kshot.types import Array
@@ -13,31 +13,38 @@ BLOCK_BYTES = 256 * 1024
 def hits_by_weight(
     base: Float[Array, "n C"], extra: Float[Array, "n C"], weights: Float[Array, " L"], y: Int[Array, " n"]
 ) -> Int[Array, " L"]:
-    """How many rows each weight w > 0 classifies correctly; the first of equal scores wins.
+    """How many rows each weight w > 0 classifies correctly; the first of equal scores wins."""
+    return np.count_nonzero(right_by_weight(base, extra, weights, y), axis=1)
+
+
+def right_by_weight(
+    base: Float[Array, "n C"], extra: Float[Array, "n C"], weights: Float[Array, " L"], y: Int[Array, " n"]
+) -> Bool[Array, "L n"]:
+    """Which rows each weight w > 0 classifies correctly.
 
     A row whose two scores agree on the class has that class at every weight.
     """
     first = base.argmax(axis=1)
     undecided = first != extra.argmax(axis=1)
-    hits = np.full(len(weights), np.count_nonzero((first == y) & ~undecided))
+    right = np.repeat((first == y)[None], len(weights), axis=0)
     if undecided.any():
-        hits += _hits_one_by_one(base[undecided], extra[undecided], weights, y[undecided])
-    return hits
+        right[:, undecided] = _right_one_by_one(base[undecided], extra[undecided], weights, y[undecided])
+    return right
 
 
-def _hits_one_by_one(
+def _right_one_by_one(
     base: Float[Array, "n C"], extra: Float[Array, "n C"], weights: Float[Array, " L"], y: Int[Array, " n"]
-) -> Int[Array, " L"]:
+) -> Bool[Array, "L n"]:
     block = max(1, BLOCK_BYTES // (base.itemsize * base.shape[1]))
     scratch = np.empty((min(block, len(base)), base.shape[1]), base.dtype)
-    hits = np.zeros(len(weights), np.int64)
+    right = np.empty((len(weights), len(y)), bool)
     for here in row_blocks(len(base), block):
         scores = scratch[: len(y[here])]
         for index, weight in enumerate(weights.tolist()):
             np.multiply(extra[here], weight, out=scores)
             scores += base[here]
-            hits[index] += np.count_nonzero(scores.argmax(axis=1) == y[here])
-    return hits
+            right[index, here] = scores.argmax(axis=1) == y[here]
+    return right
 
 
 def winning_range(

@@ -1,0 +1,138 @@
+"""ProKeR: kernel ridge regression around the zero-shot scores (Bendou et al., 2025)."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.errors import InputError
+from kshot.methods.base import Classifier
+from kshot.methods.evidence import Task
+from kshot.methods.views import every_view
+from kshot.solvers.kernel_ridge import Spectrum, fit_kernel_ridge, kernel_scores, path_scores, residuals
+from kshot.solvers.leaving_out import Fold
+from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
+
+PAPER = "Bendou et al., ProKeR: a kernel perspective on few-shot adaptation of large VLMs, CVPR 2025"
+# (beta, lambda) by shots, pre-computed on ImageNet by the authors (configs_proker/hyperparameters.json).
+TABLE = {1: (3.0, 0.05), 2: (2.6, 0.05), 4: (1.5, 0.05), 8: (1.66, 0.07), 16: (1.7, 0.1)}
+
+
+class ProKeR(Classifier):
+    """score = x·t_c + k(x, X)·A with (K/lambda + I)·A = Y − X·Tᵀ, k(a, b) = exp(−beta(1 − <a, b>)).
+
+    beta and lambda (`ridge`) come from the authors' table by the number of shots (the largest listed one that is
+    not above it), from the parameters where given, or from a grid on the validation split (`tune="val"`): evenly
+    spaced, ends included, beta outermost, the first maximum. Views are rows of their own.
+    """
+
+    rows_: Float[Array, "M d"]
+    text_: Float[Array, "C d"]
+    coefficients_: Float[Array, "M C"]
+    beta_: float
+
+    def __init__(
+        self,
+        tune: str = "table",
+        beta: float | None = None,
+        ridge: float | None = None,
+        beta_low: float = 0.5,
+        beta_high: float = 3.0,
+        beta_points: int = 20,
+        ridge_low: float = 0.001,
+        ridge_high: float = 1.0,
+        ridge_points: int = 10,
+    ):
+        self.tune = tune
+        self.beta = beta
+        self.ridge = ridge
+        self.beta_low = beta_low
+        self.beta_high = beta_high
+        self.beta_points = beta_points
+        self.ridge_low = ridge_low
+        self.ridge_high = ridge_high
+        self.ridge_points = ridge_points
+
+    @property
+    def info(self) -> MethodInfo:
+        if self.tune == "val":
+            sees = FREE_EVIDENCE | {"validation"}
+            return MethodInfo(
+                "proker_val", "ProKeR (grid on validation)", sees, 1, PAPER, linear=False, views=True
+            )
+        if self.tune != "table":
+            raise InputError(f"tune must be 'table' or 'val', not '{self.tune}'.")
+        return MethodInfo("proker", "ProKeR", FREE_EVIDENCE, 1, PAPER, linear=False, views=True)
+
+    def _fit(self, task: Task) -> None:
+        X, y = every_view(task)
+        self.beta_, ridge = self._choose(task)
+        self.coefficients_ = fit_kernel_ridge(X, residuals(X, y, task.text), self.beta_, ridge)
+        self.rows_, self.text_ = X, task.text
+
+    def _choose(self, task: Task) -> tuple[float, float]:
+        if self.tune == "val":
+            assert task.validation is not None
+            curve = self.knob_curve(task, task.validation)
+            beta, ridge = self.knob_grid()[int(curve.argmax())]
+            from_, accuracy = "validation", {"accuracy": Choice(float(curve.max()), "validation")}
+        else:
+            beta, ridge = self.knob_fixed(task)
+            from_, accuracy = "fixed", {}
+        self.selected_ = {"beta": Choice(beta, from_), "lambda": Choice(ridge, from_), **accuracy}
+        return beta, ridge
+
+    def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
+        return kernel_scores(X, self.rows_, self.text_, self.coefficients_, self.beta_)
+
+    def _expects(self) -> tuple[np.dtype, int]:
+        return self._fitted_on("rows_")
+
+    def knob_name(self) -> str:
+        return "beta, lambda"
+
+    def knob_grid(self) -> Sequence[tuple[float, float]]:
+        betas, ridges = self._grids()
+        return [(beta, ridge) for beta in betas for ridge in ridges]
+
+    def knob_fixed(self, task: Task) -> tuple[float, float]:
+        """The table's entry, each half replaced by the parameter of its name where that is given."""
+        shots = len(task.y) // task.n_classes
+        beta, ridge = TABLE[max(listed for listed in TABLE if listed <= max(shots, 1))]
+        return (
+            beta if self.beta is None else float(self.beta),
+            ridge if self.ridge is None else float(self.ridge),
+        )
+
+    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
+        return np.array([np.mean(s.argmax(axis=1) == queries.y) for s in self.knob_scores(task, queries.X)])
+
+    def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
+        """The scores at every value of the grid; each array is overwritten by the next."""
+        rows, y = every_view(task)
+        return path_scores(X, rows, residuals(rows, y, task.text), task.text, *self._grids())
+
+    def knob_folds_curve(self, task: Task, folds: Sequence[Fold]) -> Float[Array, " L"]:
+        """Exact: what each fold asks is predicted by the coefficients fitted on what it keeps."""
+        rows, y = every_view(task)
+        R, base = residuals(rows, y, task.text), rows @ task.text.T
+        every = np.arange(len(rows)).reshape(-1, len(task.y))
+        groups = [every[:, ~fold.kept].ravel() for fold in folds]
+        asked = np.concatenate([np.tile(fold.asked[~fold.kept], len(every)) for fold in folds])
+        batches = [np.stack(groups)] if len({len(g) for g in groups}) == 1 else [g[None] for g in groups]
+        order = np.concatenate(groups)[asked]
+        betas, ridges = self._grids()
+        curve = []
+        for beta in betas:
+            spectrum = Spectrum.of(rows, R, beta)
+            for ridge in ridges:
+                parts = [spectrum.held_out(R, batch, ridge).reshape(-1, task.n_classes) for batch in batches]
+                scores = np.concatenate(parts)[asked] + base[order]
+                curve.append(np.mean(scores.argmax(axis=1) == y[order]))
+        return np.array(curve)
+
+    def _grids(self) -> tuple[list[float], list[float]]:
+        return (
+            np.linspace(self.beta_low, self.beta_high, self.beta_points).tolist(),
+            np.linspace(self.ridge_low, self.ridge_high, self.ridge_points).tolist(),
+        )

@@ -1,0 +1,128 @@
+"""Tip-Adapter-F: Tip-Adapter's cache with trained keys (Zhang et al., 2022)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.errors import InputError
+from kshot.methods.evidence import Task
+from kshot.methods.tip_adapter import PAPER, CacheHead
+from kshot.methods.views import average_view
+from kshot.solvers.cache import lay_out, search_hits
+from kshot.solvers.key_training import train_keys
+from kshot.solvers.schedule import batches, half_cosine, steps_per_epoch
+from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+
+
+class TipAdapterF(CacheHead):
+    """The shots start as keys and learn by AdamW on the shots' own cross-entropy; text and labels are frozen.
+
+    The head is the last epoch's, with (alpha, beta) as in training. `tune="test"` is the official protocol, which
+    looks at the test labels three times: the epoch with the best test accuracy is kept, then (beta, alpha) come
+    from Tip-Adapter's grid on the validation split, and what is reported is the better of the two on the test set.
+    Keys start at the average of a shot's views; epoch e learns from view e mod V.
+    """
+
+    def __init__(
+        self,
+        tune: str = "none",
+        seed: int = 0,
+        alpha: float = 1.17,
+        beta: float = 1.0,
+        lr: float = 1e-3,
+        epochs: int = 20,
+        batch_size: int = 256,
+        weight_decay: float = 0.01,
+        eps: float = 1e-4,
+        beta_scale: float = 12.0,
+        alpha_scale: float = 10.0,
+        beta_points: int = 200,
+        alpha_points: int = 20,
+        logit_scale: float = 100.0,
+    ):
+        self.tune = tune
+        self.seed = seed
+        self.alpha = alpha
+        self.beta = beta
+        self.lr = lr
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.eps = eps
+        self.beta_scale = beta_scale
+        self.alpha_scale = alpha_scale
+        self.beta_points = beta_points
+        self.alpha_points = alpha_points
+        self.logit_scale = logit_scale
+
+    @property
+    def info(self) -> MethodInfo:
+        key, title, sees = "tip_adapter_f", "Tip-Adapter-F", FREE_EVIDENCE
+        if self.tune == "test":
+            key, title, sees = f"{key}_test", f"{title} (test-tuned)", sees | {"validation", "test"}
+        elif self.tune != "none":
+            raise InputError(f"tune must be 'none' or 'test', not '{self.tune}'.")
+        return MethodInfo(
+            key, title, sees, 1, PAPER, linear=False, closed_form=False, views=True, rotation_free=False
+        )
+
+    def _fit(self, task: Task) -> None:
+        start, self.filled_, _ = lay_out(average_view(task), task.y, task.n_classes)
+        self.text_, self.alpha_, self.beta_ = task.text, float(self.alpha), float(self.beta)
+        if self.tune == "test":
+            self._fit_officially(task, start)
+            return
+        for keys in self._epochs(task, start):
+            self.keys_ = keys
+        fixed = {"alpha": self.alpha_, "beta": self.beta_, "epochs": self.epochs, "seed": self.seed}
+        self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
+
+    def _fit_officially(self, task: Task, start: Float[Array, "K C d"]) -> None:
+        assert task.validation is not None
+        assert task.test is not None
+        accuracies = []
+        for keys in self._epochs(task, start):
+            accuracies.append(self._accuracy(task.test, keys, self.beta_, self.alpha_))
+            if accuracies[-1] > max(accuracies[:-1], default=-1):
+                self.keys_ = keys.copy()
+        text = self.logit_scale * task.text
+        hits = search_hits(*task.validation, text, self.keys_, self.filled_, *self._grids())
+        at = np.unravel_index(int(hits.argmax()), hits.shape)
+        beta, alpha = (float(grid[i]) for grid, i in zip(self._grids(), at, strict=True))
+        searched = self._accuracy(task.test, self.keys_, beta, alpha)
+        if searched > max(accuracies):
+            self.beta_, self.alpha_ = beta, alpha
+        self.selected_ = {
+            "alpha": Choice(alpha, "validation"),
+            "beta": Choice(beta, "validation"),
+            "epoch": Choice(int(np.argmax(accuracies)), "test"),
+            "accuracy_per_epoch": Choice(accuracies, "test"),
+            "accuracy_after_search": Choice(searched, "test"),
+            "reported": Choice("search" if searched > max(accuracies) else "epoch", "test"),
+            "seed": Choice(self.seed, "fixed"),
+        }
+
+    def _epochs(self, task: Task, start: Float[Array, "K C d"]) -> Iterator[Float[Array, "K C d"]]:
+        """The keys after every epoch."""
+        n = len(task.y)
+        per_epoch = steps_per_epoch(n, self.batch_size, keep_short=True)
+        total = self.epochs * per_epoch
+        states = train_keys(
+            start,
+            self.filled_,
+            [task.X] if task.views is None else list(task.views),
+            task.y,
+            task.text,
+            batches([self.seed], n, n, self.batch_size, keep_short=True),
+            half_cosine(np.arange(total), total, self.lr),
+            steps_per_epoch=per_epoch,
+            alpha=self.alpha,
+            beta=self.beta,
+            scale=self.logit_scale,
+            eps=self.eps,
+            weight_decay=self.weight_decay,
+        )
+        for step, keys in enumerate(states, 1):
+            if step % per_epoch == 0:
+                yield keys
