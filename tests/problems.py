@@ -18,9 +18,16 @@ class Problem:
 
     def evidence(self, sees) -> dict:
         """Keyword arguments of `fit` for a method that sees exactly this."""
-        names = [name for name in ("text", "pool", "validation", "test") if name in sees]
+        everything = {
+            "text": self.text,
+            "queries": self.test.X,
+            "pool": self.pool,
+            "few_shot_validation": Labelled(self.validation.X[::2], self.validation.y[::2]),
+            "validation": self.validation,
+            "test": self.test,
+        }
         support = {"X": self.X, "y": self.y} if "support" in sees else {}
-        return support | {name: getattr(self, name) for name in names}
+        return support | {name: value for name, value in everything.items() if name in sees}
 
     def cast(self, dtype) -> "Problem":
         def labelled(pair):

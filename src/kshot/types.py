@@ -6,10 +6,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 Array: TypeAlias = np.ndarray
-Evidence: TypeAlias = Literal["text", "support", "pool", "validation", "test"]
+Evidence: TypeAlias = Literal[
+    "text", "support", "queries", "pool", "few_shot_validation", "validation", "test"
+]
 
-# Evidence a deployed system would have; anything beyond it makes a method a reference point.
+# Evidence a deployed system would have for every single picture.
 FREE_EVIDENCE: frozenset[Evidence] = frozenset({"text", "support"})
+# What a method may see without any further label; who sees the queries is transductive, beyond it lie oracles.
+LABEL_FREE_EVIDENCE: frozenset[Evidence] = FREE_EVIDENCE | {"queries"}
 
 
 class Labelled(NamedTuple):
@@ -43,7 +47,13 @@ class MethodInfo:
 
     @property
     def reference_point(self) -> bool:
-        return not self.sees <= FREE_EVIDENCE
+        """Whether it sees labels beyond the shots."""
+        return not self.sees <= LABEL_FREE_EVIDENCE
+
+    @property
+    def transductive(self) -> bool:
+        """Whether a picture's prediction may depend on the other pictures."""
+        return "queries" in self.sees
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,9 @@ from kshot.solvers.cache import cache_scores, lay_out, search_grid, weighted_sea
 from kshot.solvers.channels import key_divergence, refined_channels
 from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
 
-PAPER = "Zhu et al., Not all features matter: enhancing few-shot CLIP with adaptive prior refinement, ICCV 2023"
+PAPER = (
+    "Zhu et al., Not all features matter: enhancing few-shot CLIP with adaptive prior refinement, ICCV 2023"
+)
 
 
 class Refined(NamedTuple):

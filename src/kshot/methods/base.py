@@ -47,10 +47,13 @@ class Classifier:
         pool: Any = None,
         validation: Any = None,
         test: Any = None,
+        queries: Any = None,
+        few_shot_validation: Any = None,
     ) -> M:
         """Fit on X (N, d) with labels y in 0..C−1, text prototypes (C, d), and optional views (E, N, d).
 
-        `pool`, `validation` and `test` are (X, y) pairs, used only by the reference points that declare them.
+        `pool`, `validation`, `few_shot_validation` and `test` are (X, y) pairs, used only by the reference points
+        that declare them; `queries` (Q, d) are the pictures to classify, used only by transductive methods.
         """
         task = prepare(
             self.info,
@@ -62,6 +65,8 @@ class Classifier:
             pool=pool,
             validation=validation,
             test=test,
+            queries=queries,
+            few_shot_validation=few_shot_validation,
         )
         self.classes_ = np.arange(task.n_classes)
         self.selected_ = {}

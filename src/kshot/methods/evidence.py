@@ -27,6 +27,8 @@ class Task:
     pool: Labelled | None
     validation: Labelled | None
     test: Labelled | None
+    queries: Float[Array, "Q d"] | None = None
+    few_shot_validation: Labelled | None = None
 
     @cached_property
     def counts(self) -> Int[Array, " C"]:
@@ -48,9 +50,19 @@ def prepare(
     pool: Any = None,
     validation: Any = None,
     test: Any = None,
+    queries: Any = None,
+    few_shot_validation: Any = None,
 ) -> Task:
     """Check everything once, so that no method has to."""
-    given = {"text": text, "support": X, "pool": pool, "validation": validation, "test": test}
+    given = {
+        "text": text,
+        "support": X,
+        "pool": pool,
+        "validation": validation,
+        "test": test,
+        "queries": queries,
+        "few_shot_validation": few_shot_validation,
+    }
     for name in sorted(info.sees):
         if given[name] is None:
             raise EvidenceError(f"{info.key} needs {name}: {_HOW_TO_PASS[name]}.")
@@ -76,6 +88,8 @@ def prepare(
         pool=_extra("pool", info, pool, dtype, n_classes),
         validation=_extra("validation", info, validation, dtype, n_classes),
         test=_extra("test", info, test, dtype, n_classes),
+        queries=unit_rows(queries, "the queries", dtype) if "queries" in info.sees else None,
+        few_shot_validation=_extra("few_shot_validation", info, few_shot_validation, dtype, n_classes),
     )
 
 
@@ -104,6 +118,8 @@ _HOW_TO_PASS = {
     "support": "pass X of shape (N, d) and y of shape (N,)",
     "pool": "pass pool=(X, y), pool images outside the support",
     "validation": "pass validation=(X, y), labelled images outside the support",
+    "queries": "pass queries=Q, the unlabelled pictures that it shall classify, shape (Q, d)",
+    "few_shot_validation": "pass few_shot_validation=(X, y), a few labelled images per class outside the support",
     "test": "pass test=(X, y); this is an oracle and a bound, not a usable method",
 }
 

@@ -43,9 +43,7 @@ class CacheHead(Classifier):
         scores += self.logit_scale * (X @ self.text_.T)
         return scores
 
-    def _accuracy(
-        self, queries: Labelled, keys: Float[Array, "K C d"], beta: float, alpha: float
-    ) -> float:
+    def _accuracy(self, queries: Labelled, keys: Float[Array, "K C d"], beta: float, alpha: float) -> float:
         return float(np.mean(self._scores_at(queries.X, keys, beta, alpha).argmax(axis=1) == queries.y))
 
     def _expects(self) -> tuple[np.dtype, int]:

@@ -92,9 +92,7 @@ def weighted_search_hits(
     return hits
 
 
-def _class_sums(
-    affinity: Float[Array, "b K C"], weights: Float[Array, "K C"] | None
-) -> Float[Array, "b C"]:
+def _class_sums(affinity: Float[Array, "b K C"], weights: Float[Array, "K C"] | None) -> Float[Array, "b C"]:
     return affinity.sum(axis=1) if weights is None else np.einsum("bkc,kc->bc", affinity, weights)
 
 

@@ -29,9 +29,7 @@ def kernel(A: Float[Array, "n d"], B: Float[Array, "N d"], beta: float) -> Float
     return np.exp(K, out=K)
 
 
-def residuals(
-    X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]
-) -> Float[Array, "N C"]:
+def residuals(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> Float[Array, "N C"]:
     """One-hot labels minus the zero-shot cosines."""
     R = -(X @ text.T)
     R[np.arange(len(y)), y] += 1

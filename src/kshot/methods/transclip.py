@@ -1,0 +1,92 @@
+"""TransCLIP, few-shot: all queries are classified together (Zanella et al., 2024)."""
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.errors import InputError, UndefinedError
+from kshot.methods.base import Classifier
+from kshot.methods.task import Task
+from kshot.solvers.rows import row_blocks
+from kshot.solvers.transduction import NEIGHBOURS, transduce
+from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+
+PAPER = "Zanella et al., Boosting vision-language models with transduction, NeurIPS 2024"
+# One query may come back rescaled; two pictures are further apart than this.
+SAME = 1e-3
+
+
+class TransCLIP(Classifier):
+    """Class probabilities of the queries given to `fit`, from text, shots and each query's neighbours among them.
+
+    Transductive: a query's prediction depends on the other queries, and there is no head for new pictures.
+    `gamma` weighs the shots in the class means; None is 0.002 below four shots and 0.02 from there on. As coded
+    officially, shots and queries are stacked in two different orders, so that the order of the queries matters;
+    `aligned=True` repairs that, and with it their order does not matter.
+    """
+
+    queries_: Float[Array, "Q d"]
+    assignments_: Float[Array, "Q C"]
+
+    def __init__(
+        self,
+        aligned: bool = False,
+        gamma: float | None = None,
+        text_weight: float = 0.5,
+        logit_scale: float = 100.0,
+    ):
+        self.aligned = aligned
+        self.gamma = gamma
+        self.text_weight = text_weight
+        self.logit_scale = logit_scale
+
+    @property
+    def info(self) -> MethodInfo:
+        key, title = (
+            ("transclip_aligned", "TransCLIP (rows aligned)") if self.aligned else ("transclip", "TransCLIP")
+        )
+        sees = FREE_EVIDENCE | {"queries"}
+        return MethodInfo(
+            key, title, sees, 1, PAPER, linear=False, closed_form=self.aligned, rotation_free=False
+        )
+
+    def _fit(self, task: Task) -> None:
+        assert task.queries is not None
+        if len(task.queries) <= NEIGHBOURS:
+            raise UndefinedError(
+                f"{self.info.key} looks for {NEIGHBOURS} neighbours of every query and needs {NEIGHBOURS + 1} queries; "
+                f"there are {len(task.queries)}."
+            )
+        few = len(task.y) < 4 * task.n_classes
+        gamma = (0.002 if few else 0.02) if self.gamma is None else self.gamma
+        self.queries_ = task.queries
+        self.assignments_ = transduce(
+            task.queries,
+            task.X,
+            task.y,
+            task.text,
+            gamma=gamma,
+            text_weight=self.text_weight,
+            scale=self.logit_scale,
+            aligned=self.aligned,
+        ).z
+        zero_shot = (task.queries @ task.text.T).argmax(axis=1)
+        moved = float(np.mean(self.assignments_.argmax(axis=1) != zero_shot))
+        self.selected_ = {"gamma": Choice(gamma, "fixed"), "moved": Choice(moved, "queries")}
+
+    def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
+        if X.shape == self.queries_.shape and np.abs(X - self.queries_).max() < SAME:
+            return self.assignments_.copy()
+        place = np.empty(len(X), np.int64)
+        for here in row_blocks(len(X)):
+            place[here] = (X[here] @ self.queries_.T).argmax(axis=1)
+        strange = np.flatnonzero(np.abs(X - self.queries_[place]).max(axis=1) >= SAME)
+        if len(strange):
+            raise InputError(
+                f"{len(strange)} of the {len(X)} pictures are not among the {len(self.queries_)} queries that "
+                f"{self.info.key} was fitted with (first: row {strange[0]}), and it has no answer for others. "
+                "Fit again with queries=X."
+            )
+        return self.assignments_[place]
+
+    def _expects(self) -> tuple[np.dtype, int]:
+        return self._fitted_on("queries_")
