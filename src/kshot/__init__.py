@@ -23,6 +23,14 @@ _WHERE = {
     "FoldGDA": "kshot.methods.fold_gda",
     "FastProbe": "kshot.methods.fast_probe",
     "GaussProbe": "kshot.methods.gauss_probe",
+    "SSText": "kshot.methods.ss_text",
+    "ProKeR": "kshot.methods.proker",
+    "APE": "kshot.methods.ape",
+    "TipAdapterF": "kshot.methods.tip_adapter_f",
+    "TaskRes": "kshot.methods.taskres",
+    "RLA": "kshot.methods.rla",
+    "CrossModalLP": "kshot.methods.cross_modal_lp",
+    "TransCLIP": "kshot.methods.transclip",
     "load_head": "kshot.methods.headfile",
     "save_head": "kshot.methods.headfile",
     "PictureHead": "kshot.apply.head",
@@ -33,8 +41,10 @@ __all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll
 if TYPE_CHECKING:
     from kshot.apply.fit import fit_pictures as fit_pictures
     from kshot.apply.head import PictureHead as PictureHead
+    from kshot.methods.ape import APE as APE
     from kshot.methods.clap import CLAP as CLAP
     from kshot.methods.clip_adapter import CLIPAdapter as CLIPAdapter
+    from kshot.methods.cross_modal_lp import CrossModalLP as CrossModalLP
     from kshot.methods.fast_probe import FastProbe as FastProbe
     from kshot.methods.fold_gda import FoldGDA as FoldGDA
     from kshot.methods.gauss_probe import GaussProbe as GaussProbe
@@ -50,7 +60,13 @@ if TYPE_CHECKING:
     from kshot.methods.ncm import NCM as NCM
     from kshot.methods.oracles.mse_oracle_blend import MSEOracleBlend as MSEOracleBlend
     from kshot.methods.oracles.oracle_blend import OracleBlend as OracleBlend
+    from kshot.methods.proker import ProKeR as ProKeR
+    from kshot.methods.rla import RLA as RLA
+    from kshot.methods.ss_text import SSText as SSText
+    from kshot.methods.taskres import TaskRes as TaskRes
     from kshot.methods.tip_adapter import TipAdapter as TipAdapter
+    from kshot.methods.tip_adapter_f import TipAdapterF as TipAdapterF
+    from kshot.methods.transclip import TransCLIP as TransCLIP
     from kshot.methods.zero_shot import ZeroShot as ZeroShot
 
 

@@ -1,7 +1,6 @@
 """Every published head against the output of its official code (small copies beside this file)."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,32 +14,10 @@ from kshot.solvers.optimisers import momentum_sgd
 from kshot.solvers.rows import class_means, class_sums
 from kshot.solvers.schedule import batches, cosine_rates
 from kshot.solvers.text_probe import step_sizes, train_text_probe
+from official import BOTH, agree, inputs, stored, unit
 
-HERE = Path(__file__).parent
-BOTH = [("f64", np.float64), ("f32", np.float32)]
 # Largest absolute difference of float32 logits that rounding explains.
 FLOAT32_LOGITS = {"clap": 1e-4, "lpp": 2e-4, "gda": 8e-4, "tip": 4e-5, "adapter": 1e-3}
-
-
-def stored(name: str, folder: Path = HERE) -> dict[str, np.ndarray]:
-    with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
-        return dict(file)
-
-
-def unit(rows, dtype):
-    rows = rows.astype(dtype)
-    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
-
-
-def inputs(case: str, dtype, folder: Path = HERE) -> dict[str, np.ndarray]:
-    data = stored(f"inputs_{case}", folder)
-    return {key: value if value.dtype == np.int64 else unit(value, dtype) for key, value in data.items()}
-
-
-def agree(found, expected, dtype, float32_tolerance):
-    assert found.dtype == dtype
-    error = np.abs(found - expected).max()
-    assert error <= (1e-8 * np.abs(expected).max() if dtype == np.float64 else float32_tolerance)
 
 
 def clap_weights(data, seed, scale, epochs, penalties, views=None):

@@ -14,7 +14,7 @@ from kshot.methods.evidence import Task
 from kshot.methods.views import average_view
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, weighted_search_hits
 from kshot.solvers.channels import key_divergence, refined_channels
-from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
 
 PAPER = (
     "Zhu et al., Not all features matter: enhancing few-shot CLIP with adaptive prior refinement, ICCV 2023"
@@ -84,9 +84,11 @@ class APE(Classifier):
 
     @property
     def info(self) -> MethodInfo:
-        key, title, sees = "ape", "APE (training-free)", FREE_EVIDENCE
+        key, title = "ape", "APE (training-free)"
+        sees: frozenset[Evidence] = FREE_EVIDENCE
         if self.tune == "val":
-            key, title, sees = "ape_val", "APE (grid on validation)", sees | {"validation"}
+            key, title = "ape_val", "APE (grid on validation)"
+            sees = frozenset({"text", "support", "validation"})
         elif self.tune != "none":
             raise InputError(f"tune must be 'none' or 'val', not '{self.tune}'.")
         return MethodInfo(key, title, sees, 1, PAPER, linear=False, views=True, rotation_free=False)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from kshot.methods.base import Classifier
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.methods.views import every_view
 from kshot.solvers.cross_modal import halves, paired_batches, train_cross_modal, warm_cosine
+from kshot.solvers.schedule import last_state
 from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
 
 PAPER = "Lin et al., Multimodality helps unimodality: cross-modal few-shot learning, CVPR 2023"
@@ -55,8 +56,7 @@ class CrossModalLP(Classifier):
         rounded = X.dtype.type(np.exp(np.float64(X.dtype.type(LOG_SCALE))))
         scale = float(rounded) if self.logit_scale is None else self.logit_scale
         sizes = halves(len(X), task.n_classes, self.batch_size)
-        W = task.text
-        for W in train_cross_modal(
+        states = train_cross_modal(
             X,
             y,
             task.text,
@@ -64,8 +64,8 @@ class CrossModalLP(Classifier):
             warm_cosine(self.iterations, self.lr),
             scale=scale,
             weight_decay=self.weight_decay,
-        ):
-            pass
+        )
+        W = last_state(states)
         fixed = {
             "lr": self.lr,
             "weight_decay": self.weight_decay,

@@ -11,7 +11,7 @@ from kshot.methods.evidence import Task
 from kshot.methods.views import every_view
 from kshot.solvers.kernel_ridge import Spectrum, fit_kernel_ridge, kernel_scores, path_scores, residuals
 from kshot.solvers.leaving_out import Fold
-from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
 
 PAPER = "Bendou et al., ProKeR: a kernel perspective on few-shot adaptation of large VLMs, CVPR 2025"
 # (beta, lambda) by shots, pre-computed on ImageNet by the authors (configs_proker/hyperparameters.json).
@@ -56,7 +56,7 @@ class ProKeR(Classifier):
     @property
     def info(self) -> MethodInfo:
         if self.tune == "val":
-            sees = FREE_EVIDENCE | {"validation"}
+            sees: frozenset[Evidence] = frozenset({"text", "support", "validation"})
             return MethodInfo(
                 "proker_val", "ProKeR (grid on validation)", sees, 1, PAPER, linear=False, views=True
             )

@@ -5,9 +5,10 @@ from jaxtyping import Float
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
+from kshot.methods.views import view_by_view
 from kshot.solvers.linear_adapter import mapped, train_linear_adapter
-from kshot.solvers.schedule import half_cosine
+from kshot.solvers.schedule import half_cosine, last_state
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
 
 INFO = MethodInfo(
@@ -54,17 +55,16 @@ class RLA(Classifier):
 
     def _fit(self, task: Task) -> None:
         penalty = self._penalty(len(task.y) / task.n_classes)
-        W = np.eye(task.X.shape[1], dtype=task.X.dtype)
-        for W in train_linear_adapter(
-            [task.X] if task.views is None else list(task.views),
+        states = train_linear_adapter(
+            view_by_view(task),
             task.y,
             task.text,
             half_cosine(np.arange(self.epochs), self.epochs, self.lr),
             penalty=penalty,
             scale=self.logit_scale,
             eps=self.eps,
-        ):
-            pass
+        )
+        W = last_state(states)
         self.map_, self.text_ = W, task.text
         moved = float(np.linalg.norm(W - np.eye(len(W), dtype=W.dtype)))
         self.selected_ = {

@@ -4,10 +4,11 @@ import numpy as np
 
 from kshot.methods.base import Classifier
 from kshot.methods.blending import unit_prototypes
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
+from kshot.methods.views import view_by_view
 from kshot.solvers.residual_probe import train_residual
 from kshot.solvers.rows import squared_norms
-from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
+from kshot.solvers.schedule import batches, cosine_rates, last_state, steps_per_epoch
 from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
 
 INFO = MethodInfo(
@@ -64,9 +65,8 @@ class TaskRes(Classifier):
         lr = self.lr or (2e-4 if task.n_classes >= MANY_CLASSES else 2e-3)
         epochs = self.epochs or (100 if n <= 4 * task.n_classes else 200)
         base = self.anchor_scale * task.text
-        residual = np.zeros_like(base)
-        for residual in train_residual(
-            [task.X] if task.views is None else list(task.views),
+        states = train_residual(
+            view_by_view(task),
             task.y,
             base,
             batches([self.seed], n, n, self.batch_size),
@@ -75,8 +75,8 @@ class TaskRes(Classifier):
             alpha=self.alpha,
             scale=self.logit_scale,
             weight_decay=self.weight_decay,
-        ):
-            pass
+        )
+        residual = last_state(states)
         moved = float(np.sqrt(squared_norms(self.alpha * residual)).mean())
         fixed = {"alpha": self.alpha, "lr": lr, "epochs": epochs, "anchor_scale": self.anchor_scale}
         self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}

@@ -8,11 +8,11 @@ from jaxtyping import Float
 from kshot.errors import InputError
 from kshot.methods.evidence import Task
 from kshot.methods.tip_adapter import PAPER, CacheHead
-from kshot.methods.views import average_view
+from kshot.methods.views import average_view, view_by_view
 from kshot.solvers.cache import lay_out, search_hits
 from kshot.solvers.key_training import train_keys
-from kshot.solvers.schedule import batches, half_cosine, steps_per_epoch
-from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.solvers.schedule import batches, half_cosine, last_state, steps_per_epoch
+from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, MethodInfo
 
 
 class TipAdapterF(CacheHead):
@@ -58,9 +58,11 @@ class TipAdapterF(CacheHead):
 
     @property
     def info(self) -> MethodInfo:
-        key, title, sees = "tip_adapter_f", "Tip-Adapter-F", FREE_EVIDENCE
+        key, title = "tip_adapter_f", "Tip-Adapter-F"
+        sees: frozenset[Evidence] = FREE_EVIDENCE
         if self.tune == "test":
-            key, title, sees = f"{key}_test", f"{title} (test-tuned)", sees | {"validation", "test"}
+            key, title = f"{key}_test", f"{title} (test-tuned)"
+            sees = frozenset({"text", "support", "validation", "test"})
         elif self.tune != "none":
             raise InputError(f"tune must be 'none' or 'test', not '{self.tune}'.")
         return MethodInfo(
@@ -73,8 +75,7 @@ class TipAdapterF(CacheHead):
         if self.tune == "test":
             self._fit_officially(task, start)
             return
-        for keys in self._epochs(task, start):
-            self.keys_ = keys
+        self.keys_ = last_state(self._epochs(task, start))
         fixed = {"alpha": self.alpha_, "beta": self.beta_, "epochs": self.epochs, "seed": self.seed}
         self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
 
@@ -111,7 +112,7 @@ class TipAdapterF(CacheHead):
         states = train_keys(
             start,
             self.filled_,
-            [task.X] if task.views is None else list(task.views),
+            view_by_view(task),
             task.y,
             task.text,
             batches([self.seed], n, n, self.batch_size, keep_short=True),

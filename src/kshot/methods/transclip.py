@@ -5,10 +5,10 @@ from jaxtyping import Float
 
 from kshot.errors import InputError, UndefinedError
 from kshot.methods.base import Classifier
-from kshot.methods.task import Task
+from kshot.methods.evidence import Task
 from kshot.solvers.rows import row_blocks
 from kshot.solvers.transduction import NEIGHBOURS, transduce
-from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import Array, Choice, Evidence, MethodInfo
 
 PAPER = "Zanella et al., Boosting vision-language models with transduction, NeurIPS 2024"
 # One query may come back rescaled; two pictures are further apart than this.
@@ -44,7 +44,7 @@ class TransCLIP(Classifier):
         key, title = (
             ("transclip_aligned", "TransCLIP (rows aligned)") if self.aligned else ("transclip", "TransCLIP")
         )
-        sees = FREE_EVIDENCE | {"queries"}
+        sees: frozenset[Evidence] = frozenset({"text", "support", "queries"})
         return MethodInfo(
             key, title, sees, 1, PAPER, linear=False, closed_form=self.aligned, rotation_free=False
         )

@@ -16,6 +16,11 @@ def every_view(task: Task) -> Labelled:
     return Labelled(task.views.reshape(-1, task.X.shape[1]), np.tile(task.y, len(task.views)))
 
 
+def view_by_view(task: Task) -> list[Float[Array, "N d"]]:
+    """One array of all shots per view; the shots themselves where there are none."""
+    return [task.X] if task.views is None else list(task.views)
+
+
 def average_view(task: Task) -> Float[Array, "N d"]:
     """One row per shot: the unit direction of the mean of its unit views."""
     return task.X if task.views is None else unit_prototypes(task.views.mean(axis=0))

@@ -1,5 +1,6 @@
 """What the trained heads share: the learning rates of an epoch, the order of its batches, the softmax."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -41,6 +42,11 @@ def batches(
         order = np.stack([generator.rand(rows).argsort() for generator in generators])
         for step in range(steps):
             yield order[:, step * size : (step + 1) * size]
+
+
+def last_state(states: Iterator[Array]) -> Array:
+    """Where a training ends."""
+    return deque(states, maxlen=1).pop()
 
 
 def softmax_residual(logits: Float[Array, "B b C"], y: Int[Array, "B b"], factor: float) -> None:
