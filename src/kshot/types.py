@@ -13,7 +13,7 @@ Evidence: TypeAlias = Literal[
 # Evidence a deployed system would have for every single picture.
 FREE_EVIDENCE: frozenset[Evidence] = frozenset({"text", "support"})
 # What a method may see without any further label; who sees the queries is transductive, beyond it lie oracles.
-LABEL_FREE_EVIDENCE: frozenset[Evidence] = FREE_EVIDENCE | {"queries"}
+LABEL_FREE_EVIDENCE: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "queries"})
 
 
 class Labelled(NamedTuple):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from kshot.errors import EvidenceError, FeatureError
 from kshot.features.store import Store
 from kshot.methods import registry
 from kshot.methods.zero_shot import ZeroShot
+from kshot.types import Labelled
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +28,7 @@ def episode(store):
 def test_undeclared_evidence_raises(episode):
     view = episode.reveal(frozenset({"text", "support"}))
     assert view.support.X.shape == (40, 256)
-    for name in ("pool", "validation", "test"):
+    for name in ("queries", "pool", "few_shot_validation", "validation", "test"):
         with pytest.raises(EvidenceError, match=f"sees support, text; it asked for '{name}'"):
             getattr(view, name)
     assert set(view.fit_arguments()) == {"text", "X", "y"}
@@ -44,6 +47,30 @@ def test_a_method_cannot_change_the_evidence(episode):
     for array in (view.text, view.support.X, view.support.y, view.test.X, view.test.y):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+
+
+def test_queries_are_all_test_pictures_in_an_order_that_does_not_depend_on_the_rows(store):
+    stratum = load_stratum(store, "sim-satellite", BACKBONE)
+    turned = np.arange(len(stratum.test.y))[::-1]
+    test = Labelled(stratum.test.X[turned], stratum.test.y[turned])
+    other = replace(stratum, test=test, test_ids=stratum.test_ids[::-1])
+    first, second = (
+        each.episode(2, 0, None).reveal(frozenset({"queries"})).queries for each in (stratum, other)
+    )
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, stratum.test.X)
+    assert sorted(map(bytes, first)) == sorted(map(bytes, stratum.test.X))
+    assert not first.flags.writeable
+
+
+@pytest.mark.parametrize(("shots", "drawn"), [(1, 1), (2, 2), (4, 4), (8, 4)])
+def test_few_shot_validation_is_what_the_draw_would_take_next(store, shots, drawn):
+    stratum = load_stratum(store, "sim-satellite", BACKBONE)
+    view = stratum.episode(shots, 3, None).reveal(frozenset({"support", "few_shot_validation"}))
+    assert np.bincount(view.few_shot_validation.y).tolist() == [drawn] * stratum.n_classes
+    larger = stratum.episode(shots + drawn, 3, None).reveal(frozenset({"support"})).support
+    together = np.concatenate([view.support.X, view.few_shot_validation.X])
+    assert sorted(map(bytes, together)) == sorted(map(bytes, larger.X))
 
 
 def test_a_method_that_looks_at_more_is_stopped(episode):

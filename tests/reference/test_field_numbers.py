@@ -147,7 +147,9 @@ class TestHeads:
     def test_ss_text_says_when_the_repulsion_turns_it_over(self, scale, turned_over, prefix, dtype, official):
         data, expected = inputs(LARGE, dtype, official), stored(f"sstext_oneshot_{LARGE}", official)
         rows = expected["rows"]
-        head = SSText(plus=True, logit_scale=float(scale)).fit(data["X"][rows], data["y"][rows], text=data["T"])
+        head = SSText(plus=True, logit_scale=float(scale)).fit(
+            data["X"][rows], data["y"][rows], text=data["T"]
+        )
         key = f"{prefix}_tau{scale}_sstextplus"
         close(head.decision_function(data["Xte"]), expected[f"{key}_logits_test"], dtype, "sstext")
         assert head.selected_["turned_over"].value == turned_over

@@ -89,8 +89,8 @@ def _probe(world: World, shots: int, specs: dict[str, MethodSpec], dtype: str) -
     pool, test = (
         Labelled(unit_rows(rows.X.astype(dtype), "probe"), rows.y) for rows in (drawn.pool, drawn.test)
     )
-    ids = tuple(map(str, range(len(pool.y))))
-    stratum = Stratum("probe", "probe", pool, ids, test, world.classes, True, None, {})
+    pool_ids, test_ids = (tuple(map(str, range(len(part.y)))) for part in (pool, test))
+    stratum = Stratum("probe", "probe", pool, pool_ids, test, test_ids, world.classes, True, None, {})
     prior = Prior(drawn.text.astype(dtype), None, "")
     cell = Cell("probe", "probe", "probe", shots, 0)
     episode = stratum.episode(cell.shots, cell.seed, prior.text)

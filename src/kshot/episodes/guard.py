@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from kshot.errors import EvidenceError
 from kshot.types import Array, Evidence, Labelled
@@ -18,21 +18,32 @@ class Episode:
         residue: Labelled,
         test: Labelled,
         n_classes: int,
+        few_shot_validation: Labelled,
+        query_order: Int[Array, " n"],
     ):
         self.n_classes = n_classes
         self.n_test = len(test.y)
+        self._query_order = query_order
         # Validation images and pool statistics are both the pool minus the support.
         self._evidence: dict[Evidence, Any] = {
             "text": text,
             "support": support,
             "pool": residue,
+            "few_shot_validation": few_shot_validation,
             "validation": residue,
             "test": test,
         }
 
     def reveal(self, sees: frozenset[Evidence]) -> "Revealed":
         """A view that holds exactly the declared evidence."""
-        return Revealed({name: value for name, value in self._evidence.items() if name in sees})
+        declared: dict[Evidence, Any] = {
+            name: value for name, value in self._evidence.items() if name in sees
+        }
+        if "queries" in sees:
+            # In an order of their own: some methods depend on it, and none shall learn how a set is sorted.
+            declared["queries"] = self.queries[self._query_order]
+            declared["queries"].flags.writeable = False
+        return Revealed(declared)
 
     @property
     def queries(self) -> Float[Array, "n d"]:

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.episodes.draw import draw_support, self_split
+from kshot.episodes.draw import draw_support, keyed_order, self_split
 from kshot.episodes.guard import Episode
 from kshot.errors import FeatureError
 from kshot.features.store import ImageFeatures, Store
 from kshot.solvers.rows import unit_rows
 from kshot.types import Array, Labelled
+
+# Few-shot validation in the literature: as many pictures per class as shots, but no more than this.
+MOST_VALIDATION_SHOTS = 4
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class Stratum:
     pool: Labelled
     pool_ids: tuple[str, ...]
     test: Labelled
+    test_ids: tuple[str, ...]
     n_classes: int
     simulated: bool
     logit_scale: float | None
@@ -37,7 +41,15 @@ class Stratum:
             residue=_take(self.pool, residue),
             test=self.test,
             n_classes=self.n_classes,
+            few_shot_validation=_take(self.pool, self._next_drawn(shots, seed)),
+            query_order=keyed_order(self.test_ids, "queries", self.dataset),
         )
+
+    def _next_drawn(self, shots: int, seed: int) -> Int[Array, " n"]:
+        """The pictures that the draw would have taken next: as many per class as shots, at most four."""
+        further = shots + min(shots, MOST_VALIDATION_SHOTS)
+        drawn = draw_support(self.dataset, self.pool_ids, self.pool.y, further, seed)
+        return np.setdiff1d(drawn, draw_support(self.dataset, self.pool_ids, self.pool.y, shots, seed))
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,10 @@ def load_stratum(store: Store, dataset: str, backbone: str, dtype: str = "float3
         whole = store.images(dataset, backbone, "all")
         in_pool = self_split(dataset, whole.ids, whole.y)
         pool, test = _select(whole, in_pool, dtype), _select(whole, ~in_pool, dtype)
-        pool_ids = tuple(name for name, kept in zip(whole.ids, in_pool, strict=True) if kept)
+        pool_ids, test_ids = (
+            tuple(name for name, here in zip(whole.ids, in_pool, strict=True) if here == wanted)
+            for wanted in (True, False)
+        )
         manifests = [whole.manifest]
     else:
         pool_part, test_part = (
@@ -64,7 +79,7 @@ def load_stratum(store: Store, dataset: str, backbone: str, dtype: str = "float3
         )
         _check_pair(pool_part, test_part)
         pool, test = _select(pool_part, None, dtype), _select(test_part, None, dtype)
-        pool_ids = pool_part.ids
+        pool_ids, test_ids = pool_part.ids, test_part.ids
         manifests = [pool_part.manifest, test_part.manifest]
     first = manifests[0]
     return Stratum(
@@ -73,6 +88,7 @@ def load_stratum(store: Store, dataset: str, backbone: str, dtype: str = "float3
         pool=pool,
         pool_ids=pool_ids,
         test=test,
+        test_ids=test_ids,
         n_classes=len(first.classes),
         simulated=first.simulated,
         logit_scale=first.logit_scale,
