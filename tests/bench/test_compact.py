@@ -2,7 +2,6 @@ import shutil
 
 import pytest
 
-from folders import comparable
 from kshot.bench.execution.engines.local import LocalEngine
 from kshot.bench.execution.run import compute, open_run
 from kshot.bench.records.compact import compact, failed_cells, forget
@@ -11,15 +10,8 @@ from kshot.bench.records.folder import Records
 from kshot.bench.records.query import load_table
 from kshot.bench.status import run_status
 from kshot.bench.study import Cell, load_study
+from kshot.bench.work import finished_cells
 from kshot.errors import StudyError
-
-
-@pytest.fixture
-def records(folder):
-    study = load_study("small.toml")
-    found = Records(folder / "records")
-    compute(open_run(study, folder / "features", found), folder / "features", found, LocalEngine(2))
-    return found
 
 
 def test_every_row_is_kept_and_nothing_is_missing(records):
@@ -28,7 +20,7 @@ def test_every_row_is_kept_and_nothing_is_missing(records):
     assert not records.loose()
     assert len(records.joined()) == 1
     assert load_table(records.folder).equals(before)
-    assert records.done() == set(records.study().cells())
+    assert finished_cells(records) == set(records.study().cells())
     assert run_status(records.folder).missing == 0
     assert compact(records) == 0
 
@@ -59,7 +51,7 @@ def test_forgetting_a_compacted_cell_makes_it_missing(records):
     gone = Cell("sim-pets", "simulated", "dataset", 2, 1)
     compact(records)
     assert forget(records, [gone]) == 1
-    assert gone not in records.done()
+    assert gone not in finished_cells(records)
     assert run_status(records.folder).missing == 1
     assert failed_cells(records) == []
 
@@ -91,35 +83,6 @@ def test_files_joined_by_another_process_while_they_are_read(records, monkeypatc
     monkeypatch.setattr(Records, "joined", joined_meanwhile)
     assert load_table(records.folder).equals(before)
     assert not records.loose()
-
-
-def truncate(content):
-    return content[: len(content) // 2]
-
-
-def overwrite(content):
-    """Everything but what a reader looks at first: the magic bytes and the footer, whose length stands at the end."""
-    footer = int.from_bytes(content[-8:-4], "little") + 8
-    return content[:4] + b"\xff" * (len(content) - 4 - footer) + content[-footer:]
-
-
-@pytest.mark.parametrize("joined", [False, True])
-@pytest.mark.parametrize("damage", [truncate, overwrite, lambda content: b""])
-def test_a_damaged_file_is_named_and_computed_again_when_deleted(records, folder, damage, joined):
-    before = comparable(records.folder)
-    if joined:
-        compact(records)
-    path = (records.joined() or records.loose())[-1]
-    path.write_bytes(damage(path.read_bytes()))
-    readers = [load, run_status] if joined else [load, run_status, lambda folder: compact(Records(folder))]
-    for read in readers:
-        with pytest.raises(StudyError, match=f"{path} is damaged. Delete it; `kshot run` then computes"):
-            read(records.folder)
-    path.unlink()
-    work = open_run(load_study("small.toml"), folder / "features", records)
-    assert len(work.missing) == (12 if joined else 1)
-    compute(work, folder / "features", records, LocalEngine(1))
-    assert comparable(records.folder).equals(before)
 
 
 @pytest.mark.parametrize(

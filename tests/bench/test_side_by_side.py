@@ -19,6 +19,7 @@ from kshot.bench.records.compact import compact
 from kshot.bench.records.folder import Records
 from kshot.bench.records.query import load_table, query
 from kshot.bench.study import load_study
+from kshot.bench.work import finished_cells
 from kshot.datasets.simulated import BACKBONE, TIER, WORLDS, write
 from kshot.errors import FeatureError, KshotError
 from kshot.features.store import Store
@@ -79,7 +80,7 @@ def test_a_folder_can_be_claimed_by_many_at_once(folder):
 def test_a_start_that_was_killed_does_not_occupy_the_folder(folder):
     torn(folder / "records" / f"{TORN}.json")
     records = run(folder)
-    assert records.done() == set(records.study().cells())
+    assert finished_cells(records) == set(records.study().cells())
 
 
 def test_a_world_of_which_a_part_is_lacking_is_written_again(folder):

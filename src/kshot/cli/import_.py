@@ -96,7 +96,7 @@ def _text_encoder(
     written."""
     from kshot.datasets.caches.names import NamesAlone
     from kshot.datasets.encoders import load_encoder, stored_name
-    from kshot.datasets.encoding import Job
+    from kshot.datasets.encoding import Encoding
     from kshot.datasets.tiers import encode_tiers, tier_prompts
     from kshot.errors import InputError
     from kshot.features.catalog import datasets
@@ -110,4 +110,6 @@ def _text_encoder(
     encoder = load_encoder(backbone, weights)
     if encoder.dim != found.dim:
         raise InputError(f"the features have {found.dim} dimensions, but {backbone} gives {encoder.dim}.")
-    return lambda aside: encode_tiers(Job(dataset, stored_name(backbone), source, encoder), aside, prompts)
+    return lambda aside: encode_tiers(
+        Encoding(dataset, stored_name(backbone), source, encoder), aside, prompts
+    )

@@ -13,6 +13,7 @@ from kshot.bench.execution.engines import Engine
 from kshot.bench.execution.worker import run_batch
 from kshot.bench.records.compact import compact
 from kshot.bench.records.folder import Records
+from kshot.bench.records.integrity import set_aside
 from kshot.bench.study import Study
 from kshot.bench.work import Work, Workload, find_work, missing_cells
 from kshot.features.store import Store
@@ -38,6 +39,8 @@ def open_run(study: Study, features: Path, records: Records) -> Work:
     work = find_work(study, Store(features), records)
     records.claim(study, work.dropped, work.features)
     remove_torn(records.folder)
+    loose, joined = records.files()
+    set_aside(records.folder, [*loose, *joined])
     if records.grows_into(study) and any(records.path(cell).exists() for cell in work.missing):
         # These cells lack methods that the study did not have; joined, their files are not overwritten.
         compact(records)

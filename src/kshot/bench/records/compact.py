@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from kshot.bench.records.folder import Records
+from kshot.bench.records.integrity import write_sealed
 from kshot.bench.records.query import load_table, query
 from kshot.bench.records.schema import CELL
 from kshot.bench.study import Cell
-from kshot.files import write_atomically
 
 
 def compact(records: Records) -> int:
@@ -43,7 +43,6 @@ def failed_cells(records: Records) -> list[Cell]:
 def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) -> None:
     """One file in place of the sources; what was written after they were listed stays."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     listed = {path: _identity(path) for path in sources}
     table = load_table(records.folder)
@@ -52,7 +51,7 @@ def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) 
         table = table.filter(pa.array([Cell(*key) not in forget for key in keys]))
     name = hashlib.sha256("\n".join(map(str, sources)).encode()).hexdigest()[:16]
     target = records.folder / "compact" / f"{name}.parquet"
-    write_atomically(target, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
+    write_sealed(table, target)
     for path, identity in listed.items():
         # Another driver may have put a new file in its place, which stays.
         if path != target and _identity(path) == identity:

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from kshot.bench.records.integrity import intact_only, write_sealed
 from kshot.bench.records.ownership import addable, contradiction
 from kshot.bench.records.schema import CellFacts, Record, table
 from kshot.bench.study import Cell, Study, study_from_json
 from kshot.errors import StudyError
-from kshot.files import is_temporary, write_atomically, write_text
+from kshot.files import is_temporary, write_text
 
 
 class Records:
@@ -87,12 +88,17 @@ class Records:
         return folder / f"K{cell.shots:02d}-s{cell.seed}.parquet"
 
     def loose(self) -> list[Path]:
-        """Files of single cells, in a fixed order."""
-        return sorted((self.folder / "cells").glob("*/*/*/K*.parquet"))
+        """Intact files of single cells, in a fixed order."""
+        return intact_only(self.files()[0])
 
     def joined(self) -> list[Path]:
-        """Files of many cells; not the hidden ones, which somebody is writing."""
-        return sorted((self.folder / "compact").glob("[!.]*.parquet"))
+        """Intact files of many cells."""
+        return intact_only(self.files()[1])
+
+    def files(self) -> tuple[list[Path], list[Path]]:
+        """Files of single cells and of many, damaged ones too; not the hidden ones, which somebody is writing."""
+        loose = sorted((self.folder / "cells").glob("*/*/*/K*.parquet"))
+        return loose, sorted((self.folder / "compact").glob("[!.]*.parquet"))
 
     def sources(self) -> tuple[list[Path], list[Path]]:
         """Loose and joined files to read; at least one of them."""
@@ -117,14 +123,11 @@ class Records:
 
     def write(self, study: Study, facts: CellFacts, records: Sequence[Record]) -> None:
         """One cell's file, all or nothing; tracebacks of failures go beside it first."""
-        import pyarrow.parquet as pq
-
         path = self.path(records[0].cell)
         for record in records:
             if record.traceback:
                 write_text(self.failure(record.cell, record.method), record.traceback)
-        content = table(study, facts, records)
-        write_atomically(path, lambda temporary: pq.write_table(content, temporary, compression="zstd"))
+        write_sealed(table(study, facts, records), path)
 
     def failure(self, cell: Cell, method: str) -> Path:
         """Where the traceback of a failed method is kept."""

@@ -1,6 +1,7 @@
 """SQL over files of records, while other processes write and join them."""
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -49,8 +50,9 @@ def _taken(records: Records, sql: str, take: "Callable[[duckdb.DuckDBPyRelation]
     try:
         return take(_relation(records, sql))
     except duckdb.Error as error:
-        loose, joined = records.sources()
-        raise _damaged([*loose, *joined]) or error from error
+        raise StudyError(
+            f"the records in {records.folder} cannot be read ({error}). Type `kshot check --records {records.folder}`."
+        ) from error
 
 
 def _relation(records: Records, sql: str) -> "duckdb.DuckDBPyRelation":
@@ -59,9 +61,8 @@ def _relation(records: Records, sql: str) -> "duckdb.DuckDBPyRelation":
     loose, joined = records.sources()
     connection = duckdb.connect()
     for name, paths in (("loose", loose), ("joined", joined)):
-        source = f"read_parquet([{', '.join(quoted(path) for path in paths)}])"
-        empty = f"read_parquet({quoted((loose or joined)[0])}) limit 0"
-        connection.execute(f"create view {name} as select * from {source if paths else empty}")
+        source = _parquet(paths) if paths else f"{_parquet((loose or joined)[:1])} limit 0"
+        connection.execute(f"create view {name} as select * from {source}")
     # A cell that was computed again lies in a file of its own beside its compacted former self.
     key = ", ".join((*CELL, "method"))
     both = "select *, 0 as age from loose union all by name select *, 1 as age from joined"
@@ -73,24 +74,15 @@ def _relation(records: Records, sql: str) -> "duckdb.DuckDBPyRelation":
     return connection.sql(sql)
 
 
+def _parquet(paths: list[Path]) -> str:
+    """SQL for these very files: no pattern is expanded, and no folder's name is taken for a column."""
+    names = (re.sub(r"[*?[]", r"[\g<0>]", str(path.absolute())) for path in paths)
+    return f"read_parquet([{', '.join(map(quoted, names))}], hive_partitioning = false, union_by_name = true)"
+
+
 def _owner(records: Records) -> str:
     """SQL for a record's study hash: records of the studies that the folder's study extends count as its own."""
     own, former = records.owners()
     if not former:
         return "study_hash as study_hash"
     return f"if(study_hash in ({', '.join(map(quoted, former))}), {quoted(own)}, study_hash) as study_hash"
-
-
-def _damaged(paths: Iterable[Path]) -> StudyError | None:
-    """The error about the first file that is there and cannot be read; reads all, so only after something broke."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for path in paths:
-        try:
-            pq.read_table(path)
-        except FileNotFoundError:
-            continue
-        except (pa.ArrowException, OSError):
-            return StudyError(f"{path} is damaged. Delete it; `kshot run` then computes its cells again.")
-    return None

@@ -1,0 +1,135 @@
+"""Files of records that prove themselves: one changed bit is noticed.
+
+A file carries the sha256 of its own bytes inside its parquet footer, taken while that place held zeros. It stays an
+ordinary parquet file for every other reader.
+"""
+
+import hashlib
+import logging
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kshot.files import write_bytes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEY = b"kshot.sha256"
+# In the footer (thrift's compact protocol) a value of 64 characters follows its key behind these two bytes.
+MARK = KEY + b"\x18\x40"
+BLANK = b"0" * 64
+# The version before files were sealed; anything later without a seal has lost it.
+UNSEALED_VERSIONS = {"0.1.0"}
+FOLDER = "damaged"
+
+log = logging.getLogger(__name__)
+_told: set[Path] = set()
+
+
+def write_sealed(table: "pa.Table", path: Path) -> None:
+    """Write a table whole, with its own hash inside."""
+    write_bytes(path, sealed(table))
+
+
+def sealed(table: "pa.Table") -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    blank = table.replace_schema_metadata({KEY: BLANK})
+    pq.write_table(blank, sink, compression="zstd", write_page_checksum=True)
+    content = sink.getvalue().to_pybytes()
+    place = _place_of_hash(content)
+    return content[:place] + _digest(content, place) + content[place + len(BLANK) :]
+
+
+def intact_only(paths: Iterable[Path]) -> list[Path]:
+    """The files that can be trusted; the others are named, and count as missing.
+
+    A file that another process joined and removed meanwhile is kept in the list: reading it will tell.
+    """
+    return [path for path in paths if not _is_damaged(path)]
+
+
+def set_aside(folder: Path, paths: Iterable[Path]) -> list[Path]:
+    """Move damaged files out of the way, so that their cells are computed again; nothing is deleted."""
+    moved = []
+    for path in paths:
+        if _is_damaged(path):
+            name = re.sub(r"[^A-Za-z0-9._+-]", "-", str(path.relative_to(folder)))
+            target = folder / FOLDER / name
+            target.parent.mkdir(exist_ok=True)
+            path.replace(target)
+            log.warning("It is kept as %s.", target)
+            moved.append(target)
+    return moved
+
+
+def contradictory_rows(table: "pa.Table") -> np.ndarray:
+    """Rows whose accuracy, counts and hits do not say the same."""
+    import pyarrow.compute as pc
+
+    scored = pc.equal(table["status"], "ok").to_numpy(zero_copy_only=False)
+    hits = [value or b"" for value in table["hits"].to_pylist()]
+    lengths = np.array([len(value) for value in hits])
+    ones = np.unpackbits(np.frombuffer(b"".join(hits), np.uint8)).reshape(-1, 8).sum(axis=1)
+    sums = np.concatenate([[0], np.cumsum(ones)])
+    ends = np.cumsum(lengths)
+    counted = sums[ends] - sums[ends - lengths]
+    n_test = table["n_test"].to_numpy()
+    n_correct = pc.fill_null(table["n_correct"], -1).to_numpy()
+    accuracy = pc.fill_null(table["accuracy"], -1.0).to_numpy()
+    agree = (counted == n_correct) & (lengths == -(-n_test // 8))
+    agree &= np.abs(accuracy * n_test - n_correct) < 1e-6 * np.maximum(n_test, 1)
+    return np.flatnonzero(scored & ~agree)
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        about = path.stat()
+        damaged = not _is_intact(path, about.st_ino, about.st_size, about.st_mtime_ns)
+    except FileNotFoundError:
+        return False
+    if damaged and path not in _told:
+        _told.add(path)
+        log.warning("%s is damaged and counts as missing; `kshot run` computes its cells again.", path)
+    return damaged
+
+
+@lru_cache(maxsize=20_000)
+def _is_intact(path: Path, inode: int, size: int, changed: int) -> bool:
+    content = path.read_bytes()
+    place = _place_of_hash(content)
+    if place < 0:
+        return _was_never_sealed(content)
+    return content[place : place + len(BLANK)] == _digest(content, place)
+
+
+def _place_of_hash(content: bytes) -> int:
+    """Where the hash stands in the footer; −1 where there is none."""
+    footer = int.from_bytes(content[-8:-4], "little")
+    found = content.rfind(MARK, max(0, len(content) - 8 - footer))
+    return found + len(MARK) if found >= 0 else -1
+
+
+def _digest(content: bytes, place: int) -> bytes:
+    state = hashlib.sha256(content[:place])
+    state.update(BLANK)
+    state.update(content[place + len(BLANK) :])
+    return state.hexdigest().encode()
+
+
+def _was_never_sealed(content: bytes) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(content))
+        return set(table["version"].to_pylist()) <= UNSEALED_VERSIONS and not len(contradictory_rows(table))
+    except (pa.ArrowException, OSError, KeyError):
+        return False

@@ -1,0 +1,124 @@
+"""Damage to files of records is noticed, told by name and computed again; folders' names change no number."""
+
+import logging
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from folders import comparable
+from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import compute, open_run
+from kshot.bench.records.compact import compact
+from kshot.bench.records.folder import Records
+from kshot.bench.records.integrity import contradictory_rows, write_sealed
+from kshot.bench.records.query import load_table
+from kshot.bench.status import run_status
+from kshot.bench.study import load_study
+from kshot.errors import StudyError
+
+
+def truncate(content):
+    return content[: len(content) // 2]
+
+
+def overwrite(content):
+    """Everything but what a reader looks at first: the magic bytes and the footer, whose length stands at the end."""
+    footer = int.from_bytes(content[-8:-4], "little") + 8
+    return content[:4] + b"\xff" * (len(content) - 4 - footer) + content[-footer:]
+
+
+def empty(content):
+    return b""
+
+
+def flip(content, bit):
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("damage", [truncate, overwrite, empty])
+def test_damage_is_named_counts_as_missing_and_is_computed_again(records, folder, damage, joined, caplog):
+    before = comparable(records.folder)
+    if joined:
+        compact(records)
+    path = (records.joined() or records.loose())[-1]
+    path.write_bytes(damage(path.read_bytes()))
+    lost = 12 if joined else 1
+    with caplog.at_level(logging.WARNING):
+        assert run_status(records.folder).missing == lost
+    assert str(path) in caplog.text
+    work = open_run(load_study("small.toml"), folder / "features", records)
+    assert len(work.missing) == lost
+    assert list((records.folder / "damaged").iterdir()), "what was there is kept for whoever wants to know"
+    compute(work, folder / "features", records, LocalEngine(1))
+    assert comparable(records.folder).equals(before)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_no_single_bit_changes_a_number(records, joined):
+    if joined:
+        compact(records)
+    before = load_table(records.folder)
+    path = (records.joined() or records.loose())[0]
+    good = path.read_bytes()
+    rng = np.random.default_rng(0)
+    aimed = range(8 * len(good) - 8 * 600, 8 * len(good), 97)  # the footer with its hash
+    for bit in (*rng.integers(8 * len(good), size=60).tolist(), *aimed):
+        path.write_bytes(flip(good, bit))
+        if joined:
+            with pytest.raises(StudyError, match="no finished cell"):
+                load_table(records.folder)
+            continue
+        cell = {name: before[name][0].as_py() for name in ("dataset", "backbone", "tier", "shots", "seed")}
+        kept = [row for row in before.to_pylist() if any(row[k] != v for k, v in cell.items())]
+        assert load_table(records.folder).to_pylist() == kept
+
+
+@pytest.mark.parametrize("name", ["seed=7", "accuracy=1", "a*b", "what?", "br[ab]ce", "~home", "it's"])
+def test_a_folder_s_name_changes_no_number(records, tmp_path, name):
+    before = load_table(records.folder)
+    elsewhere = tmp_path / name / "records"
+    shutil.copytree(records.folder, elsewhere)
+    (tmp_path / "axxb").mkdir()
+    assert load_table(elsewhere).equals(before)
+    compact(Records(elsewhere))
+    assert load_table(elsewhere).equals(before)
+
+
+def test_a_file_that_lost_its_seal_is_damaged(records):
+    path = records.loose()[0]
+    pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
+    assert path not in records.loose()
+
+
+def test_records_from_before_the_seal_stay_readable(records):
+    path = records.loose()[0]
+    table = pq.read_table(path).replace_schema_metadata(None)
+    old = pa.array(["0.1.0"] * table.num_rows)
+    pq.write_table(table.set_column(table.schema.get_field_index("version"), "version", old), path)
+    assert path in records.loose()
+
+
+@pytest.mark.parametrize(
+    ("column", "change"), [("accuracy", 0.1), ("n_correct", 1), ("n_test", 8)], ids=lambda value: str(value)
+)
+def test_accuracy_counts_and_hits_must_say_the_same(records, column, change):
+    table = load_table(records.folder)
+    assert not len(contradictory_rows(table))
+    row = table["status"].to_pylist().index("ok")
+    values = table[column].to_pylist()
+    values[row] += change
+    field = table.schema.field(column)
+    changed = table.set_column(table.schema.get_field_index(column), field, pa.array(values, field.type))
+    assert contradictory_rows(changed).tolist() == [row]
+
+
+def test_sealed_files_are_plain_parquet_for_everybody(records, tmp_path):
+    table = load_table(records.folder)
+    write_sealed(table, tmp_path / "all.parquet")
+    assert pq.read_table(tmp_path / "all.parquet").equals(table)
