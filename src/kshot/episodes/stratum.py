@@ -9,7 +9,7 @@ from kshot.episodes.draw import draw_support, keyed_order, self_split
 from kshot.episodes.guard import Episode
 from kshot.errors import FeatureError
 from kshot.features.store import ImageFeatures, Store
-from kshot.solvers.rows import unit_rows
+from kshot.solvers.rows import frozen, unit_rows
 from kshot.types import Array, Labelled
 
 # Few-shot validation in the literature: as many pictures per class as shots, but no more than this.
@@ -100,9 +100,8 @@ def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str 
     """One tier's prototypes; its norm is the mean the encoder gave, or None where it was lost."""
     stored = store.text(dataset, backbone, tier)
     text = unit_rows(np.array(stored.prototypes), f"text of {dataset}", np.dtype(dtype))
-    text.flags.writeable = False
     norm = None if stored.norms is None else float(np.mean(stored.norms, dtype=np.float64))
-    return Prior(text, norm, stored.manifest.sha256)
+    return Prior(frozen(text), norm, stored.manifest.sha256)
 
 
 def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, " N"], int]:
@@ -119,15 +118,11 @@ def _select(part: ImageFeatures, keep: Array | None, dtype: str) -> Labelled:
     rows = slice(None) if keep is None else keep
     name = f"{part.manifest.dataset}/{part.manifest.backbone}/{part.manifest.part}"
     X = unit_rows(np.asarray(part.X[rows]), name, np.dtype(dtype))
-    y = np.asarray(part.y[rows], np.int64)
-    X.flags.writeable = y.flags.writeable = False
-    return Labelled(X, y)
+    return Labelled(frozen(X), frozen(np.asarray(part.y[rows], np.int64)))
 
 
 def _take(rows: Labelled, indices: Int[Array, " n"]) -> Labelled:
-    X, y = rows.X[indices], rows.y[indices]
-    X.flags.writeable = y.flags.writeable = False
-    return Labelled(X, y)
+    return Labelled(frozen(rows.X[indices]), frozen(rows.y[indices]))
 
 
 def _check_pair(pool: ImageFeatures, test: ImageFeatures) -> None:
