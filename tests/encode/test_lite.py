@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from kshot.datasets.open import SETS
-from kshot.encode.lite import NAME_TEMPLATE, RIDGE, LiteEncoder, imagenet_names
+from kshot.encode.alignment import GAUSSIAN, LINEAR
+from kshot.encode.lite import NAME_TEMPLATE, LiteEncoder, imagenet_names
 from kshot.encode.minilm import embed
 from kshot.encode.reference_vectors import hold_to_reference
 from kshot.encode.torchvision_fix import import_torchvision
+from kshot.errors import FeatureError
 from kshot.features.store import BUNDLED, Store
 
 PROMPTS = ["a photo of a cat.", "the digit seven.", "a sketch of a wine bottle on a table"]
@@ -54,13 +56,48 @@ def test_sentences_are_embedded_as_by_their_own_library():
     np.testing.assert_allclose(embed(PROMPTS), theirs, atol=1e-5)
 
 
-def test_alignment_is_a_ridge_with_intercept(encoder):
+@pytest.fixture(scope="module")
+def names():
+    return embed([NAME_TEMPLATE.format(name) for name in imagenet_names()]).astype(np.float64)
+
+
+def test_alignment_is_a_ridge_with_intercept(encoder, names):
     from sklearn.linear_model import Ridge
 
-    names = embed([NAME_TEMPLATE.format(name) for name in imagenet_names()]).astype(np.float64)
-    theirs = Ridge(alpha=RIDGE).fit(names, encoder.classifier).predict(embed(PROMPTS).astype(np.float64))
+    theirs = Ridge(alpha=3.0).fit(names, encoder.classifier).predict(embed(PROMPTS).astype(np.float64))
     theirs /= np.linalg.norm(theirs, axis=1, keepdims=True)
     np.testing.assert_allclose(encoder.encode_prompts(PROMPTS).unit, theirs, atol=1e-6)
+
+
+def test_the_kernel_variant_has_the_same_pictures_and_a_gaussian_kernel_ridge(encoder, names, digits):
+    from sklearn.kernel_ridge import KernelRidge
+
+    kernel = LiteEncoder("lite0-kernel")
+    batch = np.stack([encoder.preprocessing(p.load()) for p in digits.rows[:2]])
+    np.testing.assert_array_equal(kernel.encode_images(batch), encoder.encode_images(batch))
+    mean = encoder.classifier.mean(axis=0)
+    ridge = KernelRidge(alpha=0.3, kernel="rbf", gamma=4).fit(names, encoder.classifier - mean)
+    theirs = ridge.predict(embed(PROMPTS).astype(np.float64)) + mean
+    theirs /= np.linalg.norm(theirs, axis=1, keepdims=True)
+    np.testing.assert_allclose(kernel.encode_prompts(PROMPTS).unit, theirs, atol=1e-6)
+    assert kernel.facts() != encoder.facts()
+
+
+def test_left_out_names_are_found_more_often_by_the_gaussian_kernel(encoder, names):
+    """A tenth of the thousand names at a time: is the own weight among the five nearest?"""
+    weights = encoder.classifier
+    unit = weights / np.linalg.norm(weights, axis=1, keepdims=True)
+    folds = np.array_split(np.random.default_rng(0).permutation(len(names)), 10)
+    found = {}
+    for alignment in (LINEAR, GAUSSIAN):
+        hits = 0
+        for left_out in folds:
+            kept = np.setdiff1d(np.arange(len(names)), left_out)
+            scores = alignment.fit(names[kept], weights[kept])(names[left_out]) @ unit.T
+            nearer = (scores > scores[np.arange(len(left_out)), left_out][:, None]).sum(axis=1)
+            hits += int((nearer < 5).sum())
+        found[alignment.told] = hits
+    assert found[GAUSSIAN.told] > 1.2 * found[LINEAR.told]
 
 
 def test_scale_and_norm_come_from_the_network(encoder, digits):
@@ -81,8 +118,7 @@ def test_the_bundled_features_come_out_again(encoder, digits):
     assert cosines.min() > 0.9999
 
 
-def test_another_variant_is_refused_by_the_bundled_reference():
-    from kshot.errors import FeatureError
-
+@pytest.mark.parametrize("other", ["lite2", "lite0-kernel"])
+def test_another_variant_is_refused_by_the_bundled_reference(other):
     with pytest.raises(FeatureError, match="lite0 does not encode as it did before"):
-        hold_to_reference(LiteEncoder("lite2"), "lite0", [BUNDLED / ".reference" / "lite0.safetensors"])
+        hold_to_reference(LiteEncoder(other), "lite0", [BUNDLED / ".reference" / "lite0.safetensors"])

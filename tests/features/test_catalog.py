@@ -1,5 +1,6 @@
 import csv
 
+from kshot.encode.lite import VARIANTS
 from kshot.features.catalog import backbones, datasets, tiers
 
 
@@ -28,9 +29,9 @@ def test_every_template_has_one_place_for_the_class():
         assert all(template.count("{}") == 1 for template in (entry.template, *entry.templates))
 
 
-def test_eight_encoders_of_the_study_two_without_text_and_two_light_ones():
-    assert len(backbones()) == 10
-    assert all("not CLIP" in backbones()[name].title for name in ("lite0", "lite2"))
+def test_eight_encoders_of_the_study_two_without_text_and_four_light_ones():
+    assert len(backbones()) == 12
+    assert all("not CLIP" in backbones()[name].title for name in VARIANTS)
     assert [name for name, entry in backbones().items() if not entry.text] == ["DINOv2-B-14", "DINOv3-B-16"]
     assert all(
         "quickgelu" in e.open_clip[0]
