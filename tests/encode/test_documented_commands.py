@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kshot.bench.study import find_study
 from kshot.features.catalog import datasets
 from kshot.features.store import Store
@@ -14,7 +16,7 @@ from picture_sets import picture, write_shards
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "real-features.md").read_text()
-FOUR, OWN = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+FOUR, OWN, OTHER = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def kshot(line: str, folder: Path, *more: str, **variables: str) -> str:
@@ -54,11 +56,12 @@ def test_four_commands_to_the_studys_ten_datasets(tiny_clip, serve, tmp_path, mo
     assert "50 cells" in ran
 
 
-def test_own_pictures(tmp_path):
+@pytest.mark.parametrize(("command", "backbone"), [(OWN, "lite0"), (OTHER, "lite0-kernel")])
+def test_own_pictures(tmp_path, command, backbone):
     for label, name in enumerate(("cat", "dog")):
         (tmp_path / "my-pictures" / name).mkdir(parents=True)
         for number in range(2):
             (tmp_path / "my-pictures" / name / f"{number}.png").write_bytes(picture(label, number))
-    out = kshot(OWN.strip(), tmp_path)
+    out = kshot(command.strip(), tmp_path)
     assert out.startswith("0\n"), out
-    assert Store(tmp_path / "features").text("my-pictures", "lite0", "photo").prototypes.shape == (2, 1280)
+    assert Store(tmp_path / "features").text("my-pictures", backbone, "photo").prototypes.shape == (2, 1280)
