@@ -55,7 +55,7 @@ contracts: $(VENV)/.installed  ## which room may import which
 	$(VENV)/bin/lint-imports
 
 unused: $(VENV)/.installed  ## code that nothing calls
-	$(PY) -m vulture
+	$(PY) tools/unused.py
 
 names: $(VENV)/.installed  ## names that stand for two things
 	$(PY) tools/names.py

@@ -1,0 +1,45 @@
+"""Code that nothing calls, found by vulture: `make unused`. What others call stands in ALLOWED with the reason.
+
+Imports are left to ruff, which also reads annotations that are strings.
+"""
+
+import sys
+from pathlib import Path
+
+from vulture import Vulture
+
+ROOT = Path(__file__).resolve().parents[1]
+PATHS = ("src", "tools", "benchmarks")
+ALLOWED = {
+    "__getattr__": "Python calls it where somebody imports from the package",
+    "__dir__": "Python calls it for completion",
+    "_repr_html_": "notebooks call it",
+    "to_arrow": "the door: users call it",
+    "to_polars": "the door: users call it",
+    "deep": "scikit-learn calls get_params(deep=…)",
+    "writeable": "numpy's flag: once it is set, numpy refuses to write",
+    "versions": "stands in every manifest for whoever asks what made the features",
+    "setup": "Sphinx calls it",
+    "fit_one": "called by name in a process of its own",
+    "report_memory": "called by name in a process of its own",
+}
+
+
+def unused(paths: list[Path], allowed: set[str]) -> list[str]:
+    """One line for each thing that nothing uses, and for each allowed name that is used or gone."""
+    found = Vulture(ignore_decorators=["@app.command"])
+    found.scavenge([str(path) for path in paths])
+    left = [item for item in found.get_unused_code() if item.typ != "import"]
+    lines = [
+        f"{item.filename}:{item.first_lineno}: {item.typ} {item.name}"
+        for item in left
+        if item.name not in allowed
+    ]
+    stale = sorted(allowed - {item.name for item in left})
+    return lines + [f"{name} is allowed to be unused but is used, or gone" for name in stale]
+
+
+if __name__ == "__main__":
+    told = unused([ROOT / path for path in PATHS], set(ALLOWED))
+    print("\n".join(told) or "nothing is unused")
+    sys.exit(bool(told))
