@@ -6,6 +6,13 @@ import numpy as np
 
 from kshot.types import Labelled
 
+# Fewer steps and coarser grids of the same recipe, where the whole of it would take minutes here.
+SHORTER = {
+    "cross_modal_lp": {"iterations": 200},
+    "cross_modal_lp_wiseft": {"iterations": 200},
+    "ape_val": {"beta_points": 10},
+}
+
 
 @dataclass(frozen=True)
 class Problem:

@@ -12,15 +12,9 @@ from kshot.errors import EvidenceError, InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.headfile import load_head, save_head
 from kshot.types import Evidence, Labelled
-from problems import Problem, problem
+from problems import SHORTER, Problem, problem
 
 EVERY = registry.names()
-# Fewer steps and coarser grids of the same recipe, where the whole of it would take minutes here.
-SHORTER = {
-    "cross_modal_lp": {"iterations": 200},
-    "cross_modal_lp_wiseft": {"iterations": 200},
-    "ape_val": {"beta_points": 10},
-}
 
 
 def create(name: str, **params):

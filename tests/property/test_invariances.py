@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kshot.methods import registry
 from kshot.types import Labelled
-from problems import Problem, problem
+from problems import SHORTER, Problem, problem
 
 EVERY = registry.names()
 CLOSED = [name for name in EVERY if registry.create(name).info.closed_form]
@@ -30,7 +30,7 @@ def scores(name: str, data: Problem, **params) -> np.ndarray:
     if name.startswith("logistic"):
         # Where L-BFGS stops depends on rounding; close to the optimum that no longer shows.
         params |= {"tolerance": 1e-6, "max_iterations": 1000}
-    method = registry.create(name, **params)
+    method = registry.create(name, **{**SHORTER.get(name, {}), **params})
     return method.fit(**data.evidence(method.info.sees)).decision_function(data.test.X)
 
 
@@ -61,7 +61,10 @@ def test_relabelling_permutes_the_scores(name, drawn, seed):
     bias = np.linspace(-0.1, 0.1, len(order))
     params = [{"bias_init": b.tolist()} if name == "lpp" else {} for b in (bias, bias[order])]
     before, after = (scores(name, d, **p) for d, p in zip((data, moved), params, strict=True))
-    if name in ("clip_adapter", "hoso") and not np.allclose(after, before[:, order], atol=1e-6):
+    if name.startswith("cross_modal"):
+        # The texts are drawn in the order of the classes, so other names are another trajectory.
+        assert np.mean(renamed[before.argmax(axis=1)] == after.argmax(axis=1)) >= 0.7
+    elif name in ("clip_adapter", "hoso") and not np.allclose(after, before[:, order], atol=1e-6):
         # Rounding can switch a rectifier on, and 300 steps later that shows in the scores.
         assert np.mean(renamed[before.argmax(axis=1)] == after.argmax(axis=1)) >= 0.9
     else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -41,6 +41,11 @@ class APE(Classifier):
     of all features changes the head.
     """
 
+    grids: ClassVar = {
+        "alpha": (0.5, 1.0, 2.0, 3.0, 5.0, 7.0),
+        "beta": (0.5, 1.0, 2.0, 3.0, 5.0, 7.0),
+        "gamma": (0.0, 0.1, 0.25, 0.5, 0.75, 0.95),
+    }
     channels_: Int[Array, " Q"]
     keys_: Float[Array, "K C Q"]
     filled_: Bool[Array, "K C"]
@@ -137,6 +142,11 @@ class APE(Classifier):
 
     def knob_grid(self) -> Sequence[tuple[float, float, float]]:
         return list(product(*(grid.tolist() for grid in self._grids())))
+
+    def knob_at(self, value: tuple[float, float, float]) -> "APE":
+        beta, alpha, gamma = value
+        chosen = {"tune": "none", "beta": beta, "alpha": alpha, "gamma": gamma}
+        return APE(**{**self.get_params(), **chosen})
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
         return self._curve(task, self._refine(task), queries)

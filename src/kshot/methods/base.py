@@ -1,8 +1,9 @@
 """The scikit-learn-style shell around every method."""
 
 import inspect
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,6 +23,8 @@ class Classifier:
     scikit-learn takes longer than most of these heads take to fit and every command would pay for it.
     """
 
+    # Values worth trying for parameters, for the selectors of `kshot.methods.selectors`.
+    grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
     classes_: Int[Array, " C"]
     coef_: Float[Array, "C d"]
     intercept_: Float[Array, " C"]

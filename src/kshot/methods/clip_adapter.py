@@ -1,5 +1,7 @@
 """CLIP-Adapter: a bottleneck on the image feature at a fixed residual ratio (Gao et al., 2024)."""
 
+from typing import ClassVar
+
 import numpy as np
 from jaxtyping import Float
 
@@ -44,6 +46,8 @@ class CLIPAdapter(AdaptedFeature):
 
     The random start lives in the coordinates of the features, so a rotation of all features changes the head.
     """
+
+    grids: ClassVar = {"ratio": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
 
     def __init__(
         self,

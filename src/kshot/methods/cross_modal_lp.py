@@ -1,5 +1,7 @@
 """Cross-modal linear probe: texts are training samples beside the pictures (Lin et al., 2023)."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from kshot.methods.base import Classifier
@@ -23,6 +25,13 @@ class CrossModalLP(Classifier):
     Views are rows of their own. `logit_scale=None` is the official one, exp(4.60517) in the working precision: over
     12,800 steps even its rounding shows.
     """
+
+    grids: ClassVar = {
+        "text_share": (0.0, 0.25, 0.5, 0.75, 1.0),
+        "lr": (1e-4, 1e-3),
+        "weight_decay": (0.0, 1e-4, 0.01),
+        "batch_size": (8, 32),
+    }
 
     def __init__(
         self,
@@ -69,7 +78,7 @@ class CrossModalLP(Classifier):
         fixed = {
             "lr": self.lr,
             "weight_decay": self.weight_decay,
-            "batch": list(sizes),
+            "batch_size": sum(sizes),
             "text_share": self.text_share,
             "seed": self.seed,
         }

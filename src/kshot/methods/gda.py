@@ -84,6 +84,9 @@ class GDA(Classifier):
     def knob_grid(self) -> Sequence[float]:
         return ALPHAS.tolist()
 
+    def knob_at(self, value: float) -> "GDA":
+        return GDA(alpha=value, logit_scale=self.logit_scale)
+
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
         return self._curve(task, _branch(task), queries)
 

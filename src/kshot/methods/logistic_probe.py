@@ -1,6 +1,6 @@
 """Logistic probe: multinomial logistic regression on the shots alone, the study's text-free reference."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,11 +21,18 @@ class LogisticProbe(Classifier):
     """Softmax regression with an L2 penalty and a free bias; reads no text.
 
     The inverse penalty comes from 1e-2 … 1e4 by decades: by balanced folds (`tune="loo"`: each leaves one
-    shot of every class out), or at its test oracle (`tune="test"`).
+    shot of every class out), or at its test oracle (`tune="test"`); or it is `strength` (`tune="fixed"`).
     """
 
-    def __init__(self, tune: str = "loo", tolerance: float = 1e-3, max_iterations: int = 300):
+    def __init__(
+        self,
+        tune: str = "loo",
+        strength: float = 1.0,
+        tolerance: float = 1e-3,
+        max_iterations: int = 300,
+    ):
         self.tune = tune
+        self.strength = strength
         self.tolerance = tolerance
         self.max_iterations = max_iterations
 
@@ -36,13 +43,22 @@ class LogisticProbe(Classifier):
             return MethodInfo(
                 "logistic_probe_test", "Logistic probe (test-tuned)", sees, 1, PAPER, closed_form=False
             )
+        if self.tune == "fixed":
+            title = f"Logistic probe (strength {self.strength:g})"
+            return MethodInfo(
+                "logistic_probe_fixed", title, frozenset({"support"}), 1, PAPER, closed_form=False
+            )
         if self.tune != "loo":
-            raise InputError(f"tune must be 'loo' or 'test', not '{self.tune}'.")
+            raise InputError(f"tune must be 'loo', 'test' or 'fixed', not '{self.tune}'.")
         return MethodInfo(
             "logistic_probe", "Logistic probe", frozenset({"support"}), 2, PAPER, closed_form=False
         )
 
     def _fit(self, task: Task) -> None:
+        if self.tune == "fixed":
+            self.selected_ = {"strength": Choice(self.strength, "fixed")}
+            self._keep(self._path(task.X, task.y, task.n_classes, [self.strength])[0], task.X.dtype)
+            return
         path = self._path(task.X, task.y, task.n_classes)
         if self.tune == "test":
             assert task.test is not None
@@ -54,7 +70,10 @@ class LogisticProbe(Classifier):
             "strength": Choice(float(STRENGTHS[best]), evidence),
             name: Choice(curve.tolist(), evidence),
         }
-        weights = path[best].astype(task.X.dtype)
+        self._keep(path[best], task.X.dtype)
+
+    def _keep(self, path: Float[Array, "C e"], dtype: np.dtype) -> None:
+        weights = path.astype(dtype)
         self._set_linear(weights[:, :-1].copy(), weights[:, -1].copy())
 
     def knob_name(self) -> str:
@@ -62,6 +81,13 @@ class LogisticProbe(Classifier):
 
     def knob_grid(self) -> Sequence[float]:
         return STRENGTHS.tolist()
+
+    def knob_at(self, value: float) -> "LogisticProbe":
+        return LogisticProbe("fixed", value, self.tolerance, self.max_iterations)
+
+    def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
+        for w in self._path(task.X, task.y, task.n_classes):
+            yield X @ w[:, :-1].T + w[:, -1]
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
         return _accuracies(self._path(task.X, task.y, task.n_classes), queries)
@@ -74,10 +100,15 @@ class LogisticProbe(Classifier):
             scored += np.count_nonzero(asked)
         return hits / scored
 
-    def _path(self, X: Float[Array, "N d"], y: Int[Array, " N"], n_classes: int) -> Float[Array, "L C e"]:
-        return logistic_path(
-            X, y, n_classes, STRENGTHS, tolerance=self.tolerance, max_iterations=self.max_iterations
-        )
+    def _path(
+        self,
+        X: Float[Array, "N d"],
+        y: Int[Array, " N"],
+        n_classes: int,
+        strengths: Sequence[float] = STRENGTHS.tolist(),
+    ) -> Float[Array, "L C e"]:
+        limits = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
+        return logistic_path(X, y, n_classes, np.array(strengths), **limits)
 
 
 def _accuracies(path: Float[Array, "L C e"], queries: Labelled) -> Float[Array, " L"]:

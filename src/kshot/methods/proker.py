@@ -1,6 +1,7 @@
 """ProKeR: kernel ridge regression around the zero-shot scores (Bendou et al., 2025)."""
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +27,10 @@ class ProKeR(Classifier):
     spaced, ends included, beta outermost, the first maximum. Views are rows of their own.
     """
 
+    grids: ClassVar = {
+        "beta": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
+        "ridge": (0.001, 0.01, 0.03, 0.1, 0.3, 1.0),
+    }
     rows_: Float[Array, "M d"]
     text_: Float[Array, "C d"]
     coefficients_: Float[Array, "M C"]
@@ -77,7 +82,7 @@ class ProKeR(Classifier):
             beta, ridge = self.knob_grid()[int(curve.argmax())]
             from_, accuracy = "validation", {"accuracy": Choice(float(curve.max()), "validation")}
         else:
-            beta, ridge = self.knob_fixed(task)
+            beta, ridge = self._table(task)
             from_, accuracy = "fixed", {}
         self.selected_ = {"beta": Choice(beta, from_), "lambda": Choice(ridge, from_), **accuracy}
         return beta, ridge
@@ -95,7 +100,7 @@ class ProKeR(Classifier):
         betas, ridges = self._grids()
         return [(beta, ridge) for beta in betas for ridge in ridges]
 
-    def knob_fixed(self, task: Task) -> tuple[float, float]:
+    def _table(self, task: Task) -> tuple[float, float]:
         """The table's entry, each half replaced by the parameter of its name where that is given."""
         shots = len(task.y) // task.n_classes
         beta, ridge = TABLE[max(listed for listed in TABLE if listed <= max(shots, 1))]
@@ -103,6 +108,10 @@ class ProKeR(Classifier):
             beta if self.beta is None else float(self.beta),
             ridge if self.ridge is None else float(self.ridge),
         )
+
+    def knob_at(self, value: tuple[float, float]) -> "ProKeR":
+        beta, ridge = value
+        return ProKeR(**{**self.get_params(), "tune": "table", "beta": beta, "ridge": ridge})
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
         return np.array([np.mean(s.argmax(axis=1) == queries.y) for s in self.knob_scores(task, queries.X)])

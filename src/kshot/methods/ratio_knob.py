@@ -1,12 +1,32 @@
 """The blending ratio as a knob: the grid and both curves, shared by its honest choice and its oracle."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from jaxtyping import Float
 
+from kshot.methods.base import Classifier
+from kshot.methods.blending import blend
 from kshot.methods.evidence import Task
 from kshot.solvers.ratio_sweep import GRID, accuracy_curve, leave_one_out_predictions, sweep_predictions
-from kshot.types import Array, Labelled
+from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
+
+# Cosines become logits, so that averages over ratios are averages of probabilities that differ.
+LOGIT_SCALE = 100
+
+
+class FixedBlend(Classifier):
+    """The blend at one ratio for all classes."""
+
+    def __init__(self, ratio: float = 0.5):
+        self.ratio = ratio
+
+    @property
+    def info(self) -> MethodInfo:
+        return MethodInfo("fixed_blend", f"Blend at ratio {self.ratio:g}", FREE_EVIDENCE, 1, "study, Eq. 1")
+
+    def _fit(self, task: Task) -> None:
+        self.selected_ = {"lambda": Choice(self.ratio, "fixed")}
+        self._set_linear(LOGIT_SCALE * blend(task.means, task.text, self.ratio))
 
 
 class RatioKnob:
@@ -17,6 +37,13 @@ class RatioKnob:
 
     def knob_grid(self) -> Sequence[float]:
         return GRID.tolist()
+
+    def knob_at(self, value: float) -> Classifier:
+        return FixedBlend(value)
+
+    def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
+        for ratio in GRID.tolist():
+            yield LOGIT_SCALE * (X @ blend(task.means, task.text, ratio).T)
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
         return accuracy_curve(sweep_predictions(queries.X, task.means, task.text), queries.y)

@@ -30,6 +30,7 @@ BUILTIN: dict[str, Entry] = {
     "gda_alpha_loo": Entry("kshot.methods.gda:GDA", {"alpha": "loo"}),
     "hoso": Entry("kshot.methods.hoso:HOSO"),
     "clip_adapter": Entry("kshot.methods.clip_adapter:CLIPAdapter"),
+    "tip_adapter": Entry("kshot.methods.tip_adapter:TipAdapter", {"tune": "fixed"}),
     "tip_adapter_loo": Entry("kshot.methods.tip_adapter:TipAdapter", {"tune": "loo"}),
     "clap": Entry("kshot.methods.clap:CLAP"),
     "zs_lp": Entry("kshot.methods.clap:CLAP", {"penalty": False}),

@@ -1,5 +1,7 @@
 """RLA: a regularised linear adapter on the image features (Fahes et al., 2024)."""
 
+from typing import ClassVar
+
 import numpy as np
 from jaxtyping import Float
 
@@ -32,6 +34,7 @@ class RLA(Classifier):
     same W, below it stops short. Epoch e learns from view (e + 1) mod V.
     """
 
+    grids: ClassVar = {"lr": (1e-5, 1e-4, 1e-3, 1e-2), "penalty": ("1/K", "1/K2")}
     map_: Float[Array, "d d"]
     text_: Float[Array, "C d"]
 

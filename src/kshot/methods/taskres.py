@@ -1,5 +1,7 @@
 """TaskRes: a learnt residual on the text prototypes (Yu et al., 2023)."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from kshot.methods.base import Classifier
@@ -33,6 +35,8 @@ class TaskRes(Classifier):
     `lr=None` is 2e-3, and 2e-4 from 1,000 classes on; `epochs=None` is 100 up to four shots and 200 above. The
     head is the last state; nothing is selected. Epoch e learns from view e mod V.
     """
+
+    grids: ClassVar = {"alpha": (0.5, 1.0), "lr": (2e-4, 2e-3), "epochs": (50, 100, 200)}
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Tip-Adapter, training-free: a cache of the shots added to the zero-shot logits (Zhang et al., 2022)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -61,12 +61,15 @@ class TipAdapter(CacheHead):
 
     (beta, alpha) come from a grid of 200 × 20 that reaches up to (beta_scale, alpha_scale), beta outermost,
     the first maximum: on the test labels as the official code does (`tune="test"`), or on the shots with
-    each shot's own key taken out (`tune="loo"`). Several views of a shot are averaged into one key.
+    each shot's own key taken out (`tune="loo"`); or they are `alpha` and `beta`, by default the authors' starting
+    values on ImageNet (`tune="fixed"`). Several views of a shot are averaged into one key.
     """
 
     def __init__(
         self,
         tune: str = "loo",
+        alpha: float = 1.17,
+        beta: float = 1.0,
         beta_scale: float = 12.0,
         alpha_scale: float = 10.0,
         beta_points: int = 200,
@@ -74,6 +77,8 @@ class TipAdapter(CacheHead):
         logit_scale: float = 100.0,
     ):
         self.tune = tune
+        self.alpha = alpha
+        self.beta = beta
         self.beta_scale = beta_scale
         self.alpha_scale = alpha_scale
         self.beta_points = beta_points
@@ -87,13 +92,21 @@ class TipAdapter(CacheHead):
             return MethodInfo(
                 "tip_adapter_test", "Tip-Adapter (test-tuned)", sees, 1, PAPER, linear=False, views=True
             )
+        if self.tune == "fixed":
+            return MethodInfo("tip_adapter", "Tip-Adapter", FREE_EVIDENCE, 1, PAPER, linear=False, views=True)
         if self.tune != "loo":
-            raise InputError(f"tune must be 'loo' or 'test', not '{self.tune}'.")
+            raise InputError(f"tune must be 'loo', 'test' or 'fixed', not '{self.tune}'.")
         return MethodInfo(
             "tip_adapter_loo", "Tip-Adapter (tuned by LOO)", FREE_EVIDENCE, 2, PAPER, linear=False, views=True
         )
 
     def _fit(self, task: Task) -> None:
+        self.keys_, self.filled_, _ = lay_out(average_view(task), task.y, task.n_classes)
+        self.text_ = task.text
+        if self.tune == "fixed":
+            self.beta_, self.alpha_ = float(self.beta), float(self.alpha)
+            self.selected_ = {"beta": Choice(self.beta_, "fixed"), "alpha": Choice(self.alpha_, "fixed")}
+            return
         if self.tune == "test":
             assert task.test is not None
             curve, evidence = self.knob_curve(task, task.test), "test"
@@ -106,8 +119,6 @@ class TipAdapter(CacheHead):
             "alpha": Choice(self.alpha_, evidence),
             "accuracy": Choice(float(curve[best]), evidence),
         }
-        self.keys_, self.filled_, _ = lay_out(average_view(task), task.y, task.n_classes)
-        self.text_ = task.text
 
     def knob_name(self) -> str:
         return "beta, alpha"
@@ -115,6 +126,19 @@ class TipAdapter(CacheHead):
     def knob_grid(self) -> Sequence[tuple[float, float]]:
         betas, alphas = self._grids()
         return [(beta, alpha) for beta in betas.tolist() for alpha in alphas.tolist()]
+
+    def knob_at(self, value: tuple[float, float]) -> "TipAdapter":
+        beta, alpha = value
+        return TipAdapter(**{**self.get_params(), "tune": "fixed", "beta": beta, "alpha": alpha})
+
+    def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
+        table, filled, _ = lay_out(average_view(task), task.y, task.n_classes)
+        base = self.logit_scale * (X @ task.text.T)
+        betas, alphas = self._grids()
+        for beta in betas.tolist():
+            cache = cache_scores(X, table, filled, beta)
+            for alpha in alphas.tolist():
+                yield base + alpha * cache
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
         table, filled, _ = lay_out(average_view(task), task.y, task.n_classes)

@@ -1,6 +1,7 @@
 """Tip-Adapter-F: Tip-Adapter's cache with trained keys (Zhang et al., 2022)."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +24,13 @@ class TipAdapterF(CacheHead):
     from Tip-Adapter's grid on the validation split, and what is reported is the better of the two on the test set.
     Keys start at the average of a shot's views; epoch e learns from view e mod V.
     """
+
+    grids: ClassVar = {
+        "alpha": (0.5, 1.17, 2.0, 3.0, 5.0, 10.0),
+        "beta": (0.5, 1.0, 2.0, 5.0, 10.0),
+        "lr": (1e-4, 1e-3, 1e-2),
+        "epochs": (5, 20, 100),
+    }
 
     def __init__(
         self,
@@ -76,8 +84,8 @@ class TipAdapterF(CacheHead):
             self._fit_officially(task, start)
             return
         self.keys_ = last_state(self._epochs(task, start))
-        fixed = {"alpha": self.alpha_, "beta": self.beta_, "epochs": self.epochs, "seed": self.seed}
-        self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
+        names = ("alpha", "beta", "lr", "epochs", "seed")
+        self.selected_ = {name: Choice(getattr(self, name), "fixed") for name in names}
 
     def _fit_officially(self, task: Task, start: Float[Array, "K C d"]) -> None:
         assert task.validation is not None

@@ -1,16 +1,19 @@
 """TransCLIP, few-shot: all queries are classified together (Zanella et al., 2024)."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from kshot.errors import InputError, UndefinedError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.solvers.rows import row_blocks
 from kshot.solvers.transduction import NEIGHBOURS, transduce
-from kshot.types import Array, Choice, Evidence, MethodInfo
+from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
 
 PAPER = "Zanella et al., Boosting vision-language models with transduction, NeurIPS 2024"
+GAMMAS = (0.002, 0.01, 0.02, 0.2)
 # One query may come back rescaled; two pictures are further apart than this.
 SAME = 1e-3
 
@@ -59,7 +62,14 @@ class TransCLIP(Classifier):
         few = len(task.y) < 4 * task.n_classes
         gamma = (0.002 if few else 0.02) if self.gamma is None else self.gamma
         self.queries_ = task.queries
-        self.assignments_ = transduce(
+        self.assignments_ = self._transduce(task, gamma)
+        zero_shot = (task.queries @ task.text.T).argmax(axis=1)
+        moved = float(np.mean(self.assignments_.argmax(axis=1) != zero_shot))
+        self.selected_ = {"gamma": Choice(gamma, "fixed"), "moved": Choice(moved, "queries")}
+
+    def _transduce(self, task: Task, gamma: float) -> Float[Array, "Q C"]:
+        assert task.queries is not None
+        return transduce(
             task.queries,
             task.X,
             task.y,
@@ -69,16 +79,31 @@ class TransCLIP(Classifier):
             scale=self.logit_scale,
             aligned=self.aligned,
         ).z
-        zero_shot = (task.queries @ task.text.T).argmax(axis=1)
-        moved = float(np.mean(self.assignments_.argmax(axis=1) != zero_shot))
-        self.selected_ = {"gamma": Choice(gamma, "fixed"), "moved": Choice(moved, "queries")}
+
+    def knob_name(self) -> str:
+        return "gamma"
+
+    def knob_grid(self) -> Sequence[float]:
+        return GAMMAS
+
+    def knob_at(self, value: float) -> "TransCLIP":
+        return TransCLIP(**{**self.get_params(), "gamma": value})
+
+    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
+        return np.array([np.mean(z.argmax(axis=1) == queries.y) for z in self.knob_scores(task, queries.X)])
+
+    def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
+        """Labelled pictures that are no queries take their nearest query's assignment, as in the official code."""
+        assert task.queries is not None
+        place = nearest_query(X, task.queries)
+        for gamma in GAMMAS:
+            z = self._transduce(task, gamma)[place]
+            yield np.log(np.maximum(z, np.finfo(z.dtype).tiny))
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         if X.shape == self.queries_.shape and np.abs(X - self.queries_).max() < SAME:
             return self.assignments_.copy()
-        place = np.empty(len(X), np.int64)
-        for here in row_blocks(len(X)):
-            place[here] = (X[here] @ self.queries_.T).argmax(axis=1)
+        place = nearest_query(X, self.queries_)
         strange = np.flatnonzero(np.abs(X - self.queries_[place]).max(axis=1) >= SAME)
         if len(strange):
             raise InputError(
@@ -90,3 +115,10 @@ class TransCLIP(Classifier):
 
     def _expects(self) -> tuple[np.dtype, int]:
         return self._fitted_on("queries_")
+
+
+def nearest_query(X: Float[Array, "n d"], queries: Float[Array, "Q d"]) -> Int[Array, " n"]:
+    place = np.empty(len(X), np.int64)
+    for here in row_blocks(len(X)):
+        place[here] = (X[here] @ queries.T).argmax(axis=1)
+    return place
