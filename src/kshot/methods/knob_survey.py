@@ -25,7 +25,8 @@ class KnobSurvey(Classifier):
     """Every value of a knob on the test set, and how each selector that may choose would see it; an oracle.
 
     Its own predictions are those of the best value on the test labels. Leave-one-out is asked where the method
-    answers without a refit per shot, and folds unless `folds` is false, which spares heads that are slow to train.
+    answers without a refit per shot, folds where a class has at most `most_folds` shots: a refit each is much for a
+    head that is slow to train.
     """
 
     scores_: Float[Array, "n C"]
@@ -35,13 +36,13 @@ class KnobSurvey(Classifier):
         self,
         method: str = "proker",
         knob: str | None = None,
-        folds: bool = True,
+        most_folds: int = 16,
         logit_scale: float | None = None,
         anchor_scale: float | None = None,
     ):
         self.method = method
         self.knob = knob
-        self.folds = folds
+        self.most_folds = most_folds
         self.logit_scale = logit_scale
         self.anchor_scale = anchor_scale
 
@@ -89,7 +90,7 @@ class KnobSurvey(Classifier):
             return
         if isinstance(knob, KnobWithLeaveOneOut | KnobWithFolds):
             self.selected_["loo"] = Choice(selector_curve(knob, task, "loo").tolist(), "support")
-        if self.folds:
+        if task.counts.max() <= self.most_folds:
             self.selected_["folds"] = Choice(selector_curve(knob, task, "folds").tolist(), "support")
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:

@@ -1,6 +1,7 @@
 """Tip-Adapter, training-free: a cache of the shots added to the zero-shot logits (Zhang et al., 2022)."""
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -64,6 +65,11 @@ class TipAdapter(CacheHead):
     each shot's own key taken out (`tune="loo"`); or they are `alpha` and `beta`, by default the authors' starting
     values on ImageNet (`tune="fixed"`). Several views of a shot are averaged into one key.
     """
+
+    grids: ClassVar = {
+        "alpha": (0.5, 1.17, 2.0, 3.0, 5.0, 10.0),
+        "beta": (0.5, 1.0, 2.0, 5.0, 10.0),
+    }
 
     def __init__(
         self,
