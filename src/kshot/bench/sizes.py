@@ -6,7 +6,7 @@ import numpy as np
 
 from kshot.bench.study import Cell, Study
 from kshot.datasets import simulated
-from kshot.episodes.draw import POOL_SHARE, SMALLEST_RESIDUE
+from kshot.episodes.draw import POOL_SHARE
 from kshot.episodes.stratum import pool_labels
 from kshot.errors import StudyError, unknown
 from kshot.features import catalog
@@ -23,8 +23,9 @@ class Sizes:
     n_test: int
     smallest_pool: int | None
 
-    def drops(self, shots: int) -> bool:
-        return self.smallest_pool is not None and self.smallest_pool - shots < SMALLEST_RESIDUE
+    def drops(self, shots: int, least: int) -> bool:
+        """Whether fewer than `least` pool pictures of some class would be left."""
+        return self.smallest_pool is not None and self.smallest_pool - shots < least
 
     def cost(self, shots: int) -> int:
         """Grows as the seconds of a cell do: a trained head passes over its shots hundreds of times."""
@@ -59,8 +60,12 @@ def check_tiers(study: Study, store: Store) -> None:
             raise StudyError(unknown("tier", tier, known, where))
 
 
-def thin_cells(cells: list[Cell], strata: dict[tuple[str, str], Sizes]) -> frozenset[Cell]:
-    return frozenset(cell for cell in cells if strata[cell.dataset, cell.backbone].drops(cell.shots))
+def thin_cells(study: Study, strata: dict[tuple[str, str], Sizes]) -> frozenset[Cell]:
+    return frozenset(
+        cell
+        for cell in study.cells()
+        if strata[cell.dataset, cell.backbone].drops(cell.shots, study.least_residue)
+    )
 
 
 def _stored(store: Store, dataset: str, backbone: str) -> bool:

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from kshot.episodes.draw import SMALLEST_RESIDUE
 from kshot.errors import StudyError, unknown
 from kshot.files import safe_name
 
@@ -56,11 +57,16 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Several grids under one name, precision and hash."""
+    """Several grids under one name, precision and hash.
+
+    Without `min_residue` the paper's rule holds: a cell whose smallest class keeps fewer than five pool pictures is
+    dropped. With it no such cell is dropped, and methods that look at those pictures are undefined below it.
+    """
 
     name: str
     grids: tuple[Grid, ...]
     dtype: str = "float32"
+    min_residue: int | None = None
 
     @property
     def hash(self) -> str:
@@ -68,7 +74,16 @@ class Study:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
+        """Everything that the study sets; what it leaves to the paper's rule is not named."""
+        content = asdict(self)
+        if self.min_residue is None:
+            del content["min_residue"]
+        return json.dumps(content, sort_keys=True)
+
+    @property
+    def least_residue(self) -> int:
+        """A cell with fewer pool pictures of a class beside the support is dropped."""
+        return SMALLEST_RESIDUE if self.min_residue is None else 0
 
     def cells(self) -> dict[Cell, tuple[MethodSpec, ...]]:
         """Every cell with its methods; grids that meet in a cell join their methods."""
@@ -84,7 +99,8 @@ class Study:
     def extends(self, older: "Study") -> bool:
         """Whether every record of the older study belongs to this one as it is."""
         cells = self.cells()
-        return (self.name, self.dtype) == (older.name, older.dtype) and all(
+        rules = (self.name, self.dtype, self.min_residue)
+        return rules == (older.name, older.dtype, older.min_residue) and all(
             spec in cells.get(cell, ()) for cell, specs in older.cells().items() for spec in specs
         )
 
@@ -143,18 +159,21 @@ def bundled_studies() -> dict[str, Path]:
 
 
 def parse_study(content: dict[str, Any], where: str) -> Study:
-    allowed = {"name", "dtype", "grid", *AXES}
+    allowed = {"name", "dtype", "min_residue", "grid", *AXES}
     for key in content:
         if key not in allowed:
             raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
     dtype = content.get("dtype", "float32")
     if dtype not in DTYPES:
         raise StudyError(f"{where}: dtype is '{dtype}'; allowed are {' and '.join(DTYPES)}.")
+    least = content.get("min_residue")
+    if least is not None and (type(least) is not int or not 0 <= least <= LARGEST):
+        raise StudyError(f"{where}: 'min_residue' must be a whole number from 0 up, not {least}.")
     if not isinstance(content.get("name"), str):
         raise StudyError(f'{where}: a study needs a name, for example name = "mine".')
     shared = {axis: content[axis] for axis in AXES if axis in content}
     grids = tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where))
-    study = Study(safe_name("study", content["name"]), grids, dtype)
+    study = Study(safe_name("study", content["name"]), grids, dtype, least)
     _check_names(study, where)
     return study
 
@@ -206,7 +225,7 @@ def study_from_json(text: str) -> Study:
         )
         for g in content["grids"]
     )
-    return Study(content["name"], grids, content["dtype"])
+    return Study(content["name"], grids, content["dtype"], content.get("min_residue"))
 
 
 def _tables(content: dict[str, Any], where: str) -> list[dict[str, Any]]:

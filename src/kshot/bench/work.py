@@ -108,7 +108,7 @@ def find_work(study: Study, store: Store, records: Records, *, must_be_stored: b
     strata = strata_of(study, store, must_be_stored=must_be_stored)
     check_tiers(study, store)
     cells = study.cells()
-    dropped = thin_cells(list(cells), strata)
+    dropped = thin_cells(study, strata)
     wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}
     return Work(study, cells, strata, dropped, missing_cells(records, study, wanted), store.hashes(strata))
 

@@ -1,17 +1,11 @@
 """`kshot import`: features that are already on disk become a dataset of the store."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kshot.datasets.caches.importing import Imported
-    from kshot.features.store import Store
 
 PART = "FEATURES,LABELS or FEATURES,LABELS,IDS; each is FILE, FILE:KEY, or a KEY of the source."
 
@@ -57,6 +51,7 @@ def import_(
     from kshot.datasets.caches.importing import provenance, read_cache, write_cache
     from kshot.datasets.caches.looks import zero_shot
     from kshot.datasets.caches.options import named_cache
+    from kshot.datasets.caches.own_text import text_encoder
     from kshot.datasets.encoders import stored_name
     from kshot.errors import InputError
     from kshot.features.catalog import backbones
@@ -71,7 +66,8 @@ def import_(
     if entry is not None and entry.dim != found.dim:
         raise InputError(f"{source} has {found.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
-    encode_text = _text_encoder(found, name, backbone, tiers, template, weights)
+    asked = [tier.strip() for tier in tiers.split(",") if tier.strip()]
+    encode_text = text_encoder(found, name, backbone, asked, template, weights)
     about = {"logit_scale": scale, "source": origin or str(source), "licence": licence}
     manifests = write_cache(
         found, Store(features), name, stored, encode_text, **about, provenance=provenance(cache, found.told)
@@ -87,29 +83,3 @@ def import_(
             f"zero-shot with tier {tier}: {accuracy:.1f} % ({100 / len(found.classes):.1f} % by chance)"
         )
     typer.echo(f"next: kshot check {name} --features {features}")
-
-
-def _text_encoder(
-    found: "Imported", dataset: str, backbone: str, tiers: str, template: str | None, weights: Path | None
-) -> "Callable[[Store], object]":
-    """What encodes the tiers that are asked for; the encoder is loaded and held to the features before anything is
-    written."""
-    from kshot.datasets.caches.names import NamesAlone
-    from kshot.datasets.encoders import load_encoder, stored_name
-    from kshot.datasets.encoding import Encoding
-    from kshot.datasets.tiers import encode_tiers, tier_prompts
-    from kshot.errors import InputError
-    from kshot.features.catalog import datasets
-
-    names = [name.strip() for name in tiers.split(",") if name.strip()]
-    if not names:
-        return lambda aside: None
-    entry = datasets().get(dataset)
-    source = NamesAlone(dataset, found.classes, entry.templates if entry else ())
-    prompts = tier_prompts(source, template or (entry.template if entry else None), names, {})
-    encoder = load_encoder(backbone, weights)
-    if encoder.dim != found.dim:
-        raise InputError(f"the features have {found.dim} dimensions, but {backbone} gives {encoder.dim}.")
-    return lambda aside: encode_tiers(
-        Encoding(dataset, stored_name(backbone), source, encoder), aside, prompts
-    )

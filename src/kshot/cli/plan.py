@@ -30,7 +30,9 @@ def plan(
     out = console()
     out.print(f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}", markup=False)
     out.print(f"cells    {len(work.cells):,}")
-    out.print(f"dropped  {len(work.dropped):,} (smallest class would keep fewer than five pool pictures)")
+    out.print(
+        f"dropped  {len(work.dropped):,} (a class would keep fewer than {loaded.least_residue} pool pictures)"
+    )
     out.print(f"done     {work.done:,}")
     out.print(f"missing  {len(work.missing):,}")
     if work.unstored:

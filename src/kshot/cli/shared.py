@@ -71,8 +71,7 @@ def own_modules() -> None:
 
     here = os.getcwd()
     if here not in sys.path:
-        # Last: a file of that folder must not take the place of a library.
-        sys.path.append(here)
+        sys.path.insert(0, here)
 
 
 def human_seconds(seconds: float) -> str:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.errors import EvidenceError
-from kshot.solvers.rows import frozen
 from kshot.types import Array, Evidence, Labelled
 
 
@@ -21,17 +21,23 @@ class Episode:
         n_classes: int,
         few_shot_validation: Labelled,
         query_order: Int[Array, " n"],
+        validation: Labelled | None = None,
     ):
         self.n_classes = n_classes
         self.n_test = len(test.y)
         self._query_order = query_order
-        # Validation images and pool statistics are both the pool minus the support.
+        left = int(np.bincount(residue.y, minlength=n_classes).min())
+        # Pool statistics, few-shot validation, and validation where the dataset has no split of its own for it, come
+        # from the pool minus the support; the rest is there whatever is left.
+        self.left: dict[Evidence, int] = {"pool": left, "few_shot_validation": left}
+        if validation is None:
+            self.left["validation"] = left
         self._evidence: dict[Evidence, Any] = {
             "text": text,
             "support": support,
             "pool": residue,
             "few_shot_validation": few_shot_validation,
-            "validation": residue,
+            "validation": residue if validation is None else validation,
             "test": test,
         }
 
@@ -42,7 +48,8 @@ class Episode:
         }
         if "queries" in sees:
             # In an order of their own: some methods depend on it, and none shall learn how a set is sorted.
-            declared["queries"] = frozen(self.queries[self._query_order])
+            declared["queries"] = self.queries[self._query_order]
+            declared["queries"].flags.writeable = False
         return Revealed(declared)
 
     @property

@@ -9,7 +9,7 @@ from kshot.episodes.draw import draw_support, keyed_order, self_split
 from kshot.episodes.guard import Episode
 from kshot.errors import FeatureError
 from kshot.features.store import ImageFeatures, Store
-from kshot.solvers.rows import frozen, unit_rows
+from kshot.solvers.rows import unit_rows
 from kshot.types import Array, Labelled
 
 # Few-shot validation in the literature: as many pictures per class as shots, but no more than this.
@@ -30,6 +30,7 @@ class Stratum:
     simulated: bool
     logit_scale: float | None
     hashes: dict[str, str]
+    val: Labelled | None = None
 
     def episode(self, shots: int, seed: int, text: Float[Array, "C d"] | None) -> Episode:
         """The support of (dataset, shots, seed) and everything around it."""
@@ -43,6 +44,7 @@ class Stratum:
             n_classes=self.n_classes,
             few_shot_validation=_take(self.pool, self._next_drawn(shots, seed)),
             query_order=keyed_order(self.test_ids, "queries", self.dataset),
+            validation=self.val,
         )
 
     def _next_drawn(self, shots: int, seed: int) -> Int[Array, " n"]:
@@ -63,6 +65,7 @@ class Prior:
 
 def load_stratum(store: Store, dataset: str, backbone: str, dtype: str = "float32") -> Stratum:
     """Read, verify and normalise; official splits where stored, else the 68/32 rule."""
+    val = None
     if store.has(dataset, backbone, "all"):
         whole = store.images(dataset, backbone, "all")
         in_pool = self_split(dataset, whole.ids, whole.y)
@@ -81,6 +84,11 @@ def load_stratum(store: Store, dataset: str, backbone: str, dtype: str = "float3
         pool, test = _select(pool_part, None, dtype), _select(test_part, None, dtype)
         pool_ids, test_ids = pool_part.ids, test_part.ids
         manifests = [pool_part.manifest, test_part.manifest]
+        if store.has(dataset, backbone, "val"):
+            val_part = store.images(dataset, backbone, "val")
+            _check_pair(val_part, test_part)
+            val = _select(val_part, None, dtype)
+            manifests.append(val_part.manifest)
     first = manifests[0]
     return Stratum(
         dataset=dataset,
@@ -93,6 +101,7 @@ def load_stratum(store: Store, dataset: str, backbone: str, dtype: str = "float3
         simulated=first.simulated,
         logit_scale=first.logit_scale,
         hashes={m.part: m.sha256 for m in manifests},
+        val=val,
     )
 
 
@@ -100,8 +109,9 @@ def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str 
     """One tier's prototypes; its norm is the mean the encoder gave, or None where it was lost."""
     stored = store.text(dataset, backbone, tier)
     text = unit_rows(np.array(stored.prototypes), f"text of {dataset}", np.dtype(dtype))
+    text.flags.writeable = False
     norm = None if stored.norms is None else float(np.mean(stored.norms, dtype=np.float64))
-    return Prior(frozen(text), norm, stored.manifest.sha256)
+    return Prior(text, norm, stored.manifest.sha256)
 
 
 def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, " N"], int]:
@@ -118,21 +128,27 @@ def _select(part: ImageFeatures, keep: Array | None, dtype: str) -> Labelled:
     rows = slice(None) if keep is None else keep
     name = f"{part.manifest.dataset}/{part.manifest.backbone}/{part.manifest.part}"
     X = unit_rows(np.asarray(part.X[rows]), name, np.dtype(dtype))
-    return Labelled(frozen(X), frozen(np.asarray(part.y[rows], np.int64)))
+    y = np.asarray(part.y[rows], np.int64)
+    X.flags.writeable = y.flags.writeable = False
+    return Labelled(X, y)
 
 
 def _take(rows: Labelled, indices: Int[Array, " n"]) -> Labelled:
-    return Labelled(frozen(rows.X[indices]), frozen(rows.y[indices]))
+    X, y = rows.X[indices], rows.y[indices]
+    X.flags.writeable = y.flags.writeable = False
+    return Labelled(X, y)
 
 
-def _check_pair(pool: ImageFeatures, test: ImageFeatures) -> None:
-    where = f"{pool.manifest.dataset}/{pool.manifest.backbone}"
-    if pool.manifest.classes != test.manifest.classes:
-        raise FeatureError(f"pool and test of {where} name different classes. Encode both again.")
-    if pool.X.shape[1] != test.X.shape[1]:
+def _check_pair(part: ImageFeatures, test: ImageFeatures) -> None:
+    name, where = part.manifest.part, f"{part.manifest.dataset}/{part.manifest.backbone}"
+    if part.manifest.classes != test.manifest.classes:
+        raise FeatureError(f"{name} and test of {where} name different classes. Encode both again.")
+    if part.X.shape[1] != test.X.shape[1]:
         raise FeatureError(
-            f"pool and test of {where} have {pool.X.shape[1]} and {test.X.shape[1]} dimensions."
+            f"{name} and test of {where} have {part.X.shape[1]} and {test.X.shape[1]} dimensions."
         )
-    shared = set(pool.ids) & set(test.ids)
+    shared = set(part.ids) & set(test.ids)
     if shared:
-        raise FeatureError(f"{len(shared)} pictures of {where} are in pool and test (first: {min(shared)}).")
+        raise FeatureError(
+            f"{len(shared)} pictures of {where} are in {name} and test (first: {min(shared)})."
+        )

@@ -1,6 +1,6 @@
 """The feature store: ROOT/dataset/backbone/part.safetensors with a manifest written last.
 
-Parts of a stratum: `pool` and `test` where the dataset has official splits, `all` where it has none,
+Parts of a stratum: `pool` and `test` (and `val`) where the dataset has official splits, `all` where it has none,
 `pool-view03` for augmented views, `text-TIER` for prototypes. Features, labels and ids all live in the hashed
 file; the manifest stays small, so listing a large store stays fast. A stratum that the folder lacks is read from
 the features that come with the package.

@@ -62,6 +62,22 @@ def missing(panel: Panel, wanted: Iterable[str]) -> str:
     return f"Missing, because these records do not hold it: {', '.join(absent)}." if absent else ""
 
 
+def without_pool(panel: Panel) -> str:
+    """The sentence about cells whose pool leaves too little for methods that look at it; empty where none are."""
+    sees, status = panel.records["sees"].to_pylist(), panel.records["status"].to_pylist()
+    lacking = {
+        method: sum(
+            status[row] == "undefined"
+            and not {"pool", "few_shot_validation", "validation"}.isdisjoint(sees[row])
+            for row in panel.row[panel.shots >= 2, place].tolist()
+            if row >= 0
+        )
+        for place, method in enumerate(panel.methods)
+    }
+    named = [f"{panel.titles[method]} in {cells} cells" for method, cells in lacking.items() if cells]
+    return f"Too few pool pictures beside the shots: {', '.join(named)}." if named else ""
+
+
 def sentences(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 

@@ -40,7 +40,7 @@ def run_batch(
         if not records.path(cell).exists():
             stratum = loaded_stratum(features, cell.dataset, cell.backbone, study.dtype, batch.hashes)
             prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
-            facts, rows = run_cell(cell, batch.specs, stratum, prior)
+            facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue)
             records.write(study, facts, rows)
             computed += 1
     return computed

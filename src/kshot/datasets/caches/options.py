@@ -26,12 +26,14 @@ def named_cache(source: Path, parts: Mapping[str, str], text: Sequence[str], cla
         )
     else:
         cache = find_layout(source)
-    tiers = dict(cache.text)
+    tiers = {}
     for entry in text:
         tier, equals, words = entry.partition("=")
         if not (equals and tier and words):
             raise InputError(f"--text {entry}: write TIER=FILE, TIER=FILE:KEY or TIER=KEY.")
         tiers[safe_name("tier", tier)] = find_address(words, source, file)
+    # A text file of the folder keeps the tier of its name unless it is given another.
+    tiers |= {tier: found for tier, found in cache.text.items() if found not in tiers.values()}
     names = None if classes is None else find_address(classes, source, file)
     taken = {*(address.file for address in tiers.values()), *([names.file] if names else [])}
     return replace(cache, text=tiers, classes=names, unused=tuple(p for p in cache.unused if p not in taken))

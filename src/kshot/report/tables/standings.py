@@ -13,6 +13,7 @@ from kshot.report.focus import (
     provenance,
     sentences,
     single,
+    without_pool,
 )
 from kshot.report.numbers import Number, count, interval, marked, number
 from kshot.report.table import Table, TableCell
@@ -40,6 +41,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
             INTERVALS,
             "≈: tied with the leader, the interval reaches zero. –: the method does not exist in every cell of the "
             "column. Below the rule: reference points that look at labels or pictures a user does not have.",
+            without_pool(shown),
             provenance(panel),
         ),
         rule=len(board.ranked),
@@ -84,6 +86,7 @@ def headline_table(panel: Panel, context: Context) -> Table:
             "Bold: the interval lies above zero.",
             INTERVALS,
             note,
+            without_pool(shown),
             provenance(panel),
         ),
         best=frozenset(above),
