@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
@@ -18,7 +19,7 @@ class EvidenceError(KshotError):
     """A method reached for data that it did not declare."""
 
 
-class UndefinedError(KshotError):
+class UndefinedError(KshotError, ValueError):
     """The method does not exist at this number of shots; recorded as undefined, never as failed."""
 
 
@@ -28,6 +29,18 @@ class StudyError(KshotError):
 
 class FeatureError(KshotError):
     """A feature file that is missing, damaged or not what its manifest says."""
+
+
+def not_fitted(name: str) -> InputError:
+    """The error for a head that was asked before it was fitted; scikit-learn's NotFittedError as well."""
+    return _not_fitted_class()(f"this {name} is not fitted yet; call fit first.")
+
+
+@cache
+def _not_fitted_class() -> type[InputError]:
+    from sklearn.exceptions import NotFittedError
+
+    return type("NotFittedError", (InputError, NotFittedError), {})
 
 
 def unknown(kind: str, given: str, allowed: Iterable[str], next_step: str) -> str:

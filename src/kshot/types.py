@@ -16,6 +16,10 @@ FREE_EVIDENCE: frozenset[Evidence] = frozenset({"text", "support"})
 LABEL_FREE_EVIDENCE: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "queries"})
 
 
+# Parameters whose value an encoder knows.
+ENCODER_CONSTANTS = frozenset({"logit_scale", "anchor_scale"})
+
+
 class Labelled(NamedTuple):
     """Rows with their labels: features (N, d) and integers (N,)."""
 
@@ -33,7 +37,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class MethodInfo:
-    """What a method is called, what it may look at and how many shots it needs."""
+    """What a method is called, what it may look at and how many shots it needs.
+
+    `linear` heads have `coef_` and `intercept_`. `views`: augmented views of the shots may be given. `closed_form`: the
+    order of the shots does not matter. `rotation_free`: a rotation of the feature space does not matter. `constants`
+    are parameters whose value encoder or dataset know: `logit_scale`, `anchor_scale` (the norm of the encoder's text
+    embeddings), and what the catalog's `constants` of a dataset name.
+    """
 
     key: str
     title: str
@@ -44,6 +54,7 @@ class MethodInfo:
     closed_form: bool = True
     views: bool = False
     rotation_free: bool = True
+    constants: frozenset[str] = frozenset()
 
     @property
     def reference_point(self) -> bool:

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshot.methods import registry
-from kshot.types import Labelled
 from problems import SHORTER, Problem, problem
 
 EVERY = registry.names()
@@ -31,18 +30,7 @@ def scores(name: str, data: Problem, **params) -> np.ndarray:
         # Where L-BFGS stops depends on rounding; close to the optimum that no longer shows.
         params |= {"tolerance": 1e-6, "max_iterations": 1000}
     method = registry.create(name, **{**SHORTER.get(name, {}), **params})
-    return method.fit(**data.evidence(method.info.sees)).decision_function(data.test.X)
-
-
-def mapped(data: Problem, rows, labels, text) -> Problem:
-    """The same problem with every part's rows and labels sent through functions."""
-
-    def each(pair):
-        return Labelled(rows(pair.X), labels(pair.y))
-
-    return Problem(
-        rows(data.X), labels(data.y), text, each(data.pool), each(data.validation), each(data.test)
-    )
+    return method.fit(**data.evidence(method.info.sees)).scores(data.test.X)
 
 
 def alike(name, found, expected):
@@ -57,7 +45,7 @@ def test_relabelling_permutes_the_scores(name, drawn, seed):
     data = problem(**drawn)
     order = np.random.default_rng(seed).permutation(len(data.text))
     renamed = np.argsort(order)
-    moved = mapped(data, lambda rows: rows, lambda y: renamed[y], data.text[order])
+    moved = data.sent_through(lambda rows: rows, lambda y: renamed[y], data.text[order])
     bias = np.linspace(-0.1, 0.1, len(order))
     params = [{"bias_init": b.tolist()} if name == "lpp" else {} for b in (bias, bias[order])]
     before, after = (scores(name, d, **p) for d, p in zip((data, moved), params, strict=True))
@@ -78,7 +66,7 @@ def test_rotating_all_features_changes_nothing(name, drawn, seed):
     data = problem(**drawn)
     dim = data.X.shape[1]
     Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))[0]
-    turned = mapped(data, lambda rows: rows @ Q, lambda y: y, data.text @ Q)
+    turned = data.sent_through(lambda rows: rows @ Q, lambda y: y)
     alike(name, scores(name, turned), scores(name, data))
 
 

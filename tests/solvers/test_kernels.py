@@ -49,6 +49,61 @@ def test_clap_problems_train_together_as_they_do_alone(size):
     assert np.allclose(train(slice(0, 3)), alone, rtol=1e-10)
 
 
+def clap_loss(W, X, y, anchors, penalties, scale):
+    """CLAP's objective: mean cross-entropy of scale·cos plus (1/C)·sum_c l_c·|w_c − a_c|²."""
+    logits = scale * X @ (W / np.linalg.norm(W, axis=1, keepdims=True)).T
+    return cross_entropy(logits, y) + np.sum(penalties * np.sum((W - anchors) ** 2, axis=1)) / len(W)
+
+
+def plain_clap_gradient(W, X, y, anchors, penalties, scale):
+    norms = np.linalg.norm(W, axis=1, keepdims=True)
+    U = W / norms
+    S = X @ U.T
+    R = (softmax(scale * S) - np.eye(len(W))[y]) * scale / len(y)
+    return (R.T @ X - np.sum(R * S, axis=0)[:, None] * U) / norms + (2 / len(W)) * penalties[:, None] * (
+        W - anchors
+    )
+
+
+def test_claps_plain_gradient_is_the_slope_of_its_loss():
+    data = problem(classes=3, dim=5)
+    rng = np.random.default_rng(0)
+    where = (data.X, data.y, 10 * data.text, rng.random(3), 100.0)
+    W = 10 * data.text + rng.normal(size=data.text.shape)
+    found = plain_clap_gradient(W, *where)
+    for entry in np.ndindex(*W.shape):
+        step = np.zeros_like(W)
+        step[entry] = 1e-6
+        slope = (clap_loss(W + step, *where) - clap_loss(W - step, *where)) / 2e-6
+        assert found[entry] == pytest.approx(slope, abs=1e-6)
+
+
+@pytest.mark.parametrize("dim", [24, 64], ids=["all dimensions", "in the span"])
+@pytest.mark.parametrize("size", [8, 256], ids=["batches", "full batch"])
+def test_claps_fast_steps_are_its_plain_ones(dim, size):
+    data = problem(dim=dim)
+    anchors, penalties = 10 * data.text, np.random.default_rng(0).random(6)
+    rates = np.repeat(cosine_rates(20, 0.1, 1e-5), max(1, 24 // size))
+    W, velocity = anchors.copy(), np.zeros_like(anchors)
+    for rate, chosen in zip(rates, batches([7], 24, 24, size), strict=False):
+        rows = slice(None) if chosen is None else chosen[0]
+        velocity = 0.9 * velocity + plain_clap_gradient(
+            W, data.X[rows], data.y[rows], anchors, penalties, 100.0
+        )
+        W = W - rate * velocity
+    found = train_cosine_probe(
+        data.X[None],
+        data.y[None],
+        anchors[None],
+        penalties[None],
+        batches([7], 24, 24, size),
+        rates,
+        scale=100.0,
+        momentum=0.9,
+    )
+    assert np.allclose(found[0], W, rtol=1e-9, atol=1e-9)
+
+
 def test_lpp_problems_train_together_as_they_do_alone():
     tasks = [problem(seed=seed) for seed in range(3)]
     X, y, text = (np.stack([getattr(t, name) for t in tasks]) for name in ("X", "y", "text"))

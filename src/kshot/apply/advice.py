@@ -52,7 +52,7 @@ def advise(
 def scales(method: str, logit_scale: float | None, text_norm: float) -> dict[str, Any]:
     """The encoder's own constants, for the methods that use them."""
     given = {"logit_scale": logit_scale, "anchor_scale": text_norm}
-    takes = registry.create(method).get_params()
+    takes = registry.create(method).info.constants
     return {name: value for name, value in given.items() if name in takes and value is not None}
 
 

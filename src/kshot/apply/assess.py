@@ -13,7 +13,6 @@ from kshot.apply.held_out import (
     calibrate,
     folds,
     left_out_scores,
-    log_softmax,
     paired_difference,
     wilson,
 )
@@ -73,9 +72,11 @@ class Assessment:
 
 
 def assess(advice: Advice, shots: Shots) -> Assessment:
+    from scipy.special import softmax
+
     fold = folds(shots)
     rows = np.flatnonzero(fold >= 0)
-    zero_scores = registry.create("zero_shot").fit(text=shots.text).decision_function(shots.X)
+    zero_scores = registry.create("zero_shot").fit(text=shots.text).scores(shots.X)
     zero_hits = zero_scores.argmax(axis=1) == shots.y
     needed = advice.make().info.min_shots
     if not len(rows) or _left(shots, fold) < needed:
@@ -85,7 +86,7 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
     predicted = scores.argmax(axis=1)
     hits = predicted == y
     temperature = calibrate(scores, y)
-    probabilities = np.exp(log_softmax(scores.astype(np.float64) / temperature))
+    probabilities = softmax(scores.astype(np.float64) / temperature, axis=1)
     confusion = np.zeros((len(shots.text),) * 2, np.int64)
     np.add.at(confusion, (y, predicted), 1)
     totals = confusion.sum(axis=1)

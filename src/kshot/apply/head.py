@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from kshot import __version__
 from kshot.apply.encoded import fingerprint
-from kshot.apply.held_out import Shots, log_softmax
+from kshot.apply.held_out import Shots
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
@@ -53,8 +53,9 @@ class PictureHead:
 
     def probabilities(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         """Softmax of the scores at the temperature that left-out pictures chose."""
-        scores = self.head.decision_function(X).astype(np.float64)
-        return np.exp(log_softmax(scores / self.about.temperature))
+        from scipy.special import softmax
+
+        return softmax(self.head.scores(X).astype(np.float64) / self.about.temperature, axis=1)
 
     def predict(self, pictures: Sequence[Path | str]) -> list[str]:
         """The class name of each picture file; one that cannot be read is an error."""

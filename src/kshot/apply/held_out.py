@@ -62,18 +62,18 @@ def left_out_scores(
             kept = kept[shot_numbers(shots.y[kept]) < most_shots]
         head = make().fit(shots.X[kept], shots.y[kept], text=shots.text)
         left = fold == number
-        scores[left] = head.decision_function(shots.X[left])
+        scores[left] = head.scores(shots.X[left])
     return scores[fold >= 0]
 
 
 def wilson(correct: int, total: int) -> Interval:
     """Wilson's score interval for a share (Wilson, 1927)."""
+    from scipy.stats import binomtest
+
     if total == 0:
         return Interval(float("nan"), 0.0, 1.0)
-    share, z2 = correct / total, Z95**2
-    centre = (share + z2 / (2 * total)) / (1 + z2 / total)
-    half = Z95 * np.sqrt(share * (1 - share) / total + z2 / (4 * total**2)) / (1 + z2 / total)
-    return Interval(share, max(0.0, float(centre - half)), min(1.0, float(centre + half)))
+    found = binomtest(correct, total).proportion_ci(0.95, "wilson")
+    return Interval(correct / total, float(found.low), float(found.high))
 
 
 def paired_difference(first: Array, second: Array) -> Interval:
@@ -123,16 +123,13 @@ def calibrate(scores: Float[Array, "M C"], y: Int[Array, " M"]) -> float:
     Labels are smoothed as if one more picture had been drawn from a random class; else scores that make no
     mistake on a handful of pictures would ask for certainty.
     """
+    from scipy.special import log_softmax
+
     smooth = 1 / (len(y) + 1)
     best, chosen = np.inf, 1.0
     for temperature in np.geomspace(1e-4, 1e3, 281):
-        logs = log_softmax(scores.astype(np.float64) / temperature)
+        logs = log_softmax(scores.astype(np.float64) / temperature, axis=1)
         loss = -((1 - smooth) * logs[np.arange(len(y)), y] + smooth * logs.mean(axis=1)).mean()
         if loss < best:
             best, chosen = loss, float(temperature)
     return chosen
-
-
-def log_softmax(logits: Float[Array, "M C"]) -> Float[Array, "M C"]:
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from itertools import product
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from kshot.errors import InputError, UndefinedError
+from kshot.errors import UndefinedError
 from kshot.methods.base import Classifier
 from kshot.methods.blending import unit_prototypes
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
 from kshot.methods.views import average_view
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, weighted_search_hits
 from kshot.solvers.channels import key_divergence, refined_channels
@@ -57,20 +58,20 @@ class APE(Classifier):
 
     def __init__(
         self,
-        tune: str = "none",
-        channels: int | None = None,
-        similarity_weight: float = 0.7,
-        variance_weight: float = 0.3,
-        alpha: float = 2.0,
-        beta: float = 1.0,
-        gamma: float = 0.1,
-        beta_scale: float = 7.0,
-        alpha_scale: float = 7.0,
-        gamma_scale: float = 1.0,
-        beta_points: int = 200,
-        alpha_points: int = 20,
-        gamma_points: int = 20,
-        logit_scale: float = 100.0,
+        tune: Literal["none", "val"] = "none",
+        channels: Count | None = None,
+        similarity_weight: NotNegative = 0.7,
+        variance_weight: NotNegative = 0.3,
+        alpha: NotNegative = 2.0,
+        beta: NotNegative = 1.0,
+        gamma: NotNegative = 0.1,
+        beta_scale: Positive = 7.0,
+        alpha_scale: Positive = 7.0,
+        gamma_scale: Positive = 1.0,
+        beta_points: Count = 200,
+        alpha_points: Count = 20,
+        gamma_points: Count = 20,
+        logit_scale: Positive = 100.0,
     ):
         self.tune = tune
         self.channels = channels
@@ -94,9 +95,11 @@ class APE(Classifier):
         if self.tune == "val":
             key, title = "ape_val", "APE (grid on validation)"
             sees = frozenset({"text", "support", "validation"})
-        elif self.tune != "none":
-            raise InputError(f"tune must be 'none' or 'val', not '{self.tune}'.")
-        return MethodInfo(key, title, sees, 1, PAPER, linear=False, views=True, rotation_free=False)
+        check_parameters(self)
+        known = frozenset({"logit_scale"})
+        return MethodInfo(
+            key, title, sees, 1, PAPER, linear=False, views=True, rotation_free=False, constants=known
+        )
 
     def _fit(self, task: Task) -> None:
         refined = self._refine(task)
@@ -115,7 +118,7 @@ class APE(Classifier):
 
     def _refine(self, task: Task) -> Refined:
         if task.n_classes < 2:
-            raise UndefinedError(f"{self.info.key} compares classes; it needs 2, and there is one.")
+            raise UndefinedError(f"{self.info.key} compares classes; it needs 2, and there is one class.")
         X = average_view(task)
         kept = round(500 * X.shape[1] / 1024) if self.channels is None else self.channels
         weights = self.similarity_weight, self.variance_weight

@@ -1,31 +1,28 @@
-"""The scikit-learn-style shell around every method."""
+"""The classifier that every method is: parameters in, fitted head out."""
 
-import inspect
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
+from numpy.typing import ArrayLike
 
-from kshot.errors import InputError, KshotError
+from kshot.errors import InputError, KshotError, not_fitted
+from kshot.methods.estimator import Estimator
 from kshot.methods.evidence import Task, labelled, prepare
+from kshot.methods.parameters import check_parameters
 from kshot.solvers.rows import unit_rows
 from kshot.types import Array, Choice, MethodInfo
 
 M = TypeVar("M", bound="Classifier")
 
 
-class Classifier:
-    """Parameters in, fitted head out; subclasses write `info` and `_fit`.
-
-    It follows scikit-learn's conventions by hand instead of inheriting `BaseEstimator`, because importing
-    scikit-learn takes longer than most of these heads take to fit and every command would pay for it.
-    """
+class Classifier(Estimator):
+    """A scikit-learn classifier of unit features; subclasses write `info` and `_fit`."""
 
     # Values worth trying for parameters, for the selectors of `kshot.methods.selectors`.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
-    classes_: Int[Array, " C"]
+    classes_: Shaped[Array, " C"]
     coef_: Float[Array, "C d"]
     intercept_: Float[Array, " C"]
     selected_: dict[str, Choice]
@@ -42,22 +39,39 @@ class Classifier:
 
     def fit(
         self: M,
-        X: Any = None,
-        y: Any = None,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
         *,
-        text: Any = None,
-        views: Any = None,
-        pool: Any = None,
-        validation: Any = None,
-        test: Any = None,
-        queries: Any = None,
-        few_shot_validation: Any = None,
+        text: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        views: ArrayLike | None = None,
+        pool: tuple[ArrayLike, ArrayLike] | None = None,
+        validation: tuple[ArrayLike, ArrayLike] | None = None,
+        test: tuple[ArrayLike, ArrayLike] | None = None,
+        queries: ArrayLike | None = None,
+        few_shot_validation: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> M:
-        """Fit on X (N, d) with labels y in 0..C−1, text prototypes (C, d), and optional views (E, N, d).
+        """Fit on rows and their labels, and on text where the method reads it.
 
-        `pool`, `validation`, `few_shot_validation` and `test` are (X, y) pairs, used only by the reference points
-        that declare them; `queries` (Q, d) are the pictures to classify, used only by transductive methods.
+        Parameters
+        ----------
+        X : (N, d)
+            Features of the shots; rows are scaled to unit length.
+        y : (N,)
+            Labels of any kind. Integers from 0 on are numbers of the text's rows. Others (names, 1-based numbers,
+            booleans) are taken in sorted order, and there must be as many as text has rows.
+        text : (C, d)
+            One prototype per class.
+        classes : C labels
+            Names the rows of text, where neither of the two rules for y is meant.
+        views : (E, N, d)
+            Augmented views of the shots, for methods that use them.
+        pool, validation, few_shot_validation, test : (X, y)
+            Further labelled rows; only reference points, which declare them, look at them.
+        queries : (Q, d)
+            The pictures to classify, for transductive methods.
         """
+        check_parameters(self)
         task = prepare(
             self.info,
             self._min_shots(),
@@ -70,24 +84,51 @@ class Classifier:
             test=test,
             queries=queries,
             few_shot_validation=few_shot_validation,
+            classes=classes,
         )
-        self.classes_ = np.arange(task.n_classes)
+        self.classes_ = task.classes
         self.selected_ = {}
         self._fit(task)
         return self
 
-    def decision_function(self, X: Any) -> Float[Array, "n C"]:
+    @property
+    def n_features_in_(self) -> int:
+        return self._expects()[1]
+
+    def scores(self, X: ArrayLike) -> Float[Array, "n C"]:
         """One score per class; the largest wins, the first of equals."""
         dtype, dimension = self._expects()
         rows = unit_rows(X, "the query", dtype)
         if rows.shape[1] != dimension:
             raise InputError(
-                f"the query has dimension {rows.shape[1]} but the head was fitted on {dimension}."
+                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting {dimension} features as "
+                "input: the query must have the dimension of what the head was fitted on."
             )
         return self._scores(rows)
 
-    def predict(self, X: Any) -> Int[Array, " n"]:
-        scores = self.decision_function(X)
+    def decision_function(self, X: ArrayLike) -> Float[Array, "n C"] | Float[Array, " n"]:
+        """The scores; of two classes, as scikit-learn has it, the second's minus the first's."""
+        scores = self.scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: ArrayLike) -> Float[Array, "n C"]:
+        """Softmax of the scores. Heads that score by cosine are far from sure of anything: `kshot fit` finds the
+        temperature that left-out pictures ask for."""
+        from scipy.special import softmax
+
+        return softmax(self.scores(X), axis=1)
+
+    def predict(self, X: ArrayLike) -> Shaped[Array, " n"]:
+        best = self._winners(X)
+        return self.classes_[best]
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Accuracy."""
+        numbers = labelled("the query", X, y, self._expects()[0], self.classes_).y
+        return float(np.mean(self._winners(X) == numbers))
+
+    def _winners(self, X: ArrayLike) -> Int[Array, " n"]:
+        scores = self.scores(X)
         best = scores.argmax(axis=1)
         # NaN wins every argmax, so the winners tell about all scores at a row's cost.
         finite = np.isfinite(scores[np.arange(len(best)), best])
@@ -98,10 +139,6 @@ class Classifier:
             )
         return best
 
-    def score(self, X: Any, y: Any) -> float:
-        labels = labelled("the query", X, y, self._expects()[0], len(self.classes_)).y
-        return float(np.mean(self.predict(X) == labels))
-
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         return X @ self.coef_.T + self.intercept_
 
@@ -111,43 +148,10 @@ class Classifier:
     def _fitted_on(self, attribute: str) -> tuple[np.dtype, int]:
         """dtype and dimension of the data, read off a fitted array whose last axis is the features."""
         if not hasattr(self, "classes_"):
-            raise InputError(f"this {type(self).__name__} is not fitted yet; call fit first.")
+            raise not_fitted(type(self).__name__)
         array = getattr(self, attribute)
         return array.dtype, array.shape[-1]
 
     def _set_linear(self, coef: Float[Array, "C d"], intercept: Array | None = None) -> None:
         self.coef_ = coef
         self.intercept_ = np.zeros(len(coef), coef.dtype) if intercept is None else intercept
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in parameter_names(type(self))}
-
-    def set_params(self: M, **params: Any) -> M:
-        allowed = parameter_names(type(self))
-        for name, value in params.items():
-            if name not in allowed:
-                raise InputError(
-                    f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(allowed) or 'none'}."
-                )
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({shown})"
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(),
-        )
-
-
-@cache
-def parameter_names(cls: type) -> tuple[str, ...]:
-    signature = inspect.signature(cls)
-    return tuple(p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)

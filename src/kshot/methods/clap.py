@@ -5,11 +5,12 @@ from jaxtyping import Float
 
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Positive, Seed, Share
 from kshot.methods.views import every_view
 from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
 from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
-from kshot.types import Array, Choice, MethodInfo
+from kshot.types import ENCODER_CONSTANTS, Array, Choice, MethodInfo
 
 PAPER = "Silva-Rodríguez et al., A closer look at the few-shot adaptation of large VLMs, CVPR 2024"
 
@@ -17,24 +18,28 @@ PAPER = "Silva-Rodríguez et al., A closer look at the few-shot adaptation of la
 class CLAP(Classifier):
     """Cosine softmax trained from the text anchors and held near them, class by class.
 
-    The anchor of class c is anchor_scale·t_c, anchor_scale being the norm of the encoder's un-normalised text
-    embedding. The penalty of a class is the mean probability that zero-shot gives it on its own shots
-    (`penalty=False`: none, ZS-LP). 300 epochs of momentum SGD in batches of 256 whose order comes from
-    `seed`; the head is the last state of that trajectory, which is not the optimum. Views are rows of their
-    own; the number of batches counts images.
+    Minimises mean_i CE(tau·cos(x_i, w_c), y_i) + (1/C)·sum_c l_c·|w_c − a_c|² from w_c = a_c: the paper's constrained
+    linear probe (Sec. 4) with the class weights of its one outer step, l_c = mean of softmax(tau·cos(x, a))_c over the
+    shots of class c, kept fixed as the official code does (commit dbdf4095). Without penalty (`penalty=False`) it is
+    the paper's ZS-LP.
+
+    The anchor is a_c = anchor_scale·t_c, anchor_scale being the norm of the encoder's un-normalised text embedding, and
+    tau is `logit_scale`. 300 epochs of momentum SGD in batches of 256 whose order comes from `seed`; the head is the
+    last state of that trajectory, which is not the optimum. Views are rows of their own; the number of batches counts
+    images.
     """
 
     def __init__(
         self,
-        seed: int = 0,
+        seed: Seed = 0,
         penalty: bool = True,
-        anchor_scale: float = 10.0,
-        logit_scale: float = 100.0,
-        epochs: int = 300,
-        lr: float = 0.1,
-        warmup_lr: float = 1e-5,
-        momentum: float = 0.9,
-        batch_size: int = 256,
+        anchor_scale: Positive = 10.0,
+        logit_scale: Positive = 100.0,
+        epochs: Count = 300,
+        lr: NotNegative = 0.1,
+        warmup_lr: NotNegative = 1e-5,
+        momentum: Share = 0.9,
+        batch_size: Count = 256,
     ):
         self.seed = seed
         self.penalty = penalty
@@ -49,7 +54,16 @@ class CLAP(Classifier):
     @property
     def info(self) -> MethodInfo:
         key, title = ("clap", "CLAP") if self.penalty else ("zs_lp", "ZS-LP")
-        return MethodInfo(key, title, frozenset({"text", "support"}), 1, PAPER, closed_form=False, views=True)
+        return MethodInfo(
+            key,
+            title,
+            frozenset({"text", "support"}),
+            1,
+            PAPER,
+            closed_form=False,
+            views=True,
+            constants=ENCODER_CONSTANTS,
+        )
 
     def _fit(self, task: Task) -> None:
         X, y = every_view(task)

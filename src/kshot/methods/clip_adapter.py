@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Positive, Seed, Share
 from kshot.solvers.adapter import Adapter, adapt, blended_feature, initial_adapter, train_adapter
 from kshot.solvers.optimisers import momentum_sgd
 from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
@@ -21,6 +22,7 @@ INFO = MethodInfo(
     linear=False,
     closed_form=False,
     rotation_free=False,
+    constants=frozenset({"logit_scale"}),
 )
 
 
@@ -42,7 +44,10 @@ class AdaptedFeature(Classifier):
 
 
 class CLIPAdapter(AdaptedFeature):
-    """The adapter trained at a fixed ratio with CLAP's optimiser, schedule and batches.
+    """f = unit(r·A(x) + (1−r)·x) with A(x) = relu(W2·relu(W1·x)), logits logit_scale·f·t_c (the paper's Sec. 3).
+
+    The ratio r is fixed, as are the widths d → d/4 → d without biases of the official code (commit 08d07f8b); the
+    optimiser, schedule and batches are CLAP's, so that the two can be compared.
 
     The random start lives in the coordinates of the features, so a rotation of all features changes the head.
     """
@@ -51,15 +56,15 @@ class CLIPAdapter(AdaptedFeature):
 
     def __init__(
         self,
-        seed: int = 0,
-        ratio: float = 0.2,
-        reduction: int = 4,
-        logit_scale: float = 100.0,
-        epochs: int = 300,
-        lr: float = 0.1,
-        warmup_lr: float = 1e-5,
-        momentum: float = 0.9,
-        batch_size: int = 256,
+        seed: Seed = 0,
+        ratio: Share = 0.2,
+        reduction: Count = 4,
+        logit_scale: Positive = 100.0,
+        epochs: Count = 300,
+        lr: NotNegative = 0.1,
+        warmup_lr: NotNegative = 1e-5,
+        momentum: Share = 0.9,
+        batch_size: Count = 256,
     ):
         self.seed = seed
         self.ratio = ratio

@@ -6,6 +6,7 @@ import numpy as np
 
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Positive, Seed, Share
 from kshot.methods.views import every_view
 from kshot.solvers.cross_modal import halves, paired_batches, train_cross_modal, warm_cosine
 from kshot.solvers.schedule import last_state
@@ -35,13 +36,13 @@ class CrossModalLP(Classifier):
 
     def __init__(
         self,
-        text_share: float = 0.0,
-        seed: int = 0,
-        lr: float = 1e-4,
-        weight_decay: float = 0.01,
-        batch_size: int | None = None,
-        iterations: int = 12_800,
-        logit_scale: float | None = None,
+        text_share: Share = 0.0,
+        seed: Seed = 0,
+        lr: NotNegative = 1e-4,
+        weight_decay: NotNegative = 0.01,
+        batch_size: Count | None = None,
+        iterations: Count = 12_800,
+        logit_scale: Positive | None = None,
     ):
         self.text_share = text_share
         self.seed = seed
@@ -57,7 +58,15 @@ class CrossModalLP(Classifier):
         if self.text_share:
             key, title = f"{key}_wiseft", f"{title} (WiSE-FT)"
         return MethodInfo(
-            key, title, FREE_EVIDENCE, 1, PAPER, closed_form=False, views=True, rotation_free=False
+            key,
+            title,
+            FREE_EVIDENCE,
+            1,
+            PAPER,
+            closed_form=False,
+            views=True,
+            rotation_free=False,
+            constants=frozenset({"logit_scale"}),
         )
 
     def _fit(self, task: Task) -> None:

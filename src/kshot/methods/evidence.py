@@ -1,22 +1,26 @@
 """What a method is given: checked, normalised arrays and nothing it did not ask for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
+from numpy.typing import ArrayLike
 
 from kshot.errors import EvidenceError, InputError, UndefinedError
+from kshot.methods.labels import class_labels, encode_labels, read_labels
 from kshot.solvers.rows import class_counts, class_means, unit_rows, working_dtype
 from kshot.types import Array, Labelled, MethodInfo
 
 
 @dataclass(frozen=True)
 class Task:
-    """Unit rows in one dtype, labels 0..C−1, and whatever further evidence the method declared.
+    """One few-shot classification task: unit rows in one dtype, labels as 0..C−1, and what else the method declared.
 
-    Evidence that a method does not see is an empty array, never another method's data.
+    `classes` are the labels as they were given, in the order of the text's rows. Evidence that a method does not see
+    is an empty array, never another method's data.
     """
 
     X: Float[Array, "N d"]
@@ -27,6 +31,7 @@ class Task:
     pool: Labelled | None
     validation: Labelled | None
     test: Labelled | None
+    classes: Shaped[Array, " n_classes"]
     queries: Float[Array, "Q d"] | None = None
     few_shot_validation: Labelled | None = None
 
@@ -52,6 +57,7 @@ def prepare(
     test: Any = None,
     queries: Any = None,
     few_shot_validation: Any = None,
+    classes: Sequence[Any] | None = None,
 ) -> Task:
     """Check everything once, so that no method has to."""
     given = {
@@ -68,49 +74,44 @@ def prepare(
             raise EvidenceError(f"{info.key} needs {name}: {_HOW_TO_PASS[name]}.")
     dtype = working_dtype(np.asarray(X if X is not None else text))
     T = unit_rows(text, "text", dtype) if "text" in info.sees else None
+    n_text = None if T is None else len(T)
     if "support" in info.sees:
-        rows, labels = labelled("the support", X, y, dtype, None if T is None else len(T))
+        rows = unit_rows(X, "the support", dtype)
+        labels = read_labels("the support", y, len(rows))
+        names = class_labels(labels, n_text, classes)
+        numbers = encode_labels("the support", labels, names)
     else:
-        rows, labels = np.empty((0, 0 if T is None else T.shape[1]), dtype), np.empty(0, np.int64)
-    n_classes = len(T) if T is not None else int(labels.max()) + 1
+        # Labels beside pictures that are not looked at still tell what the classes are called.
+        labels = None if y is None else read_labels("the support", y, len(np.asarray(y)))
+        names = class_labels(labels, n_text, classes)
+        rows, numbers = np.empty((0, 0 if T is None else T.shape[1]), dtype), np.empty(0, np.int64)
     if T is None:
         T = np.empty((0, rows.shape[1]), dtype)
     if "support" in info.sees:
         if len(T) and T.shape[1] != rows.shape[1]:
             raise InputError(f"text has dimension {T.shape[1]} but the support has {rows.shape[1]}.")
-        _check_shots(info, min_shots, labels, n_classes)
+        _check_shots(info, min_shots, numbers, names)
     return Task(
         X=rows,
-        y=labels,
+        y=numbers,
         text=T,
-        n_classes=n_classes,
+        n_classes=len(names),
         views=_check_views(info, views, rows),
-        pool=_extra("pool", info, pool, dtype, n_classes),
-        validation=_extra("validation", info, validation, dtype, n_classes),
-        test=_extra("test", info, test, dtype, n_classes),
+        pool=_extra("pool", info, pool, dtype, names),
+        validation=_extra("validation", info, validation, dtype, names),
+        test=_extra("test", info, test, dtype, names),
+        classes=names,
         queries=unit_rows(queries, "the queries", dtype) if "queries" in info.sees else None,
-        few_shot_validation=_extra("few_shot_validation", info, few_shot_validation, dtype, n_classes),
+        few_shot_validation=_extra("few_shot_validation", info, few_shot_validation, dtype, names),
     )
 
 
-def labelled(what: str, X: Any, y: Any, dtype: np.dtype, n_classes: int | None) -> Labelled:
-    """Unit rows and integer labels inside 0..C−1."""
+def labelled(
+    what: str, X: ArrayLike, y: ArrayLike, dtype: np.dtype, classes: Shaped[Array, " C"]
+) -> Labelled:
+    """Unit rows and the numbers of their classes."""
     rows = unit_rows(X, what, dtype)
-    labels = np.asarray(y)
-    if labels.ndim != 1 or len(labels) != len(rows):
-        raise InputError(f"{what} has {len(rows)} rows but labels of shape {labels.shape}.")
-    if not len(labels):
-        raise InputError(f"{what} is empty.")
-    if not np.issubdtype(labels.dtype, np.integer):
-        whole = labels.astype(np.int64, copy=True) if np.issubdtype(labels.dtype, np.number) else None
-        if whole is None or not np.array_equal(whole, labels):
-            raise InputError(f"labels of {what} must be integers 0..C−1, not {labels.dtype}.")
-        labels = whole
-    top = n_classes - 1 if n_classes is not None else None
-    if labels.min() < 0 or (top is not None and labels.max() > top):
-        allowed = f"0..{top}" if top is not None else "0 or more"
-        raise InputError(f"labels of {what} span {labels.min()}..{labels.max()}; allowed is {allowed}.")
-    return Labelled(rows, labels.astype(np.int64, copy=False))
+    return Labelled(rows, encode_labels(what, read_labels(what, y, len(rows)), classes))
 
 
 _HOW_TO_PASS = {
@@ -124,24 +125,29 @@ _HOW_TO_PASS = {
 }
 
 
-def _extra(name: str, info: MethodInfo, value: Any, dtype: np.dtype, n_classes: int) -> Labelled | None:
+def _extra(
+    name: str, info: MethodInfo, value: Any, dtype: np.dtype, classes: Shaped[Array, " C"]
+) -> Labelled | None:
     if name not in info.sees:
         return None
-    return labelled(name, value[0], value[1], dtype, n_classes)
+    return labelled(name, value[0], value[1], dtype, classes)
 
 
-def _check_shots(info: MethodInfo, min_shots: int, labels: Int[Array, " N"], n_classes: int) -> None:
-    counts = class_counts(labels, n_classes)
+def _check_shots(
+    info: MethodInfo, min_shots: int, numbers: Int[Array, " N"], classes: Shaped[Array, " C"]
+) -> None:
+    counts = class_counts(numbers, len(classes))
     empty = np.flatnonzero(counts == 0)
     if min_shots and len(empty):
         raise InputError(
-            f"{len(empty)} of {n_classes} classes have no shots (first: class {empty[0]}). "
+            f"{len(empty)} of {len(classes)} classes have no shots (first: class {classes[empty[0]]}). "
             "Give every class at least one picture or drop the class from text and labels."
         )
     short = np.flatnonzero(counts < min_shots)
     if len(short):
         raise UndefinedError(
-            f"{info.key} needs {min_shots} shots per class; class {short[0]} has {counts[short[0]]}."
+            f"{info.key} needs {min_shots} shots per class; class {classes[short[0]]} has {counts[short[0]]}: "
+            f"n_samples={len(numbers)} in {len(classes)} classes."
         )
 
 

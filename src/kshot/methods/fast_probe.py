@@ -3,11 +3,12 @@
 from kshot.methods.base import Classifier
 from kshot.methods.clap import summary
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, Positive
 from kshot.methods.views import every_view
 from kshot.solvers.cosine_optimum import fit_cosine_probe
 from kshot.solvers.cosine_probe import anchor_confidence
 from kshot.solvers.rows import unit_prototypes
-from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
+from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Choice, MethodInfo
 
 INFO = MethodInfo(
     key="fast_probe",
@@ -17,6 +18,7 @@ INFO = MethodInfo(
     paper="kshot, docs/gauss-probe.md",
     closed_form=False,
     views=True,
+    constants=ENCODER_CONSTANTS,
 )
 
 
@@ -28,7 +30,7 @@ class FastProbe(Classifier):
     tenth of the work. Every view is a row of its own.
     """
 
-    def __init__(self, iterations: int = 20, anchor_scale: float = 10.0, logit_scale: float = 100.0):
+    def __init__(self, iterations: Count = 20, anchor_scale: Positive = 10.0, logit_scale: Positive = 100.0):
         self.iterations = iterations
         self.anchor_scale = anchor_scale
         self.logit_scale = logit_scale

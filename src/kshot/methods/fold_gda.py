@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from kshot.methods.base import Classifier
 from kshot.methods.clap import CLAP
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Positive
 from kshot.methods.views import average_view
 from kshot.solvers.folds import (
     PrincipalAxes,
@@ -18,7 +19,7 @@ from kshot.solvers.folds import (
 )
 from kshot.solvers.leaving_out import has_siblings, ranks_by_text
 from kshot.solvers.weight_sweep import winning_range, wins_by_weight
-from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
 
 INFO = MethodInfo(
     key="fold_gda",
@@ -27,6 +28,7 @@ INFO = MethodInfo(
     min_shots=1,
     paper="kshot, docs/fold-gda.md",
     views=True,
+    constants=ENCODER_CONSTANTS,
 )
 GAMMAS = np.array([0.1, 0.3, 1, 3, 10, 30, 100])
 KAPPAS = np.array([0, 0.5, 1, 2, 4, 8, 16])
@@ -61,8 +63,8 @@ class FoldGDA(Classifier):
         text_prior: bool = True,
         average: bool = True,
         k_correction: bool = True,
-        logit_scale: float = 100.0,
-        anchor_scale: float = 10.0,
+        logit_scale: Positive = 100.0,
+        anchor_scale: Positive = 10.0,
     ):
         self.folds = folds
         self.downdate = downdate

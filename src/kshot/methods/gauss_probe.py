@@ -8,8 +8,9 @@ from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.fast_probe import FastProbe
 from kshot.methods.fold_gda import FoldGDA
+from kshot.methods.parameters import Count, Positive
 from kshot.methods.views import average_view
-from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
 
 INFO = MethodInfo(
     key="gauss_probe",
@@ -19,6 +20,7 @@ INFO = MethodInfo(
     paper="kshot, docs/gauss-probe.md",
     closed_form=False,
     views=True,
+    constants=ENCODER_CONSTANTS,
 )
 
 
@@ -35,9 +37,9 @@ class GaussProbe(Classifier):
         self,
         probe: bool = True,
         gaussian: bool = True,
-        iterations: int = 20,
-        logit_scale: float = 100.0,
-        anchor_scale: float = 10.0,
+        iterations: Count = 20,
+        logit_scale: Positive = 100.0,
+        anchor_scale: Positive = 10.0,
     ):
         self.probe = probe
         self.gaussian = gaussian

@@ -1,13 +1,14 @@
 """GDA: Gaussian discriminant analysis added to the zero-shot logits (Wang et al., 2024)."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import NotNegative, Positive, check_parameters
 from kshot.methods.views import every_view, without_own_image
 from kshot.solvers.gaussian import GaussianBranch, alpha_hits, fit_gaussian
 from kshot.solvers.rows import class_means
@@ -26,7 +27,7 @@ class GDA(Classifier):
     leave-one-out all views of a picture leave together, and a class of one picture is not scored.
     """
 
-    def __init__(self, alpha: float | str = 1.0, logit_scale: float = 100.0):
+    def __init__(self, alpha: NotNegative | Literal["loo", "val"] = 1.0, logit_scale: Positive = 100.0):
         self.alpha = alpha
         self.logit_scale = logit_scale
 
@@ -38,11 +39,12 @@ class GDA(Classifier):
         elif self.alpha == "val":
             key, title = "gda_alpha_val", "GDA (alpha on validation)"
             sees |= {"validation"}
-        elif isinstance(self.alpha, str):
-            raise InputError(f"alpha must be a number, 'loo' or 'val', not '{self.alpha}'.")
         else:
-            key, title = "gda_alpha1", f"GDA (alpha={self.alpha:g})"
-        return MethodInfo(key, title, frozenset(sees), 1, PAPER, views=True)
+            check_parameters(self)
+            key, title = f"gda_alpha{self.alpha:g}", f"GDA (alpha={self.alpha:g})"
+        return MethodInfo(
+            key, title, frozenset(sees), 1, PAPER, views=True, constants=frozenset({"logit_scale"})
+        )
 
     def _fit(self, task: Task) -> None:
         branch = _branch(task)

@@ -31,11 +31,11 @@ def save_head(
 
     head._expects()
     state = {name: value for name, value in vars(head).items() if name.endswith("_")}
-    tensors = {name: np.ascontiguousarray(v) for name, v in state.items() if isinstance(v, np.ndarray)}
+    tensors = {name: np.ascontiguousarray(v) for name, v in state.items() if _is_tensor(v)}
     rest = {name: v for name, v in state.items() if name not in tensors and name != "selected_"}
     header = {
         "format": FORMAT,
-        "method": method or head.info.key,
+        "method": method or registry.name_of(head),
         "params": plain(head.get_params(), "a parameter"),
         "selected": plain_choices(head.selected_),
         "state": plain(rest, "a fitted attribute"),
@@ -69,8 +69,14 @@ def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
     head = registry.create(name, **header["params"])
     for attribute, value in {**header["state"], **tensors}.items():
         setattr(head, attribute, value)
+    head.classes_ = np.asarray(head.classes_)
     head.selected_ = {key: Choice(**choice) for key, choice in header["selected"].items()}
     return head
+
+
+def _is_tensor(value: Any) -> bool:
+    """Arrays of numbers; class names are words and go into the header."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
 
 
 def _check_header(header: Any, path: Path) -> None:

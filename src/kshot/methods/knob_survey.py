@@ -16,7 +16,7 @@ from kshot.methods.selectors import (
     selector_curve,
     with_constants,
 )
-from kshot.types import Array, Choice, Evidence, MethodInfo
+from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, MethodInfo
 
 LABELLED = ("few_shot_validation", "validation", "test")
 
@@ -53,7 +53,15 @@ class KnobSurvey(Classifier):
             {*method.info.sees, "few_shot_validation", "validation", "test"}
         )
         title = f"{method.info.title}: {knob_of(method, self.knob).knob_name()}"
-        return MethodInfo(f"{self.method}:survey", title, sees, 1, method.info.paper, linear=False)
+        return MethodInfo(
+            f"{self.method}:survey",
+            title,
+            sees,
+            1,
+            method.info.paper,
+            linear=False,
+            constants=ENCODER_CONSTANTS,
+        )
 
     def _method(self) -> Classifier:
         constants = {"logit_scale": self.logit_scale, "anchor_scale": self.anchor_scale}
@@ -83,7 +91,7 @@ class KnobSurvey(Classifier):
             head = fit_on(method, task)
             own = (head.selected_.get(name) for name in knob.knob_name().split(", "))
             if not any(choice and choice.from_ == "support" for choice in own):
-                self.selected_["fixed"] = Choice(hits(head.decision_function(test.X), test.y), "test")
+                self.selected_["fixed"] = Choice(hits(head.scores(test.X), test.y), "test")
 
     def _ask_the_shots(self, task: Task, knob: Knob) -> None:
         if task.counts.min() < 2:

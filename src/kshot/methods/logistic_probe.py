@@ -1,13 +1,14 @@
 """Logistic probe: multinomial logistic regression on the shots alone, the study's text-free reference."""
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
 from kshot.solvers.leaving_out import balanced_folds
 from kshot.solvers.logistic import logistic_path
 from kshot.solvers.rows import shot_numbers
@@ -26,10 +27,10 @@ class LogisticProbe(Classifier):
 
     def __init__(
         self,
-        tune: str = "loo",
-        strength: float = 1.0,
-        tolerance: float = 1e-3,
-        max_iterations: int = 300,
+        tune: Literal["loo", "test", "fixed"] = "loo",
+        strength: Positive = 1.0,
+        tolerance: NotNegative = 1e-3,
+        max_iterations: Count = 300,
     ):
         self.tune = tune
         self.strength = strength
@@ -48,8 +49,7 @@ class LogisticProbe(Classifier):
             return MethodInfo(
                 "logistic_probe_fixed", title, frozenset({"support"}), 1, PAPER, closed_form=False
             )
-        if self.tune != "loo":
-            raise InputError(f"tune must be 'loo', 'test' or 'fixed', not '{self.tune}'.")
+        check_parameters(self)
         return MethodInfo(
             "logistic_probe", "Logistic probe", frozenset({"support"}), 2, PAPER, closed_form=False
         )

@@ -6,6 +6,7 @@ from jaxtyping import Float
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Seed, Share
 from kshot.methods.views import average_view
 from kshot.solvers.rows import class_sums
 from kshot.solvers.text_probe import step_sizes, train_text_probe
@@ -23,7 +24,11 @@ INFO = MethodInfo(
 
 
 class LPP(Classifier):
-    """logits = x·W + b + alpha ⊙ (x·T), step sizes from the data, the state after 300 full-batch epochs.
+    """logits_c = x·(w_c + alpha_c·t_c) + b_c, step sizes from the data, the state after 300 full-batch epochs.
+
+    The paper's objective is the cross-entropy of x·(w_c + alpha_c·t_c), minimised block by block with step sizes from
+    Lipschitz bounds: 4N/lambda_max(XᵀX) for W and N/(4·max_c sum_i (x_i·t_c)²) for alpha. The bias, the momentum and
+    the start are those of the official code (commit f81054f9).
 
     W starts at the class sums, alpha at 250·(mean of x·t_y), b at uniform(±1/sqrt d) from `seed`, or at
     `bias_init`, a list with one number per class; the start of b matters at K = 1. Alpha moves every tenth
@@ -33,12 +38,12 @@ class LPP(Classifier):
 
     def __init__(
         self,
-        seed: int = 0,
+        seed: Seed = 0,
         bias_init: list[float] | None = None,
-        epochs: int = 300,
-        momentum: float = 0.9,
-        alpha_factor: float = 250.0,
-        alpha_every: int = 10,
+        epochs: Count = 300,
+        momentum: Share = 0.9,
+        alpha_factor: NotNegative = 250.0,
+        alpha_every: Count = 10,
     ):
         self.seed = seed
         self.bias_init = bias_init

@@ -1,14 +1,14 @@
 """ProKeR: kernel ridge regression around the zero-shot scores (Bendou et al., 2025)."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
 from kshot.methods.views import every_view
 from kshot.solvers.kernel_ridge import Spectrum, fit_kernel_ridge, kernel_scores, path_scores, residuals
 from kshot.solvers.leaving_out import Fold
@@ -38,15 +38,15 @@ class ProKeR(Classifier):
 
     def __init__(
         self,
-        tune: str = "table",
-        beta: float | None = None,
-        ridge: float | None = None,
-        beta_low: float = 0.5,
-        beta_high: float = 3.0,
-        beta_points: int = 20,
-        ridge_low: float = 0.001,
-        ridge_high: float = 1.0,
-        ridge_points: int = 10,
+        tune: Literal["table", "val"] = "table",
+        beta: NotNegative | None = None,
+        ridge: Positive | None = None,
+        beta_low: NotNegative = 0.5,
+        beta_high: NotNegative = 3.0,
+        beta_points: Count = 20,
+        ridge_low: Positive = 0.001,
+        ridge_high: Positive = 1.0,
+        ridge_points: Count = 10,
     ):
         self.tune = tune
         self.beta = beta
@@ -65,8 +65,7 @@ class ProKeR(Classifier):
             return MethodInfo(
                 "proker_val", "ProKeR (grid on validation)", sees, 1, PAPER, linear=False, views=True
             )
-        if self.tune != "table":
-            raise InputError(f"tune must be 'table' or 'val', not '{self.tune}'.")
+        check_parameters(self)
         return MethodInfo("proker", "ProKeR", FREE_EVIDENCE, 1, PAPER, linear=False, views=True)
 
     def _fit(self, task: Task) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kshot.errors import KshotError, unknown
 from kshot.methods.base import Classifier
+from kshot.methods.parameters import check_parameters
 
 ENTRY_POINT_GROUP = "kshot.methods"
 
@@ -75,7 +76,18 @@ def create(name: str, **params: Any) -> Classifier:
             hint = "List them with `kshot ls methods`, or give your own as package.module:Class."
             raise KshotError(unknown("method", name, names(), hint))
         entry = Entry(installed.get(name, name))
-    return _made(entry.path).set_params(**{**entry.params, **params})
+    method = _made(entry.path).set_params(**{**entry.params, **params})
+    check_parameters(method)
+    return method
+
+
+def name_of(method: Classifier) -> str:
+    """A name from which `create` makes such a method once its parameters are given."""
+    if method.info.key in names():
+        return method.info.key
+    path = f"{type(method).__module__}:{type(method).__qualname__}"
+    known = {entry.path: name for name, entry in reversed(BUILTIN.items())}
+    return known.get(path, path)
 
 
 def load_class(path: str) -> type[Classifier]:

@@ -1,6 +1,6 @@
 """RLA: a regularised linear adapter on the image features (Fahes et al., 2024)."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -8,6 +8,7 @@ from jaxtyping import Float
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Positive
 from kshot.methods.views import view_by_view
 from kshot.solvers.linear_adapter import mapped, train_linear_adapter
 from kshot.solvers.schedule import half_cosine, last_state
@@ -23,6 +24,7 @@ INFO = MethodInfo(
     closed_form=False,
     views=True,
     rotation_free=False,
+    constants=frozenset({"logit_scale"}),
 )
 
 
@@ -40,11 +42,11 @@ class RLA(Classifier):
 
     def __init__(
         self,
-        penalty: float | str = "1/K",
-        lr: float = 1e-3,
-        epochs: int = 300,
-        eps: float = 1e-4,
-        logit_scale: float = 100.0,
+        penalty: NotNegative | Literal["1/K", "1/K2"] = "1/K",
+        lr: NotNegative = 1e-3,
+        epochs: Count = 300,
+        eps: Positive = 1e-4,
+        logit_scale: Positive = 100.0,
     ):
         self.penalty = penalty
         self.lr = lr

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.errors import InputError, unknown
-from kshot.methods.base import Classifier, parameter_names
+from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.knob import Knob, balanced_fold_curve, leave_one_out_curve
 from kshot.types import Array, Evidence, Labelled, MethodInfo
@@ -117,7 +117,7 @@ def scores_over_grid(knob: Knob, task: Task, X: Float[Array, "n d"]) -> Iterator
         return
     assert isinstance(knob, KnobWithHeads), f"{knob.info.key} cannot be held at one value"
     for value in knob.knob_grid():
-        yield fit_on(knob.knob_at(value), task).decision_function(X)
+        yield fit_on(knob.knob_at(value), task).scores(X)
 
 
 def fit_on(method: Classifier, task: Task) -> Classifier:
@@ -129,8 +129,9 @@ def fit_on(method: Classifier, task: Task) -> Classifier:
 
 
 def probabilities(scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
-    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)
+    from scipy.special import softmax
+
+    return softmax(scores, axis=1)
 
 
 def hits(scores: Float[Array, "n C"], y: Array) -> float:
@@ -140,6 +141,6 @@ def hits(scores: Float[Array, "n C"], y: Array) -> float:
 
 def with_constants(method: Classifier, **constants: float | None) -> Classifier:
     """The method with those constants of the encoder that are known and that it takes."""
-    takes = parameter_names(type(method))
+    takes = method.info.constants
     known = {name: value for name, value in constants.items() if value is not None and name in takes}
     return method.set_params(**known)

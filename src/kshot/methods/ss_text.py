@@ -3,6 +3,7 @@
 from kshot.methods.base import Classifier
 from kshot.methods.blending import unit_prototypes
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Positive
 from kshot.methods.views import average_view
 from kshot.solvers.ss_text import penalties, pulled_prototypes, repelled
 from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
@@ -19,14 +20,16 @@ class SSText(Classifier):
     A class without shots keeps its text. Several views of a shot are averaged into one row.
     """
 
-    def __init__(self, plus: bool = False, logit_scale: float = 100.0):
+    def __init__(self, plus: bool = False, logit_scale: Positive = 100.0):
         self.plus = plus
         self.logit_scale = logit_scale
 
     @property
     def info(self) -> MethodInfo:
         key, title = ("ss_text_plus", "SS-Text+") if self.plus else ("ss_text", "SS-Text")
-        return MethodInfo(key, title, FREE_EVIDENCE, 1, PAPER, views=True)
+        return MethodInfo(
+            key, title, FREE_EVIDENCE, 1, PAPER, views=True, constants=frozenset({"logit_scale"})
+        )
 
     def _min_shots(self) -> int:
         return 0

@@ -7,11 +7,12 @@ import numpy as np
 from kshot.methods.base import Classifier
 from kshot.methods.blending import unit_prototypes
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Positive, Seed
 from kshot.methods.views import view_by_view
 from kshot.solvers.residual_probe import train_residual
 from kshot.solvers.rows import squared_norms
 from kshot.solvers.schedule import batches, cosine_rates, last_state, steps_per_epoch
-from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
+from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Choice, MethodInfo
 
 INFO = MethodInfo(
     key="taskres",
@@ -22,6 +23,7 @@ INFO = MethodInfo(
     closed_form=False,
     views=True,
     rotation_free=False,
+    constants=ENCODER_CONSTANTS,
 )
 # From so many classes on, the official scripts use a tenth of the rate (ImageNet).
 MANY_CLASSES = 1000
@@ -40,15 +42,15 @@ class TaskRes(Classifier):
 
     def __init__(
         self,
-        seed: int = 0,
-        alpha: float = 0.5,
-        lr: float | None = None,
-        epochs: int | None = None,
-        anchor_scale: float = 10.0,
-        logit_scale: float = 100.0,
-        warmup_lr: float = 1e-5,
-        weight_decay: float = 5e-4,
-        batch_size: int = 256,
+        seed: Seed = 0,
+        alpha: NotNegative = 0.5,
+        lr: NotNegative | None = None,
+        epochs: Count | None = None,
+        anchor_scale: Positive = 10.0,
+        logit_scale: Positive = 100.0,
+        warmup_lr: NotNegative = 1e-5,
+        weight_decay: NotNegative = 5e-4,
+        batch_size: Count = 256,
     ):
         self.seed = seed
         self.alpha = alpha

@@ -1,14 +1,14 @@
 """Tip-Adapter, training-free: a cache of the shots added to the zero-shot logits (Zhang et al., 2022)."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
 from kshot.methods.views import average_view
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, search_hits
 from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
@@ -60,9 +60,10 @@ class CacheHead(Classifier):
 class TipAdapter(CacheHead):
     """logits = logit_scale·x·t_c + alpha·sum over the class's keys of exp(−beta(1 − x·key)).
 
+    In the paper's words (Sec. 3): affinities A = exp(−beta(1 − f·F_trainᵀ)), logits alpha·A·L_train + f·W_cᵀ.
     (beta, alpha) come from a grid of 200 × 20 that reaches up to (beta_scale, alpha_scale), beta outermost,
-    the first maximum: on the test labels as the official code does (`tune="test"`), or on the shots with
-    each shot's own key taken out (`tune="loo"`); or they are `alpha` and `beta`, by default the authors' starting
+    the first maximum: on the test labels (`tune="test"`) as the official code does (commit d0e2d6f), or on the shots
+    with each shot's own key taken out (`tune="loo"`); or they are `alpha` and `beta`, by default the authors' starting
     values on ImageNet (`tune="fixed"`). Several views of a shot are averaged into one key.
     """
 
@@ -73,14 +74,14 @@ class TipAdapter(CacheHead):
 
     def __init__(
         self,
-        tune: str = "loo",
-        alpha: float = 1.17,
-        beta: float = 1.0,
-        beta_scale: float = 12.0,
-        alpha_scale: float = 10.0,
-        beta_points: int = 200,
-        alpha_points: int = 20,
-        logit_scale: float = 100.0,
+        tune: Literal["loo", "test", "fixed"] = "loo",
+        alpha: NotNegative = 1.17,
+        beta: NotNegative = 1.0,
+        beta_scale: Positive = 12.0,
+        alpha_scale: Positive = 10.0,
+        beta_points: Count = 200,
+        alpha_points: Count = 20,
+        logit_scale: Positive = 100.0,
     ):
         self.tune = tune
         self.alpha = alpha
@@ -93,18 +94,16 @@ class TipAdapter(CacheHead):
 
     @property
     def info(self) -> MethodInfo:
+        check_parameters(self)
+        key, title, shots = "tip_adapter_loo", "Tip-Adapter (tuned by LOO)", 2
+        sees: frozenset[Evidence] = FREE_EVIDENCE
         if self.tune == "test":
-            sees: frozenset[Evidence] = frozenset({"text", "support", "test"})
-            return MethodInfo(
-                "tip_adapter_test", "Tip-Adapter (test-tuned)", sees, 1, PAPER, linear=False, views=True
-            )
-        if self.tune == "fixed":
-            return MethodInfo("tip_adapter", "Tip-Adapter", FREE_EVIDENCE, 1, PAPER, linear=False, views=True)
-        if self.tune != "loo":
-            raise InputError(f"tune must be 'loo', 'test' or 'fixed', not '{self.tune}'.")
-        return MethodInfo(
-            "tip_adapter_loo", "Tip-Adapter (tuned by LOO)", FREE_EVIDENCE, 2, PAPER, linear=False, views=True
-        )
+            key, title, shots = "tip_adapter_test", "Tip-Adapter (test-tuned)", 1
+            sees = frozenset({"text", "support", "test"})
+        elif self.tune == "fixed":
+            key, title, shots = "tip_adapter", "Tip-Adapter", 1
+        known = frozenset({"logit_scale", "beta_scale", "alpha_scale"})
+        return MethodInfo(key, title, sees, shots, PAPER, linear=False, views=True, constants=known)
 
     def _fit(self, task: Task) -> None:
         self.keys_, self.filled_, _ = lay_out(average_view(task), task.y, task.n_classes)

@@ -1,13 +1,13 @@
 """Tip-Adapter-F: Tip-Adapter's cache with trained keys (Zhang et al., 2022)."""
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.errors import InputError
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Count, NotNegative, Positive, Seed, check_parameters
 from kshot.methods.tip_adapter import PAPER, CacheHead
 from kshot.methods.views import average_view, view_by_view
 from kshot.solvers.cache import lay_out, search_hits
@@ -34,20 +34,20 @@ class TipAdapterF(CacheHead):
 
     def __init__(
         self,
-        tune: str = "none",
-        seed: int = 0,
-        alpha: float = 1.17,
-        beta: float = 1.0,
-        lr: float = 1e-3,
-        epochs: int = 20,
-        batch_size: int = 256,
-        weight_decay: float = 0.01,
-        eps: float = 1e-4,
-        beta_scale: float = 12.0,
-        alpha_scale: float = 10.0,
-        beta_points: int = 200,
-        alpha_points: int = 20,
-        logit_scale: float = 100.0,
+        tune: Literal["none", "test"] = "none",
+        seed: Seed = 0,
+        alpha: NotNegative = 1.17,
+        beta: NotNegative = 1.0,
+        lr: NotNegative = 1e-3,
+        epochs: Count = 20,
+        batch_size: Count = 256,
+        weight_decay: NotNegative = 0.01,
+        eps: Positive = 1e-4,
+        beta_scale: Positive = 12.0,
+        alpha_scale: Positive = 10.0,
+        beta_points: Count = 200,
+        alpha_points: Count = 20,
+        logit_scale: Positive = 100.0,
     ):
         self.tune = tune
         self.seed = seed
@@ -71,10 +71,18 @@ class TipAdapterF(CacheHead):
         if self.tune == "test":
             key, title = f"{key}_test", f"{title} (test-tuned)"
             sees = frozenset({"text", "support", "validation", "test"})
-        elif self.tune != "none":
-            raise InputError(f"tune must be 'none' or 'test', not '{self.tune}'.")
+        check_parameters(self)
         return MethodInfo(
-            key, title, sees, 1, PAPER, linear=False, closed_form=False, views=True, rotation_free=False
+            key,
+            title,
+            sees,
+            1,
+            PAPER,
+            linear=False,
+            closed_form=False,
+            views=True,
+            rotation_free=False,
+            constants=frozenset({"logit_scale", "beta_scale", "alpha_scale"}),
         )
 
     def _fit(self, task: Task) -> None:

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from kshot.errors import InputError, UndefinedError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import NotNegative, Positive
 from kshot.solvers.rows import row_blocks
 from kshot.solvers.transduction import NEIGHBOURS, transduce
 from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
@@ -33,9 +34,9 @@ class TransCLIP(Classifier):
     def __init__(
         self,
         aligned: bool = False,
-        gamma: float | None = None,
-        text_weight: float = 0.5,
-        logit_scale: float = 100.0,
+        gamma: NotNegative | None = None,
+        text_weight: NotNegative = 0.5,
+        logit_scale: Positive = 100.0,
     ):
         self.aligned = aligned
         self.gamma = gamma
@@ -49,7 +50,15 @@ class TransCLIP(Classifier):
         )
         sees: frozenset[Evidence] = frozenset({"text", "support", "queries"})
         return MethodInfo(
-            key, title, sees, 1, PAPER, linear=False, closed_form=self.aligned, rotation_free=False
+            key,
+            title,
+            sees,
+            1,
+            PAPER,
+            linear=False,
+            closed_form=self.aligned,
+            rotation_free=False,
+            constants=frozenset({"logit_scale"}),
         )
 
     def _fit(self, task: Task) -> None:
@@ -57,7 +66,7 @@ class TransCLIP(Classifier):
         if len(task.queries) <= NEIGHBOURS:
             raise UndefinedError(
                 f"{self.info.key} looks for {NEIGHBOURS} neighbours of every query and needs {NEIGHBOURS + 1} queries; "
-                f"there are {len(task.queries)}."
+                f"there are {len(task.queries)} (n_samples={len(task.queries)})."
             )
         few = len(task.y) < 4 * task.n_classes
         gamma = (0.002 if few else 0.02) if self.gamma is None else self.gamma

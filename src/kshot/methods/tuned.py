@@ -17,7 +17,7 @@ from kshot.methods.selectors import (
     selector_curve,
     with_constants,
 )
-from kshot.types import Array, Choice, Evidence, MethodInfo
+from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, MethodInfo
 
 
 class Tuned(Classifier):
@@ -60,6 +60,7 @@ class Tuned(Classifier):
             closed_form=False,
             views=inner.views,
             rotation_free=inner.rotation_free,
+            constants=ENCODER_CONSTANTS,
         )
 
     def _method(self) -> Classifier:
@@ -91,8 +92,8 @@ class Tuned(Classifier):
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         if self.by != "ensemble":
-            return self.heads_[0].decision_function(X)
-        return np.mean([probabilities(head.decision_function(X)) for head in self.heads_], axis=0)
+            return self.heads_[0].scores(X)
+        return np.mean([probabilities(head.scores(X)) for head in self.heads_], axis=0)
 
     def _expects(self) -> tuple[np.dtype, int]:
         if not hasattr(self, "heads_"):

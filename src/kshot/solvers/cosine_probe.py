@@ -22,12 +22,12 @@ def anchor_confidence(
     X: Float[Array, "M d"], y: Int[Array, " M"], text: Float[Array, "C d"], scale: float
 ) -> Float[Array, " C"]:
     """l_c: how much probability the text prototypes give class c on its own rows, on average."""
+    from scipy.special import softmax
+
     own, scaled_text = np.empty(len(y), X.dtype), scale * text
     for block in row_blocks(len(y)):
-        probability = X[block] @ scaled_text.T
-        probability -= probability.max(axis=1, keepdims=True)
-        np.exp(probability, out=probability)
-        own[block] = probability[np.arange(len(probability)), y[block]] / probability.sum(axis=1)
+        probability = softmax(X[block] @ scaled_text.T, axis=1)
+        own[block] = probability[np.arange(len(probability)), y[block]]
     counts = np.bincount(y, minlength=len(text))
     return (np.bincount(y, own, minlength=len(text)) / counts).astype(X.dtype)
 

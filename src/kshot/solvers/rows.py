@@ -1,6 +1,7 @@
 """Rows of features: unit length, class means, and the checks that every number must pass."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,11 +25,18 @@ def working_dtype(X: Array) -> np.dtype:
     return np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
 
 
-def unit_rows(X: Array, what: str, dtype: np.dtype | None = None) -> Float[Array, "N d"]:
+def unit_rows(X: Any, what: str, dtype: np.dtype | None = None) -> Float[Array, "N d"]:
     """Rows scaled to length one in the working dtype; `what` names them in the error."""
     X = np.asarray(X)
     if X.ndim != 2:
-        raise InputError(f"{what} must have two dimensions (rows, features), not shape {X.shape}.")
+        raise InputError(
+            f"{what} must have two dimensions (rows, features), not shape {X.shape}. Reshape your data: "
+            "X.reshape(1, -1) makes one row; sparse input is not supported, X.toarray() makes it dense."
+        )
+    if not X.shape[1]:
+        raise InputError(f"{what} has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+    if X.dtype.kind == "c":
+        raise InputError(f"{what} holds complex numbers. Complex data not supported; give real features.")
     X = X.astype(dtype or working_dtype(X), copy=False)
     norms = np.sqrt(np.einsum("ij,ij->i", X, X))
     finite = np.isfinite(norms)

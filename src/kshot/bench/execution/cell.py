@@ -13,7 +13,7 @@ from kshot.episodes.stratum import Prior, Stratum
 from kshot.errors import UndefinedError
 from kshot.features import catalog
 from kshot.methods import registry
-from kshot.methods.base import Classifier, parameter_names
+from kshot.methods.base import Classifier
 from kshot.methods.plain import plain_choices
 from kshot.solvers.rows import class_counts, class_means, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
@@ -83,29 +83,16 @@ def run_method(
 
 
 def use_known_constants(method: Classifier, spec: MethodSpec, stratum: Stratum, prior: Prior | None) -> None:
-    """Logit scale and text norm of the encoder and search range of the dataset, where they are known and the study
-    does not say.
+    """What encoder and dataset know of the method's declared constants, where the study does not say.
 
-    The ranges of Tip-Adapter's search were chosen dataset by dataset by people who saw test accuracies: only
-    a method that may see those gets them.
+    A dataset's constants were chosen by people who saw test accuracies: only a method that may see those gets them.
     """
+    known = {"logit_scale": stratum.logit_scale, "anchor_scale": None if prior is None else prior.norm}
     entry = catalog.datasets().get(stratum.dataset)
-    search = entry.tip_search if entry and "test" in method.info.sees else None
-    beta_scale, alpha_scale = search or (None, None)
-    constants = {
-        "logit_scale": stratum.logit_scale,
-        "anchor_scale": None if prior is None else prior.norm,
-        "beta_scale": beta_scale,
-        "alpha_scale": alpha_scale,
-    }
-    takes = parameter_names(type(method))
-    method.set_params(
-        **{
-            name: value
-            for name, value in constants.items()
-            if value is not None and name in takes and name not in spec.params
-        }
-    )
+    if entry and "test" in method.info.sees:
+        known |= entry.constants
+    takes = method.info.constants - spec.params.keys()
+    method.set_params(**{name: value for name, value in known.items() if value is not None and name in takes})
 
 
 def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:

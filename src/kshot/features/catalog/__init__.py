@@ -30,6 +30,11 @@ class DatasetEntry:
     source: str = ""
     pictures_sha256: str | None = None
 
+    @property
+    def constants(self) -> dict[str, int]:
+        """Parameters of methods that were chosen for this dataset, by name."""
+        return dict(zip(("beta_scale", "alpha_scale"), self.tip_search or (), strict=False))
+
 
 @dataclass(frozen=True, slots=True)
 class BackboneEntry:

@@ -30,7 +30,9 @@ class MSEOracleBlend(Classifier):
         assert task.pool is not None
         thin = np.flatnonzero(class_counts(task.pool.y, task.n_classes) < 2)
         if len(thin):
-            raise InputError(f"mse_oracle needs two pool images per class; class {thin[0]} has fewer.")
+            raise InputError(
+                f"mse_oracle needs two pool images per class; class {thin[0]} has one sample or none."
+            )
         mu_star, trace = population_moments(task.pool.X, task.pool.y, task.n_classes)
         g2 = squared_norms(task.text - mu_star)
         ratios = optimal_ratio(g2, trace / task.counts.astype(g2.dtype))

@@ -1,0 +1,101 @@
+"""Parameters of a method: declared in the signature of `__init__`, checked here before every fit.
+
+The annotation says what is allowed: `int`, `float`, `bool`, `str`, `None`, a `Literal`, `list[...]`, any union of
+these, and `Annotated[..., Range(...)]` for bounds. A parameter without an annotation is taken as it comes.
+"""
+
+import inspect
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from kshot.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Numbers from `low` to `high`; `above` leaves `low` itself out."""
+
+    low: int | float = -math.inf
+    high: int | float = math.inf
+    above: bool = False
+
+    def holds(self, value: Any) -> bool:
+        return bool((value > self.low if self.above else value >= self.low) and value <= self.high)
+
+    def __str__(self) -> str:
+        if math.isfinite(self.high):
+            return f"{'above' if self.above else 'from'} {self.low:g} to {self.high:g}"
+        return f"above {self.low:g}" if self.above else f"of at least {self.low:g}"
+
+
+Count: TypeAlias = Annotated[int, Range(1)]
+Seed: TypeAlias = Annotated[int, Range(0, 2**32 - 1)]
+Positive: TypeAlias = Annotated[float, Range(0, above=True)]
+NotNegative: TypeAlias = Annotated[float, Range(0)]
+Share: TypeAlias = Annotated[float, Range(0, 1)]
+
+_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", NoneType: "None"}
+
+
+@cache
+def parameter_names(cls: type) -> tuple[str, ...]:
+    signature = inspect.signature(cls)
+    return tuple(p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)
+
+
+def check_parameters(method: Any) -> None:
+    """Refuse the first parameter whose value its annotation does not allow."""
+    for name, annotation in _declared(type(method)).items():
+        value = getattr(method, name)
+        if not _allows(annotation, value):
+            allowed = " or ".join(_describe(annotation))
+            raise InputError(f"{type(method).__name__}: {name} must be {allowed}, not {value!r}.")
+
+
+@cache
+def _declared(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls.__init__, include_extras=True)
+    return {name: hints[name] for name in parameter_names(cls) if name in hints}
+
+
+def _allows(annotation: Any, value: Any) -> bool:
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        bounds = [part for part in parts[1:] if isinstance(part, Range)]
+        return _allows(parts[0], value) and all(bound.holds(value) for bound in bounds)
+    if origin in (Union, UnionType):
+        return any(_allows(part, value) for part in parts)
+    if origin is Literal:
+        return isinstance(value, str | NoneType) and value in parts
+    if origin is list:
+        sequence = isinstance(value, list | tuple | np.ndarray)
+        return sequence and all(_allows(parts[0], item) for item in value)
+    if annotation in (int, float):
+        kind = Integral if annotation is int else Real
+        return isinstance(value, kind) and not isinstance(value, bool) and math.isfinite(value)
+    if annotation is bool:
+        return isinstance(value, bool | np.bool_)
+    return not isinstance(annotation, type) or isinstance(value, annotation)
+
+
+def _describe(annotation: Any) -> Iterable[str]:
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        (kind,) = _describe(parts[0])
+        yield " and ".join([kind + f" {parts[1]}", *map(str, parts[2:])])
+    elif origin in (Union, UnionType):
+        for part in parts:
+            yield from _describe(part)
+    elif origin is Literal:
+        yield from (repr(part) for part in parts)
+    elif origin is list:
+        yield f"a list of which each is {' or '.join(_describe(parts[0]))}"
+    else:
+        yield _KINDS.get(annotation, getattr(annotation, "__name__", str(annotation)))

@@ -1,0 +1,43 @@
+"""The contract that every method keeps, for your own tests: `check_method(MyMethod)`, or check by check.
+
+    @pytest.mark.parametrize("check", method_checks(MyMethod), ids=check_name)
+    def test_contract(check):
+        check()
+
+Needs no pytest itself: a broken promise is an AssertionError that says which one.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from kshot.methods.base import Classifier
+from kshot.testing import answers, refusals
+from kshot.testing.problems import Problem as Problem
+from kshot.testing.problems import problem as problem
+
+CHECKS = (*answers.CHECKS, *refusals.CHECKS)
+
+
+def check_method(method: type[Classifier] | Classifier) -> None:
+    """Run all checks; the first broken promise is raised."""
+    for check in method_checks(method):
+        check()
+
+
+def method_checks(method: type[Classifier] | Classifier) -> Iterator[partial[None]]:
+    """Every check of this method, to be called without arguments."""
+    make = _maker(method)
+    for check in CHECKS:
+        yield partial(check, make)
+
+
+def check_name(check: "partial[None]") -> str:
+    """What a test runner shows."""
+    return check.func.__name__
+
+
+def _maker(method: type[Classifier] | Classifier) -> Callable[[], Classifier]:
+    """Makes unfitted methods with the same parameters."""
+    if isinstance(method, type):
+        return method
+    return lambda: type(method)(**method.get_params())

@@ -1,0 +1,112 @@
+"""What a method must refuse, with an error that says what was wrong."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kshot.errors import EvidenceError, InputError, KshotError, UndefinedError
+from kshot.testing.answers import Make, fitted, scores
+from kshot.testing.problems import problem
+
+
+def refused(error: type[KshotError], says: str, call: Callable[[], Any]) -> None:
+    """Assert that the call raises this error with these words in it."""
+    found = _raised(error, call)
+    assert found is not None, f"nothing was raised; expected {error.__name__} with '{says}'"
+    assert says in str(found), f"the error should say '{says}'; it says: {found}"
+
+
+def _raised(error: type[Exception], call: Callable[[], Any]) -> Exception | None:
+    try:
+        call()
+    except error as found:
+        return found
+    return None
+
+
+def a_head_that_is_not_fitted(make: Make) -> None:
+    from sklearn.exceptions import NotFittedError
+
+    for ask in ("predict", "scores", "decision_function", "predict_proba"):
+        found = _raised(NotFittedError, lambda ask=ask: getattr(make(), ask)(problem().test.X))
+        assert isinstance(found, InputError), (
+            f"{ask} before fit gives {found!r}, not a NotFittedError of kshot"
+        )
+
+
+def a_parameter_that_does_not_exist(make: Make) -> None:
+    refused(InputError, "no parameter", lambda: make().set_params(no_such_thing=1))
+
+
+def evidence_that_is_missing(make: Make) -> None:
+    sees = make().info.sees
+    for missing in sees:
+        refused(EvidenceError, missing, lambda rest=sees - {missing}: make().fit(**problem().evidence(rest)))
+
+
+def too_few_shots(make: Make) -> None:
+    data, least = problem(shots=1), make().info.min_shots
+    if least > 1:
+        refused(UndefinedError, f"needs {least} shots", lambda: fitted(make, data))
+    else:
+        assert np.isfinite(scores(make, data)).all(), "scores are not finite at one shot per class"
+
+
+def views_of_the_wrong_kind(make: Make) -> None:
+    data = problem()
+    given = data.evidence(make().info.sees)
+    views = np.stack([data.X, data.X])
+    if make().info.views:
+        says, views = "views must have shape", views[:, 1:]
+    else:
+        says = "does not use augmented views"
+    refused(InputError, says, lambda: make().fit(**given, views=views))
+
+
+def rows_that_are_no_features(make: Make) -> None:
+    data = problem()
+    which = "X" if "support" in make().info.sees else "text"
+    head = fitted(make, data)
+    for value in (np.nan, np.inf, 0.0):
+        rows = getattr(data, which).copy()
+        rows[3] = value
+        broken = replace(data, **{which: rows})
+        refused(InputError, "1 row(s): 3", lambda broken=broken: fitted(make, broken))
+        refused(InputError, "the query", lambda rows=rows: head.predict(rows))
+
+
+def wrong_dimensions(make: Make) -> None:
+    data = problem()
+    refused(InputError, "dimension", lambda: fitted(make, data).predict(data.test.X[:, :-1]))
+    if make().info.sees >= {"text", "support"}:
+        refused(InputError, "dimension", lambda: fitted(make, replace(data, text=data.text[:, :-1])))
+
+
+def labels_that_name_no_class(make: Make) -> None:
+    data = problem()
+    sees = make().info.sees
+    if "support" in sees:
+        gone = replace(data, X=data.X[data.y != 2], y=data.y[data.y != 2])
+        if make()._min_shots():
+            refused(InputError, "no shots", lambda: fitted(make, gone))
+        else:
+            assert np.isfinite(scores(make, gone)).all(), "scores are not finite where a class has no shots"
+        refused(InputError, "integers", lambda: fitted(make, replace(data, y=data.y + 0.5)))
+    if sees >= {"text", "support"}:
+        more = np.where(np.arange(len(data.y)) == 0, 6, data.y)
+        refused(InputError, "span", lambda: fitted(make, replace(data, y=more)))
+    refused(InputError, "span", lambda: fitted(make, data).score(data.test.X, data.test.y + 6))
+
+
+CHECKS = (
+    a_head_that_is_not_fitted,
+    a_parameter_that_does_not_exist,
+    evidence_that_is_missing,
+    too_few_shots,
+    views_of_the_wrong_kind,
+    rows_that_are_no_features,
+    wrong_dimensions,
+    labels_that_name_no_class,
+)

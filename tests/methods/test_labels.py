@@ -1,0 +1,117 @@
+"""Labels of every kind, and parameters that are refused."""
+
+import numpy as np
+import pytest
+
+from kshot import CLAP, GDA, LPP, NCM, OracleBlend, TipAdapter, ZeroShot, load_head, save_head
+from kshot.errors import InputError
+from kshot.methods import registry
+from kshot.types import Labelled
+from problems import problem
+
+NAMES = ["wolf", "ant", "newt", "bee", "cod", "asp"]
+
+
+def test_classes_name_the_rows_of_text_in_any_order():
+    data = problem()
+    expected = GDA().fit(data.X, data.y, text=data.text).predict(data.test.X)
+    head = GDA().fit(data.X, [NAMES[c] for c in data.y], text=data.text, classes=NAMES)
+    assert head.predict(data.test.X).tolist() == [NAMES[c] for c in expected]
+    assert head.classes_.tolist() == NAMES
+
+
+def test_names_without_classes_are_the_sorted_rows_of_text():
+    data = problem()
+    order = np.argsort(NAMES)
+    head = GDA().fit(data.X, [NAMES[c] for c in data.y], text=data.text[order])
+    expected = GDA().fit(data.X, data.y, text=data.text).predict(data.test.X)
+    assert head.predict(data.test.X).tolist() == [NAMES[c] for c in expected]
+
+
+def test_booleans():
+    data = problem(classes=2)
+    head = NCM().fit(data.X, data.y == 1)
+    assert head.predict(data.test.X).dtype == bool
+    assert head.score(data.test.X, data.test.y == 1) == NCM().fit(data.X, data.y).score(*data.test)
+
+
+def test_further_evidence_is_read_in_the_same_words():
+    data = problem()
+    names = np.array(NAMES)
+    test = Labelled(data.test.X, names[data.test.y])
+    head = OracleBlend().fit(data.X, names[data.y], text=data.text, classes=NAMES, test=test)
+    plain = OracleBlend().fit(data.X, data.y, text=data.text, test=data.test)
+    assert head.selected_ == plain.selected_
+
+
+def test_zero_shot_knows_its_classes_by_name():
+    data = problem()
+    found = ZeroShot().fit(text=data.text, classes=NAMES).predict(data.test.X)
+    expected = ZeroShot().fit(text=data.text).predict(data.test.X)
+    assert found.tolist() == [NAMES[c] for c in expected]
+
+
+@pytest.mark.parametrize("classes", [NAMES, [10, 20, 30, 40, 50, 60]])
+def test_labels_pass_through_a_head_file(tmp_path, classes):
+    data = problem()
+    head = NCM().fit(data.X, np.array(classes)[data.y], classes=classes)
+    save_head(head, tmp_path / "head")
+    read = load_head(tmp_path / "head")
+    assert read.predict(data.test.X).tolist() == head.predict(data.test.X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "message"),
+    [
+        (["a", "b", "c", "d", "e", "e"], None, "5 different ones, but text has 6 rows"),
+        ([1, 2, 3, 4, 5, 5], None, "1 of 6 classes have no shots .first: class 0"),
+        ([0, 1, 2, 3, 4, 4], None, "1 of 6 classes have no shots .first: class 5"),
+        (["a", 1, "c", None, "e", 2.5], None, "several kinds"),
+        (["a", "b", "c", "d", "e", "x"], list("abcdef"), "are no class of this head, the first of them 'x'"),
+        (list("abcdef"), list("abcde"), "classes names 5 classes, but text has 6 rows"),
+        (list("abcdef"), list("abcdee"), "different labels"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused(y, classes, message):
+    data = problem(shots=1)
+    labels = np.array(y, dtype=object) if None in y else np.array(y)
+    with pytest.raises(InputError, match=message):
+        GDA().fit(data.X, labels, text=data.text, classes=classes)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "message"),
+    [
+        (CLAP, {"batch_size": 0}, "CLAP: batch_size must be a whole number of at least 1, not 0."),
+        (CLAP, {"penalty": "no"}, "CLAP: penalty must be True or False, not 'no'."),
+        (CLAP, {"momentum": 1.5}, "CLAP: momentum must be a number from 0 to 1, not 1.5."),
+        (CLAP, {"lr": float("nan")}, "CLAP: lr must be a number of at least 0, not nan."),
+        (CLAP, {"epochs": 2.5}, "CLAP: epochs must be a whole number of at least 1, not 2.5."),
+        (CLAP, {"logit_scale": True}, "CLAP: logit_scale must be a number above 0, not True."),
+        (GDA, {"alpha": "foo"}, "GDA: alpha must be a number of at least 0 or 'loo' or 'val', not 'foo'."),
+        (TipAdapter, {"tune": "val"}, "TipAdapter: tune must be 'loo' or 'test' or 'fixed', not 'val'."),
+        (LPP, {"bias_init": ["a"]}, "LPP: bias_init must be a list of which each is a number or None, not"),
+    ],
+)
+def test_parameters_are_checked_before_a_fit_and_by_the_registry(method, params, message):
+    data = problem()
+    with pytest.raises(InputError) as raised:
+        method().set_params(**params).fit(data.X, data.y, text=data.text)
+    assert str(raised.value).startswith(message)
+    name = registry.name_of(method())
+    with pytest.raises(InputError) as raised:
+        registry.create(name, **params)
+    assert str(raised.value).startswith(message)
+
+
+def test_numbers_of_numpy_are_numbers():
+    method = registry.create("clap", seed=np.int64(1), lr=np.float32(0.5), penalty=np.bool_(False))
+    assert method.info.key == "zs_lp"
+
+
+def test_the_key_tells_the_weight(tmp_path):
+    data = problem()
+    head = GDA(alpha=0.5).fit(data.X, data.y, text=data.text)
+    assert (head.info.key, GDA().info.key) == ("gda_alpha0.5", "gda_alpha1")
+    save_head(head, tmp_path / "head")
+    assert load_head(tmp_path / "head").get_params() == head.get_params()
