@@ -8,8 +8,9 @@ from jaxtyping import Float, Int
 from kshot.episodes.draw import draw_support, keyed_order, self_split
 from kshot.episodes.guard import Episode
 from kshot.errors import FeatureError
-from kshot.features.store import ImageFeatures, Store
-from kshot.solvers.rows import unit_rows
+from kshot.features.format import Manifest
+from kshot.features.store import IMAGE_PARTS, ImageFeatures, Store
+from kshot.solvers.rows import frozen, unit_rows
 from kshot.types import Array, Labelled
 
 # Few-shot validation in the literature: as many pictures per class as shots, but no more than this.
@@ -108,10 +109,10 @@ def load_stratum(store: Store, dataset: str, backbone: str, dtype: str = "float3
 def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str = "float32") -> Prior:
     """One tier's prototypes; its norm is the mean the encoder gave, or None where it was lost."""
     stored = store.text(dataset, backbone, tier)
+    _check_text(store, stored.manifest)
     text = unit_rows(np.array(stored.prototypes), f"text of {dataset}", np.dtype(dtype))
-    text.flags.writeable = False
     norm = None if stored.norms is None else float(np.mean(stored.norms, dtype=np.float64))
-    return Prior(text, norm, stored.manifest.sha256)
+    return Prior(frozen(text), norm, stored.manifest.sha256)
 
 
 def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, " N"], int]:
@@ -128,15 +129,23 @@ def _select(part: ImageFeatures, keep: Array | None, dtype: str) -> Labelled:
     rows = slice(None) if keep is None else keep
     name = f"{part.manifest.dataset}/{part.manifest.backbone}/{part.manifest.part}"
     X = unit_rows(np.asarray(part.X[rows]), name, np.dtype(dtype))
-    y = np.asarray(part.y[rows], np.int64)
-    X.flags.writeable = y.flags.writeable = False
-    return Labelled(X, y)
+    return Labelled(frozen(X), frozen(np.asarray(part.y[rows], np.int64)))
 
 
 def _take(rows: Labelled, indices: Int[Array, " n"]) -> Labelled:
-    X, y = rows.X[indices], rows.y[indices]
-    X.flags.writeable = y.flags.writeable = False
-    return Labelled(X, y)
+    return Labelled(frozen(rows.X[indices]), frozen(rows.y[indices]))
+
+
+def _check_text(store: Store, text: Manifest) -> None:
+    """Prototypes must stand for the pictures' classes, in their order."""
+    for part in IMAGE_PARTS:
+        if store.has(text.dataset, text.backbone, part):
+            named = store.manifest(text.dataset, text.backbone, part).classes
+            if named != text.classes:
+                raise FeatureError(
+                    f"{text.part} of {text.dataset}/{text.backbone} names other classes than {part} does. "
+                    "Encode the text again."
+                )
 
 
 def _check_pair(part: ImageFeatures, test: ImageFeatures) -> None:

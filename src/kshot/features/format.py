@@ -3,6 +3,7 @@
 A file is written whole or joined from encoded shards; its manifest says where it came from and holds its hash.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -17,6 +18,8 @@ from kshot.files import write_bytes
 from kshot.types import Array
 
 FORMAT = 1
+# The version before manifests were sealed; anything later without a seal has lost it.
+UNSEALED_VERSIONS = {"0.1.0"}
 _DTYPES = {
     "F16": np.float16,
     "F32": np.float32,
@@ -52,12 +55,17 @@ class Manifest:
     provenance: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
+    # A hash of everything else that stands in the file, as it stands there.
+    seal: str = field(default="", compare=False)
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        content = asdict(self)
+        content["seal"] = _seal(content)
+        return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 def read_manifest(path: Path) -> Manifest:
+    """What a file says of itself; one changed letter in it is noticed."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
@@ -65,13 +73,25 @@ def read_manifest(path: Path) -> Manifest:
                 f"{path} has feature format {content['format']}; this kshot reads format {FORMAT}. "
                 "Encode the features again or install the version that wrote them."
             )
+        seal = content.pop("seal", None)
+        if seal is None and content["versions"]["kshot"] in UNSEALED_VERSIONS:
+            seal = _seal(content)
+        if seal != _seal(content):
+            raise FeatureError(
+                f"{path} is damaged: it was changed after it was written. Encode the features again, or restore it."
+            )
         known = {f.name for f in fields(Manifest)}
         content = {name: value for name, value in content.items() if name in known}
-        return Manifest(**{**content, "classes": tuple(content["classes"])})
+        return Manifest(**{**content, "classes": tuple(content["classes"]), "seal": seal})
     except (ValueError, KeyError, TypeError) as error:
         raise FeatureError(
             f"{path} is not a readable manifest ({error}). Encode the features again."
         ) from error
+
+
+def _seal(content: dict[str, Any]) -> str:
+    rest = {name: value for name, value in content.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def map_tensors(path: Path) -> dict[str, Array]:

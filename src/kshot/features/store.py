@@ -67,13 +67,14 @@ class Store:
         yield from self.bundled()
 
     def hashes(self, strata: Iterable[tuple[str, str]]) -> dict[str, str]:
-        """sha256 of every stored part of these (dataset, backbone)."""
+        """sha256 of every stored part of these (dataset, backbone), and the seal of its manifest."""
         wanted = set(strata)
-        return {
-            f"{m.dataset}/{m.backbone}/{m.part}": m.sha256
-            for m in self.readable()
-            if (m.dataset, m.backbone) in wanted
-        }
+        hashes = {}
+        for manifest in self.readable():
+            if (manifest.dataset, manifest.backbone) in wanted:
+                name = f"{manifest.dataset}/{manifest.backbone}/{manifest.part}"
+                hashes |= {name: manifest.sha256, f"{name}.json": manifest.seal}
+        return hashes
 
     def path(self, dataset: str, backbone: str, part: str) -> Path:
         """Where a part is written."""
@@ -212,7 +213,7 @@ class Store:
             **about,
         )
         write_text(beside, manifest.to_json())
-        return manifest
+        return read_manifest(beside)
 
 
 def _forget_other_bytes(manifest: Path, digest: str) -> None:
