@@ -4,40 +4,47 @@ import errno
 import hashlib
 import os
 import re
+import secrets
 import socket
-import tempfile
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
 from kshot.errors import KshotError
 
 TEMPORARY_PREFIX = ".tmp-"
+# File systems take 255; temporaries and suffixes need some of it.
+LONGEST_NAME = 120
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 def safe_name(kind: str, name: str) -> str:
     """A name that can stand in a path; anything else never reaches the disk."""
-    if not _SAFE.fullmatch(name) or ".." in name:
-        raise KshotError(f"{kind} '{name}' cannot be a file name; use letters, digits and . _ + - only.")
+    if not _SAFE.fullmatch(name) or ".." in name or len(name) > LONGEST_NAME:
+        shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}…"
+        raise KshotError(
+            f"{kind} '{shown}' cannot be a file name; use at most {LONGEST_NAME} letters, digits and . _ + - only."
+        )
     return name
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Call `write` with a temporary name beside `path`, then rename it into place.
 
-    The temporary is flushed to disk before the rename, so a crash leaves the old file or the new one.
+    File and folder are flushed to disk, so a crash leaves the old file or the new one. The new file has the mode of
+    the old one, or what the umask says; a link stays a link.
     """
     temporary = None
     try:
+        path = path.resolve() if path.is_symlink() else path
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=_own_prefix(), suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
+        temporary = _new_temporary(path)
         write(temporary)
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.chmod(0o644)
+        if path.exists():
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+        _flush(temporary)
         temporary.replace(path)
+        _flush(path.parent)
     except OSError as error:
         raise KshotError(_cannot_write(path, error)) from error
     finally:
@@ -89,6 +96,21 @@ def remove_torn(folder: Path) -> int:
 def is_temporary(path: Path) -> bool:
     """Whether it is a file in the making, or what a killed process left of one."""
     return path.name.startswith(TEMPORARY_PREFIX)
+
+
+def _new_temporary(path: Path) -> Path:
+    """An empty file of our own beside `path`, with the mode that the umask gives."""
+    temporary = path.with_name(f"{_own_prefix()}{secrets.token_hex(6)}{path.suffix}")
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return temporary
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _own_prefix() -> str:

@@ -47,6 +47,8 @@ def test_a_method_cannot_change_the_evidence(episode):
     for array in (view.text, view.support.X, view.support.y, view.test.X, view.test.y):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
 
 
 def test_queries_are_all_test_pictures_in_an_order_that_does_not_depend_on_the_rows(store):

@@ -71,7 +71,8 @@ def own_modules() -> None:
 
     here = os.getcwd()
     if here not in sys.path:
-        sys.path.insert(0, here)
+        # Last: a file of that folder must not take the place of a library.
+        sys.path.append(here)
 
 
 def human_seconds(seconds: float) -> str:

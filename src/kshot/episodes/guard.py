@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.errors import EvidenceError
+from kshot.solvers.rows import frozen
 from kshot.types import Array, Evidence, Labelled
 
 
@@ -48,8 +49,7 @@ class Episode:
         }
         if "queries" in sees:
             # In an order of their own: some methods depend on it, and none shall learn how a set is sorted.
-            declared["queries"] = self.queries[self._query_order]
-            declared["queries"].flags.writeable = False
+            declared["queries"] = frozen(self.queries[self._query_order])
         return Revealed(declared)
 
     @property

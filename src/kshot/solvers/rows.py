@@ -20,6 +20,11 @@ def row_blocks(n: int, most: int | None = None) -> Iterator[slice]:
         yield slice(low, min(low + step, n))
 
 
+def frozen(array: Array) -> Array:
+    """The same values over memory that nobody can write to; a flag alone can be set back."""
+    return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+
+
 def working_dtype(X: Array) -> np.dtype:
     """float64 stays, everything else becomes float32."""
     return np.dtype(np.float64 if X.dtype == np.float64 else np.float32)

@@ -5,18 +5,20 @@ import traceback
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Int
 
 from kshot.bench.records.schema import CellFacts, Record
 from kshot.bench.study import Cell, MethodSpec
 from kshot.episodes.guard import Episode
 from kshot.episodes.stratum import Prior, Stratum
-from kshot.errors import UndefinedError
+from kshot.errors import InputError, UndefinedError
 from kshot.features import catalog
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.plain import plain_choices
 from kshot.solvers.rows import class_counts, class_means, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
+from kshot.types import Array
 
 
 def run_cell(
@@ -41,26 +43,28 @@ def run_method(
     min_residue: int | None = None,
 ) -> Record:
     method = registry.create(spec.use, **spec.params)
+    # Read once: what is declared is what is handed out and what is recorded.
+    info = method.info
     common = {
         "cell": cell,
         "method": spec.name,
-        "title": method.info.title if spec.name == method.info.key else f"{method.info.title} ({spec.name})",
-        "sees": tuple(sorted(method.info.sees)),
+        "title": info.title if spec.name == info.key else f"{info.title} ({spec.name})",
+        "sees": tuple(sorted(info.sees)),
         "n_test": episode.n_test,
     }
-    if prior is None and "text" in method.info.sees:
+    if prior is None and "text" in info.sees:
         return Record(**common, status="undefined", reason=f"{cell.backbone} has no text")
     least = max(1, min_residue or 0)
-    left = min((episode.left[seen] for seen in method.info.sees if seen in episode.left), default=least)
+    left = min((episode.left[seen] for seen in info.sees if seen in episode.left), default=least)
     if left < least:
         reason = f"a class keeps {left} pool pictures beside its shots, fewer than {least}"
         return Record(**common, status="undefined", reason=reason)
     use_known_constants(method, spec, stratum, prior)
     try:
         start = time.perf_counter()
-        method.fit(**episode.reveal(method.info.sees).fit_arguments())
+        method.fit(**episode.reveal(info.sees).fit_arguments())
         fitted = time.perf_counter()
-        predicted = method.predict(episode.queries)
+        predicted = checked_predictions(method.predict(episode.queries), episode.n_test, episode.n_classes)
         scored = time.perf_counter()
         selected = plain_choices(method.selected_)
     except UndefinedError as error:
@@ -80,6 +84,23 @@ def run_method(
         fit_seconds=fitted - start,
         score_seconds=scored - fitted,
     )
+
+
+def checked_predictions(predicted: object, rows: int, n_classes: int) -> Int[Array, " n"]:
+    """Classes as a plain array of our own; anything else would be scored by rules that the method brings along."""
+    if type(predicted) is not np.ndarray or not np.issubdtype(predicted.dtype, np.integer):
+        kind = predicted.dtype if isinstance(predicted, np.ndarray) else type(predicted).__name__
+        raise InputError(
+            f"predict gave {kind}; it must give a numpy array of whole numbers, one class per query."
+        )
+    if predicted.shape != (rows,):
+        raise InputError(
+            f"predict gave an array of shape {predicted.shape} for {rows} queries; give ({rows},)."
+        )
+    if rows and not 0 <= predicted.min() <= predicted.max() < n_classes:
+        span = f"{predicted.min()}..{predicted.max()}"
+        raise InputError(f"predict gave classes {span}; allowed is 0..{n_classes - 1}.")
+    return predicted.astype(np.int64)
 
 
 def use_known_constants(method: Classifier, spec: MethodSpec, stratum: Stratum, prior: Prior | None) -> None:
