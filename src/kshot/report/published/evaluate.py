@@ -92,7 +92,9 @@ class Evaluator:
         if not np.isfinite(means).all():
             return NOT_KNOWN
         names = np.array(strata)
-        found = getattr(association(*means.T, names[:, 0], names[:, 1]), rule.association)
+        headroom, surplus, difficulty = means.T
+        measured = association(headroom, surplus, difficulty, names[:, 0], names[:, 1])
+        found = getattr(measured, rule.association)
         return found if isinstance(found, Estimate) else without_interval(found, len(strata))
 
     def _measure(self, claim: Claim, rule: Rule) -> Estimate:

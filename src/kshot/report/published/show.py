@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kshot.report.numbers import interval, number
+from kshot.report.numbers import Number, count
 from kshot.report.published.compare import (
     AGREES,
     DIFFERS,
@@ -11,23 +11,22 @@ from kshot.report.published.compare import (
     Beside,
     verdict_sentences,
 )
-from kshot.report.table import ABSENT, Table
+from kshot.report.table import Table
 
 VERDICTS = (AGREES, DIFFERS, NOT_REPRODUCIBLE, NOT_COMPUTED)
-SIGNIFICANT = 4
 
 
 def arms_table(lines: Sequence[Beside], simulated: bool) -> Table:
     """How many numbers of each arm agree."""
     arms = list(dict.fromkeys(line.claim.arm for line in lines))
-    counted = [[sum(x.verdict == v and x.claim.arm == arm for x in lines) for v in VERDICTS] for arm in arms]
-    rows = [(arm, *map(str, (sum(counts), *counts))) for arm, counts in zip(arms, counted, strict=True)]
-    totals = [sum(column) for column in zip(*counted, strict=True)]
+    counts = [[sum(x.verdict == v and x.claim.arm == arm for x in lines) for v in VERDICTS] for arm in arms]
+    totals = [sum(column) for column in zip(*counts, strict=True)]
+    rows = [(arm, *map(count, (sum(own), *own))) for arm, own in zip(arms, counts, strict=True)]
     return Table(
         key="published",
         title="Beside the published: the paper's numbers by arm",
         columns=("arm", "numbers", *VERDICTS),
-        rows=(*rows, ("all", *map(str, (sum(totals), *totals)))),
+        rows=(*rows, ("all", *map(count, (sum(totals), *totals)))),
         caption=" ".join(verdict_sentences(lines, simulated)[: 1 + simulated]),
         rule=len(rows),
         below_rule="total",
@@ -40,10 +39,8 @@ def lines_table(lines: Sequence[Beside], simulated: bool) -> Table:
         (
             line.claim.id,
             _theirs(line),
-            interval(line.ours, SIGNIFICANT, sign=False).replace(" [no interval]", "")
-            if line.computed
-            else ABSENT,
-            number(line.ours.mean - line.claim.value, SIGNIFICANT),
+            _ours(line),
+            Number(line.ours.mean - line.claim.value, "+.3g"),
             line.verdict,
             line.why or line.claim.place,
         )
@@ -57,6 +54,11 @@ def lines_table(lines: Sequence[Beside], simulated: bool) -> Table:
         caption="Agrees: ours lies in the printed interval, or within rounding where none is printed. "
         + " ".join(verdict_sentences(lines, simulated)[1 : 1 + simulated]),
     )
+
+
+def _ours(line: Beside) -> Number:
+    e = line.ours
+    return Number(e.mean, ".4g", e.low, e.high, e.n, None if e.low is None else e.G)
 
 
 def _theirs(line: Beside) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import SupportsFloat, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -39,7 +39,7 @@ class Slice:
         return [float(np.mean(group)) for group in groups.values()]
 
 
-def without_interval(value: float | int, n: int = 0) -> Estimate:
+def without_interval(value: SupportsFloat, n: int = 0) -> Estimate:
     """A figure without an interval."""
     return Estimate(float(value), None, None, n, 0)
 
