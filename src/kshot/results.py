@@ -10,11 +10,13 @@ from kshot.bench.records.folder import Records
 from kshot.bench.records.query import load_table
 from kshot.bench.status import count_done
 from kshot.bench.work import check_stored
+from kshot.diagnose.stored import ProbeFolder
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.features import catalog
 from kshot.features.store import Store
 from kshot.report.context import Context, Gate
 from kshot.report.focus import focus, primary
+from kshot.report.probed import Probed, read_probes
 from kshot.report.table import Table
 from kshot.report.tables import TABLES, make_table
 from kshot.stats.bootstrap import Estimate
@@ -118,9 +120,24 @@ class Results:
 
         target, context = Path(folder or self.folder / "report"), self._with_sketches
         first, words = ([lead[0]], lead[1]) if lead else ([], None)
-        page, *others = write_report(self.panel, [*first, *self.tables()], target, context, words)
+        tables = [*first, *self.tables(), *self.published()]
+        page, *others = write_report(self.panel, tables, target, context, words)
         drawn, missing = write_figures(self.panel, context, target / "figures")
         return Report(page, (page, *others, *drawn), missing)
+
+    def published(self) -> list[Table]:
+        """The paper's numbers by arm beside those of these records and of the arms beside them, and one line for each
+        that the paper prints with an interval; nothing where the records hold none of the paper's datasets."""
+        from kshot.report.published.claims import paper_claims
+        from kshot.report.published.rules import paper_rules
+        from kshot.report.published.show import arms_table, lines_table
+        from kshot.reproduction import compare_folders
+
+        if self.chosen or not set(self.panel.dataset.tolist()) & set(paper_rules().paper["datasets"]):
+            return []
+        lines, simulated = compare_folders(self.folder, paper_claims())
+        with_interval = [line for line in lines if line.claim.low is not None]
+        return [arms_table(lines, simulated), lines_table(with_interval, simulated)]
 
     @cached_property
     def panel(self) -> Panel:
@@ -142,7 +159,15 @@ class Results:
         except KshotError:
             done = wanted = 0
         other = self.options.precision
+        probes = ProbeFolder(self.folder)
+        probed = read_probes(probes.load()) if probes.folder.is_dir() else Probed()
         return Context(
+            probed=probed,
+            headroom={
+                key[:2]: value
+                for key, value in probed.values.get("headroom.headroom", {}).items()
+                if key[2] == focus(self.panel).tier
+            },
             gates={entry.name: Gate(entry.split, entry.band) for entry in catalog.datasets().values()},
             band_backbone=catalog.BAND_BACKBONE,
             band_tier=catalog.BAND_TIER,
@@ -157,7 +182,7 @@ class Results:
         """What Theorem 2 leaves above the blend path, where it was asked for and the features are stored."""
         from kshot.diagnose.headroom import stored_headroom
 
-        if not self.options.headroom:
+        if not self.options.headroom or self._context.headroom:
             return self._context
         store, shown = Store(self.options.features), primary(self.panel)
         check_stored(Records(self.folder), store)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kshot.report.probed import Probed
 from kshot.stats.panel import Panel
 from kshot.types import Sketch
 
@@ -17,8 +18,8 @@ class Gate:
 
 @dataclass(frozen=True)
 class Context:
-    """Published bands, feature sketches, headroom per (dataset, backbone), the other precision's records, and how many
-    of the study's cells are recorded."""
+    """Published bands, feature sketches, headroom per (dataset, backbone), stored probes, records in the other
+    precision, and how many of the study's cells are recorded."""
 
     gates: Mapping[str, Gate] = field(default_factory=dict)
     band_backbone: str = ""
@@ -26,6 +27,7 @@ class Context:
     sketches: Sequence[Sketch] = ()
     sketches_absent: str = "features not at hand"
     headroom: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    probed: Probed = field(default_factory=Probed)
     other_precision: Panel | None = None
     corrected: bool = False
     cells_done: int = 0

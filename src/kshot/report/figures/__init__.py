@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kshot.report.context import Context
-from kshot.report.figures import blending_curves, comparisons
+from kshot.report.figures import blending_curves, comparisons, probes
 from kshot.report.figures.style import styled, write_figure
 from kshot.stats.panel import Panel
 
@@ -14,7 +14,8 @@ FIGURES = {
     "risk_profiles": blending_curves.risk_profiles,
     "estimated_ratio": blending_curves.estimated_ratio,
     "accuracy_by_shots": comparisons.accuracy_by_shots,
-    "headroom": comparisons.headroom,
+    "headroom": comparisons.headroom_against_surplus,
+    "offset_and_per_class": probes.offset_and_per_class,
 }
 
 

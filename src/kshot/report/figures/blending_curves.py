@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GRID = np.linspace(0, 1, 101)
+# The choice for most accuracy, and the one for least prototype error.
+OBJECTIVES = ((ORACLE, "*", "oracle", 9), ("mse_oracle", "^", "least prototype error", 6))
 MARKS = ((ORACLE, "*", "oracle", 9), (LOO, "D", "LOO", 5), (JS, "^", "James–Stein", 6))
 
 
@@ -38,11 +40,14 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
     axis.annotate(
         "", middle_text, middle_image, arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1.4}
     )
-    axis.annotate("common offset", (middle_text + middle_image) / 2, (4, 4), textcoords="offset points")
     own = panel.where(
         (panel.dataset == sketch.dataset) & (panel.backbone == sketch.backbone) & (panel.tier == sketch.tier)
     )
-    for method, marker, name, size in MARKS[:2]:
+    share = _mean(own.share)
+    known_share = f", {100 * share:.0f} % of the squared distance" if share == share else ""
+    middle = (middle_text + middle_image) / 2
+    axis.annotate(f"common offset{known_share}", middle, (4, 4), textcoords="offset points")
+    for method, marker, name, size in OBJECTIVES:
         ratio = _mean(own.column(method, "ratio"))
         if ratio == ratio:
             points = ratio * sketch.image + (1 - ratio) * sketch.text

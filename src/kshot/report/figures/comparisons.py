@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.figures.style import COLOURS, line_style, new_figure
+from kshot.report.figures.style import COLOURS, MARKERS, dataset_colour, line_style, new_figure
 from kshot.report.focus import CLAP, ORACLE, focus, primary, single, story_first
 from kshot.report.numbers import interval
+from kshot.report.probed import HOW_TO_PROBE
 from kshot.stats.correlation import spearman
 from kshot.stats.leaderboard import paired
 from kshot.stats.panel import Panel
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 
 
 def bars(panel: Panel, context: Context) -> "Figure | str":
-    """Mean accuracy at K ≥ 4 over the cells where every method exists, against the oracle line."""
-    late = primary(panel)
-    late = late.where(late.shots >= 4)
+    """Mean accuracy at K ≥ 4 against the oracle line, over the combinations present at every K and their cells where
+    every method exists."""
+    balanced = primary(panel)
+    balanced = balanced.where(balanced.present_at_every_shot_count())
+    late = balanced.where(balanced.shots >= 4)
     complete = late.where(np.asarray(np.isfinite(late.accuracy).all(axis=1)))
     if not len(complete.shots):
         return "no cell with K ≥ 4 holds every method"
@@ -94,10 +97,10 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     return figure
 
 
-def headroom(panel: Panel, context: Context) -> "Figure | str":
+def headroom_against_surplus(panel: Panel, context: Context) -> "Figure | str":
     """The predicted headroom of each stratum against CLAP's measured surplus over the oracle ratio."""
     if not context.headroom:
-        return "headroom not at hand: `kshot report --headroom` computes it from the features"
+        return f"headroom not at hand: {HOW_TO_PROBE}"
     if not {CLAP, ORACLE} <= set(panel.methods):
         return f"these records do not hold {CLAP} and {ORACLE}"
     shown = primary(panel)
@@ -114,7 +117,8 @@ def headroom(panel: Panel, context: Context) -> "Figure | str":
     axis = axes[0, 0]
     for index, name in enumerate(sorted(set(names.tolist()))):
         own = names == name
-        axis.plot(predicted[own], surplus[own], **(line_style(index) | {"linestyle": "none"}), label=name)
+        mark = {"color": dataset_colour(index), "marker": MARKERS[index % len(MARKERS)], "linestyle": "none"}
+        axis.plot(predicted[own], surplus[own], **mark, label=name)
     axis.axhline(0, color="#888888", linewidth=0.8)
     axis.set_xlabel("predicted headroom (points)")
     axis.set_ylabel("CLAP − oracle ratio (points)")

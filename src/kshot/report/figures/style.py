@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 # Told apart without colour vision too (after Okabe and Ito), in the order of their use.
 COLOURS = ("#0b5cad", "#c2410c", "#0f7b52", "#8b2fa8", "#8a6a00", "#0e7490", "#b4235a", "#4b5563")
 MARKERS = "osD^vP*X"
+# Ten datasets in one figure, no colour twice: the eight above, a light green and a light brown.
+DATASET_COLOURS = (*COLOURS, "#65a30d", "#d4a373")
 TEXT_COLOUR, IMAGE_COLOUR, BLEND_COLOUR = COLOURS[1], COLOURS[0], COLOURS[2]
 _STYLE: dict[Any, Any] = {
     "font.size": 8,
@@ -61,6 +63,15 @@ def line_style(index: int) -> dict[str, Any]:
         "marker": MARKERS[index % 8],
         "linestyle": "-" if index < 8 else "--",
     }
+
+
+def dataset_colour(index: int) -> str:
+    """Ten of our own, then as many as are asked for around the colour circle."""
+    from matplotlib.colors import hsv_to_rgb, to_hex
+
+    if index < len(DATASET_COLOURS):
+        return DATASET_COLOURS[index]
+    return to_hex(hsv_to_rgb((0.618 * index % 1, 0.5, 0.6 + 0.1 * (index % 3))))
 
 
 def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:

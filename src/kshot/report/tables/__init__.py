@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from kshot.errors import StudyError, unknown
 from kshot.report.context import Context
 from kshot.report.table import Table
-from kshot.report.tables import blending, contrasts, standings, strata, workings
+from kshot.report.tables import blending, contrasts, probed, standings, strata, workings
 from kshot.stats.panel import Panel
 
 TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
@@ -15,7 +15,9 @@ TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
     "per_backbone": contrasts.per_backbone_table,
     "by_shots": contrasts.by_shots_table,
     "text_free": contrasts.text_free_table,
+    "further_contrasts": contrasts.further_contrasts_table,
     "strata": strata.strata_table,
+    "probes": probed.probes_table,
     "sample_level": strata.sample_table,
     "prior_upgrade": blending.prior_upgrade_table,
     "ratio_tracking": blending.tracking_table,

@@ -20,13 +20,15 @@ from kshot.report.focus import (
     sentences,
     single,
 )
-from kshot.report.numbers import count, interval, number
+from kshot.report.numbers import count, interval, number, signed
 from kshot.report.table import Table
 from kshot.stats.bootstrap import Estimate, cluster_mean
-from kshot.stats.leaderboard import paired_with
+from kshot.stats.correlation import rank_correlation
+from kshot.stats.leaderboard import paired, paired_with
 from kshot.stats.panel import Panel
 
 CENTRAL = (JS, LOO, CLAP, LPP)
+NCM, CENTRED = "ncm", "centred_js_blend"
 PROBES = ("logistic_probe_test", "logistic_probe")
 
 
@@ -59,8 +61,48 @@ def per_backbone_table(panel: Panel, context: Context) -> Table:
         caption=sentences(
             f"Tier {focus(panel).tier}; share: class-independent part of the squared text–image distance, over all "
             f"tiers. {counted(shown)}.",
+            _rank_sentence(rows),
             INTERVALS,
             missing(panel, (ORACLE, ZERO_SHOT, *methods)),
+            provenance(panel),
+        ),
+    )
+
+
+def _rank_sentence(rows: list[tuple]) -> str:
+    """Does the James–Stein deficit follow the share, or the room that zero-shot leaves (paper, Table 6)?"""
+    if len(rows) < 3:
+        return ""
+    zero_shot, share, deficit = (np.array([float(row[column]) for row in rows]) for column in (1, 2, 3))
+    by_share, by_zero_shot = (rank_correlation(side, np.abs(deficit)) for side in (share, zero_shot))
+    return (
+        f"Rank correlation over the {len(rows)} backbones of the James–Stein deficit with the share "
+        f"{signed(by_share)}, with zero-shot accuracy {signed(by_zero_shot)}."
+    )
+
+
+def further_contrasts_table(panel: Panel, context: Context) -> Table:
+    """What the shrinkage adds to image means, what centring does to it, and every method against the LOO blend."""
+    shown = primary(panel)
+    pairs = [(JS, NCM), (NCM, ORACLE), (JS, ZERO_SHOT), (CENTRED, JS), (LOO, ZERO_SHOT)]
+    pairs += [(m, LOO) for m in shown.free_methods() if m not in (LOO, JS, NCM, CENTRED, ZERO_SHOT)]
+    known = [pair for pair in pairs if set(pair) <= set(panel.methods)]
+    two_shots = shown.where(shown.shots >= 2)
+    rows = []
+    for method, baseline in known:
+        contrast = paired(two_shots, method, baseline)
+        if contrast.n:
+            names = f"{panel.titles[method]} − {panel.titles[baseline]}"
+            rows.append((names, interval(contrast), count(contrast.n)))
+    return Table(
+        key="further_contrasts",
+        title="Further contrasts, K ≥ 2 (percentage points)",
+        columns=("contrast", "mean", "n"),
+        rows=tuple(rows),
+        caption=sentences(
+            f"Tier {focus(panel).tier}; {counted(two_shots)}.",
+            INTERVALS,
+            missing(panel, (JS, LOO)),
             provenance(panel),
         ),
     )

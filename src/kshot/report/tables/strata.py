@@ -18,11 +18,21 @@ from kshot.report.focus import (
     sentences,
 )
 from kshot.report.numbers import Number, count, interval, number, signed
+from kshot.report.probed import HOW_TO_PROBE
 from kshot.report.table import Table
-from kshot.stats.correlation import spearman
+from kshot.stats.association import association
 from kshot.stats.leaderboard import leaderboard, paired
 from kshot.stats.paired_tests import sample_contrast
 from kshot.stats.panel import Panel
+
+STORED_COLUMNS = (
+    "path/full",
+    "d_eff",
+    "SD λ K=2",
+    "predicted K=2",
+    "SD λ K=16",
+    "predicted K=16",
+)
 
 
 def strata_table(panel: Panel, context: Context) -> Table:
@@ -31,10 +41,13 @@ def strata_table(panel: Panel, context: Context) -> Table:
     strata = sorted(set(zip(shown.dataset.tolist(), shown.backbone.tolist(), strict=True)))
     probes = [m for m in (CLAP, LPP, FOLD_GDA) if m in panel.methods]
     rows, surplus = [], {m: [] for m in probes}
+    noise: dict[str, list[float]] = {m: [] for m in probes}
     for dataset, backbone in strata:
         own = shown.where((shown.dataset == dataset) & (shown.backbone == backbone))
         for m in probes:
             surplus[m].append(paired(own, m, ORACLE).mean)
+            by_seed = [paired(own.where(own.seed == s), m, ORACLE).mean for s in np.unique(own.seed)]
+            noise[m].append(_seed_noise(by_seed))
         rows.append(
             (
                 f"{dataset} · {backbone}",
@@ -42,13 +55,13 @@ def strata_table(panel: Panel, context: Context) -> Table:
                 number(100 * _mean(own.share)),
                 number(headroom.get((dataset, backbone)), 2),
                 *(signed(surplus[m][-1]) for m in probes),
-                *(_seed_spread(own, k) for k in (2, 16)),
+                *_stored(context, dataset, backbone, focus(panel).tier),
                 count(len(own.shots)),
             )
         )
     positive = [
         f"{panel.titles[m]} is above the oracle ratio in {np.count_nonzero(np.array(v) > 0)} of "
-        f"{np.count_nonzero(np.isfinite(v))} strata."
+        f"{np.count_nonzero(np.isfinite(v))} strata (median seed-to-seed SD {_median(noise[m]):.2f})."
         for m, v in surplus.items()
     ]
     return Table(
@@ -60,8 +73,7 @@ def strata_table(panel: Panel, context: Context) -> Table:
             "share %",
             "headroom",
             *(panel.titles[m] for m in probes),
-            "SD λ K=2",
-            "SD λ K=16",
+            *STORED_COLUMNS,
             "n",
         ),
         rows=tuple(rows),
@@ -69,7 +81,9 @@ def strata_table(panel: Panel, context: Context) -> Table:
             *positive,
             _headroom_sentence(strata, surplus, headroom, shown),
             f"Tier {focus(panel).tier}; {counted(shown)}; means over the cells of a stratum, no interval within one "
-            "cluster. SD λ: seed-to-seed spread of the James–Stein ratio.",
+            "cluster. Path/full: what the blend path reaches of the best separation. d_eff: participation ratio. SD λ: "
+            "spread of the James–Stein ratio over draws, measured and predicted, medians over classes"
+            + (f"; {HOW_TO_PROBE}." if not context.probed.values else "."),
             missing(panel, (ORACLE, CLAP, LPP)),
             provenance(panel),
         ),
@@ -78,29 +92,38 @@ def strata_table(panel: Panel, context: Context) -> Table:
 
 def _headroom_sentence(strata: list, surplus: dict[str, list[float]], headroom: dict, panel: Panel) -> str:
     if not headroom or CLAP not in surplus:
-        return "Headroom is not at hand; `kshot report --headroom` computes it from the features."
+        return f"Headroom is not at hand; {HOW_TO_PROBE}."
     predicted = np.array([headroom.get(s, np.nan) for s in strata])
-    names = np.array([s[0] for s in strata])
+    names = np.array(strata).reshape(-1, 2)
     difficulty = np.array(
-        [
-            np.mean(panel.column(ZERO_SHOT)[(panel.dataset == d) & (panel.backbone == b)])
-            if len(panel.shots)
-            else np.nan
-            for d, b in strata
-        ]
+        [_mean(panel.column(ZERO_SHOT)[(panel.dataset == d) & (panel.backbone == b)]) for d, b in strata]
     )
-    plain = spearman(predicted, np.array(surplus[CLAP]), names)
-    partial = spearman(predicted, np.array(surplus[CLAP]), names, difficulty)
+    found = association(predicted, np.array(surplus[CLAP]), difficulty, names[:, 0], names[:, 1])
     return (
-        f"Headroom against CLAP's surplus: Spearman {interval(plain)}, {interval(partial)} with zero-shot accuracy "
-        "taken out."
+        f"Headroom against CLAP's surplus: Spearman {interval(found.rho)}, {interval(found.given_difficulty)} with "
+        "zero-shot accuracy taken out."
     )
 
 
-def _seed_spread(panel: Panel, shots: int) -> Number:
-    values = panel.lambda_js[panel.shots == shots]
-    known = np.count_nonzero(np.isfinite(values)) > 1
-    return Number(float(values.std(ddof=1)) if known else float("nan"), ".1e")
+def _stored(context: Context, dataset: str, backbone: str, tier: str) -> list[Number]:
+    """What the probes of a stratum say (paper, Table S1)."""
+    where = (dataset, backbone, tier)
+    spreads = [
+        Number(context.probed.at(f"spread.{kind} SD", *where, shots), ".1e")
+        for shots in (2, 16)
+        for kind in ("measured", "predicted")
+    ]
+    ratio, d_eff = (context.probed.at(name, *where) for name in ("headroom.path/full", "spread.d_eff"))
+    return [number(ratio, 2), number(d_eff, 0), *spreads]
+
+
+def _seed_noise(surplus_by_seed: list[float]) -> float:
+    return float(np.std(surplus_by_seed, ddof=1)) if len(surplus_by_seed) > 1 else float("nan")
+
+
+def _median(values: list[float]) -> float:
+    known = [value for value in values if value == value]
+    return float(np.median(known)) if known else float("nan")
 
 
 def _mean(values: np.ndarray) -> float:

@@ -1,0 +1,172 @@
+"""What the probes measured, pooled over strata, draws and datasets."""
+
+import json
+
+import numpy as np
+
+from kshot.report.context import Context
+from kshot.report.focus import (
+    CLAP,
+    INTERVALS,
+    JS,
+    LOO,
+    ORACLE,
+    ZERO_SHOT,
+    focus,
+    primary,
+    provenance,
+    sentences,
+)
+from kshot.report.numbers import Number, interval
+from kshot.report.probed import HOW_TO_PROBE, Probed
+from kshot.report.table import Table
+from kshot.stats.association import association
+from kshot.stats.bootstrap import Estimate, cluster_mean
+from kshot.stats.correlation import spearman
+from kshot.stats.leaderboard import paired
+from kshot.stats.panel import Panel
+
+TIP = "tip_adapter_test"
+# What a row is called, the probe's quantity, and the digits it is written with.
+POOLED = (
+    ("length of the offset", "offset.length", 2),
+    ("cos² of offset and class differences", "offset.cos² to class differences", 4),
+    ("d·cos², 1 in generic position", "offset.d·cos²", 2),
+    ("cosine of offset and remainders", "offset.cosine to residuals", 3),
+    ("prototypes moved by −½ of the offset, points", "translation.a = -0.50", 2),
+    ("moved by −¼", "translation.a = -0.25", 2),
+    ("moved by ¼", "translation.a = +0.25", 2),
+    ("moved by ½", "translation.a = +0.50", 2),
+    ("James–Stein − oracle ratio, points", "counterfactual.deficit", 2),
+    ("the same without the offset", "counterfactual.without offset", 2),
+    ("recovered without the offset", "counterfactual.recovered", 2),
+    ("one ratio per class − one ratio: in sample", "per_class.in sample", 2),
+    ("on split halves", "per_class.split half", 2),
+    ("by leave-one-out − one by leave-one-out", "per_class.per-class LOO", 2),
+    ("James–Stein against λ* of the pool: Spearman", "optimum.Spearman", 2),
+    ("mean |difference|", "optimum.mean |difference|", 3),
+    ("participation ratio", "spread.d_eff", 1),
+    ("path / full separation", "headroom.path/full", 3),
+    ("headroom, points of error", "headroom.headroom", 2),
+)
+
+
+def probes_table(panel: Panel, context: Context) -> Table:
+    """Every probe with its interval over datasets."""
+    key, title, columns = "probes", "Probes, pooled over the strata", ("quantity", "pooled")
+    shown, tier, probed = primary(panel), focus(panel).tier, context.probed.of(panel)
+    if not any(probed.values.values()):
+        why = f"Missing: no probes beside these records. {HOW_TO_PROBE.capitalize()}."
+        return Table(title, columns, (), sentences(why, provenance(panel)), key=key)
+    rows = [
+        *_shares(panel),
+        *((name, interval(probed.pooled(quantity, tier), digits)) for name, quantity, digits in POOLED),
+        *_per_class(shown, probed),
+        *_spread(probed, tier),
+        *_headroom(shown, probed, tier),
+        *_tuned_weights(shown),
+    ]
+    return Table(
+        key=key,
+        title=title,
+        columns=columns,
+        rows=tuple(row for row in rows if row[1].mean == row[1].mean),
+        caption=sentences(
+            f"Tier {tier}, means over strata and draws. The probes see test labels: nothing here may enter a method.",
+            INTERVALS,
+            provenance(panel),
+        ),
+    )
+
+
+def _shares(panel: Panel) -> list[tuple[str, Number]]:
+    """The class-independent share over all cells, by backbone and by tier, in per cent."""
+    known = panel.with_text()
+    rows = [("class-independent share, %", interval(cluster_mean(100 * known.share, known.dataset), 1))]
+    for axis in ("backbone", "tier"):
+        for name in sorted(set(getattr(known, axis).tolist())):
+            own = known.where(getattr(known, axis) == name)
+            rows.append((f"share, {name}", interval(cluster_mean(100 * own.share, own.dataset), 1)))
+    return rows
+
+
+def _per_class(shown: Panel, probed: Probed) -> list[tuple[str, Number]]:
+    """CLAP against the per-class oracle that was fitted on the other half, and the part of the damage saved."""
+    cells = zip(
+        *(getattr(shown, axis).tolist() for axis in ("dataset", "backbone", "tier", "shots", "seed")),
+        strict=True,
+    )
+    honest = np.array([probed.at("per_class.accuracy on split halves", *cell) for cell in cells])
+    damage, saved = (
+        _mean(probed.values.get(f"counterfactual.{name}", {}).values()) for name in ("deficit", "recovered")
+    )
+    return [
+        (
+            "CLAP − one ratio per class on split halves",
+            interval(cluster_mean(shown.column(CLAP) - honest, shown.dataset)),
+        ),
+        (
+            "share of the damage recovered, %",
+            Number(-100 * saved / damage if damage else float("nan"), ".0f"),
+        ),
+    ]
+
+
+def _spread(probed: Probed, tier: str) -> list[tuple[str, Number]]:
+    """Medians over strata of the medians over classes, as the paper has them."""
+    rows = []
+    for shots in sorted({key[3] for key in probed.values.get("spread.measured SD", {})}):
+        both = {
+            key: (value, probed.at("spread.predicted SD", *key))
+            for key, value in probed.values["spread.measured SD"].items()
+            if key[2] == tier and key[3] == shots
+        }
+        measured, predicted = np.array(list(both.values())).T if both else (np.array([]), np.array([]))
+        rows += [
+            (f"SD of the James–Stein ratio, K={shots}", Number(_median(measured), ".1e")),
+            (f"measured / predicted SD, K={shots}", Number(_median(measured / predicted), ".2f")),
+        ]
+    return rows
+
+
+def _headroom(shown: Panel, probed: Probed, tier: str) -> list[tuple[str, Number]]:
+    strata = sorted({key[:2] for key in probed.values.get("headroom.headroom", {}) if key[2] == tier})
+    if len(strata) < 3:
+        return []
+    predicted = np.array([probed.at("headroom.headroom", *s, tier) for s in strata])
+    own = [shown.where((shown.dataset == d) & (shown.backbone == b)) for d, b in strata]
+    surplus = np.array([paired(cells, CLAP, ORACLE).mean for cells in own])
+    difficulty = np.array([_mean(cells.column(ZERO_SHOT)) for cells in own])
+    names = np.array(strata)
+    found = association(predicted, surplus, difficulty, names[:, 0], names[:, 1])
+    return [
+        ("headroom against CLAP's surplus: Spearman", interval(found.rho)),
+        ("given zero-shot accuracy", interval(found.given_difficulty)),
+        ("within datasets, median", Number(found.within_dataset, "+.2f")),
+        ("within backbones, median", Number(found.within_backbone, "+.2f")),
+    ]
+
+
+def _tuned_weights(shown: Panel) -> list[tuple[str, Number]]:
+    """Both validation-free ratios against Tip-Adapter's test-tuned alpha, over the cells of each backbone."""
+    if TIP not in shown.methods:
+        return []
+    rows = []
+    selected = shown.records["selected"]
+    chosen = [selected[int(r)].as_py() if r >= 0 else None for r in shown.row[:, shown.methods.index(TIP)]]
+    alpha = np.array([json.loads(text or "{}").get("alpha", np.nan) for text in chosen], float)
+    for backbone in sorted(set(shown.backbone.tolist())):
+        own = shown.backbone == backbone
+        for method, name in ((JS, "James–Stein"), (LOO, "leave-one-out")):
+            rho: Estimate = spearman(shown.column(method, "ratio")[own], alpha[own], shown.dataset[own])
+            rows.append((f"{name} ratio against Tip-Adapter's alpha, {backbone}", interval(rho)))
+    return rows
+
+
+def _median(values: np.ndarray) -> float:
+    return float(np.median(values)) if len(values) else float("nan")
+
+
+def _mean(values) -> float:
+    known = [value for value in values if value == value]
+    return float(np.mean(known)) if known else float("nan")
