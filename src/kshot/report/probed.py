@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float
 
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.panel import CELL, Panel
@@ -31,21 +31,17 @@ class Probed:
         """NaN where it was not measured."""
         return self.values.get(quantity, {}).get((dataset, backbone, tier, shots, seed), float("nan"))
 
-    def column(
-        self, quantity: str, tier: str, shots: int | None = None
-    ) -> tuple[Float[Array, " n"], Shaped[Array, " n"]]:
-        """All values of one tier, at one shot count where given, and their datasets."""
-        kept = {
-            key: value
-            for key, value in self.values.get(quantity, {}).items()
-            if key[2] == tier and shots in (None, key[3])
-        }
-        return np.array(list(kept.values()), float), np.array([key[0] for key in kept], str)
-
     def pooled(self, quantity: str, tier: str) -> Estimate:
-        """Mean over strata or draws with its interval over datasets."""
-        values, datasets = self.column(quantity, tier)
-        return cluster_mean(values, datasets) if len(values) else Estimate(float("nan"), None, None, 0, 0)
+        """Mean over the strata or draws of a tier with its interval over datasets."""
+        kept = {key: value for key, value in self.values.get(quantity, {}).items() if key[2] == tier}
+        if not kept:
+            return Estimate(float("nan"), None, None, 0, 0)
+        return cluster_mean(np.array(list(kept.values()), float), np.array([key[0] for key in kept]))
+
+    def along(self, panel: Panel, quantity: str) -> Float[Array, " n"]:
+        """One value per cell of the panel."""
+        cells = zip(*(getattr(panel, axis).tolist() for axis in CELL), strict=True)
+        return np.array([self.at(quantity, *cell) for cell in cells], float)
 
     def of(self, panel: Panel) -> "Probed":
         """Only the strata and tiers that the panel shows."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.figures.style import COLOURS, MARKERS, dataset_colour, line_style, new_figure
+from kshot.report.figures.style import COLOURS, DATASET_COLOURS, MARKERS, line_style, new_figure
 from kshot.report.focus import CLAP, ORACLE, focus, primary, single, story_first
 from kshot.report.numbers import interval
 from kshot.report.probed import HOW_TO_PROBE
@@ -117,8 +117,8 @@ def headroom_against_surplus(panel: Panel, context: Context) -> "Figure | str":
     axis = axes[0, 0]
     for index, name in enumerate(sorted(set(names.tolist()))):
         own = names == name
-        mark = {"color": dataset_colour(index), "marker": MARKERS[index % len(MARKERS)], "linestyle": "none"}
-        axis.plot(predicted[own], surplus[own], **mark, label=name)
+        colour, marker = DATASET_COLOURS[index % len(DATASET_COLOURS)], MARKERS[index % len(MARKERS)]
+        axis.plot(predicted[own], surplus[own], marker, color=colour, label=name)
     axis.axhline(0, color="#888888", linewidth=0.8)
     axis.set_xlabel("predicted headroom (points)")
     axis.set_ylabel("CLAP − oracle ratio (points)")

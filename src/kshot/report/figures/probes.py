@@ -9,7 +9,7 @@ from kshot.report.figures.style import COLOURS, new_figure
 from kshot.report.focus import CLAP, JS, ORACLE, focus, primary
 from kshot.report.probed import HOW_TO_PROBE, Probed
 from kshot.stats.bootstrap import Estimate, cluster_mean
-from kshot.stats.panel import CELL, Panel
+from kshot.stats.panel import Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,10 +35,7 @@ def offset_and_per_class(panel: Panel, context: Context) -> "Figure | str":
 def _translation(axis: "Axes", shown: Panel, probed: Probed, tier: str, steps: list[float]) -> None:
     found = [probed.pooled(f"{TRANSLATION}{step:+.2f}", tier) for step in steps]
     means = np.array([estimate.mean for estimate in found])
-    low, high = (
-        np.array([getattr(e, end) if getattr(e, end) is not None else e.mean for e in found])
-        for end in ("low", "high")
-    )
+    low, high = (np.array([_end(estimate, end) for estimate in found]) for end in ("low", "high"))
     axis.fill_between(steps, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
     axis.plot(steps, means, color=COLOURS[0], marker="o")
     apart = shown.column(JS, "ratio") - shown.column(ORACLE, "ratio")
@@ -54,8 +51,7 @@ def _translation(axis: "Axes", shown: Panel, probed: Probed, tier: str, steps: l
 
 
 def _per_class(axis: "Axes", shown: Panel, probed: Probed, tier: str) -> None:
-    cells = zip(*(getattr(shown, name).tolist() for name in CELL), strict=True)
-    honest = np.array([probed.at("per_class.accuracy on split halves", *cell) for cell in cells])
+    honest = probed.along(shown, "per_class.accuracy on split halves")
     bars: dict[str, Estimate] = {
         "per class, in sample": probed.pooled("per_class.in sample", tier),
         "per class, other half": probed.pooled("per_class.split half", tier),
@@ -71,3 +67,8 @@ def _per_class(axis: "Axes", shown: Panel, probed: Probed, tier: str) -> None:
     axis.axvline(0, color="#888888", linewidth=0.8)
     axis.set_xlabel("points over one ratio for all classes")
     axis.set_title("B: one ratio per class")
+
+
+def _end(estimate: Estimate, end: str) -> float:
+    found = getattr(estimate, end)
+    return estimate.mean if found is None else found

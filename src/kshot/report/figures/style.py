@@ -65,15 +65,6 @@ def line_style(index: int) -> dict[str, Any]:
     }
 
 
-def dataset_colour(index: int) -> str:
-    """Ten of our own, then as many as are asked for around the colour circle."""
-    from matplotlib.colors import hsv_to_rgb, to_hex
-
-    if index < len(DATASET_COLOURS):
-        return DATASET_COLOURS[index]
-    return to_hex(hsv_to_rgb((0.618 * index % 1, 0.5, 0.6 + 0.1 * (index % 3))))
-
-
 def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:
     """`name.pdf` and `name.png`; no date inside, so the same records give the same bytes."""
     saves: dict[str, Callable[[Path], None]] = {

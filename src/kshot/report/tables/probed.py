@@ -92,23 +92,14 @@ def _shares(panel: Panel) -> list[tuple[str, Number]]:
 
 def _per_class(shown: Panel, probed: Probed) -> list[tuple[str, Number]]:
     """CLAP against the per-class oracle that was fitted on the other half, and the part of the damage saved."""
-    cells = zip(
-        *(getattr(shown, axis).tolist() for axis in ("dataset", "backbone", "tier", "shots", "seed")),
-        strict=True,
-    )
-    honest = np.array([probed.at("per_class.accuracy on split halves", *cell) for cell in cells])
-    damage, saved = (
-        _mean(probed.values.get(f"counterfactual.{name}", {}).values()) for name in ("deficit", "recovered")
-    )
+    honest = probed.along(shown, "per_class.accuracy on split halves")
+    clap = cluster_mean(shown.column(CLAP) - honest, shown.dataset)
+    damage = _mean(probed.along(shown, "counterfactual.deficit"))
+    saved = _mean(probed.along(shown, "counterfactual.recovered"))
+    share = -100 * saved / damage if damage else float("nan")
     return [
-        (
-            "CLAP − one ratio per class on split halves",
-            interval(cluster_mean(shown.column(CLAP) - honest, shown.dataset)),
-        ),
-        (
-            "share of the damage recovered, %",
-            Number(-100 * saved / damage if damage else float("nan"), ".0f"),
-        ),
+        ("CLAP − one ratio per class on split halves", interval(clap)),
+        ("share of the damage recovered, %", Number(share, ".0f")),
     ]
 
 
@@ -167,6 +158,6 @@ def _median(values: np.ndarray) -> float:
     return float(np.median(values)) if len(values) else float("nan")
 
 
-def _mean(values) -> float:
-    known = [value for value in values if value == value]
-    return float(np.mean(known)) if known else float("nan")
+def _mean(values: np.ndarray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")
