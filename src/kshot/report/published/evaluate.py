@@ -167,7 +167,7 @@ class Evaluator:
             admitted = (
                 paper["low_shots"]
                 if low
-                else [k for k in np.unique(observed.keys["shots"]) if shots.admits(k)]
+                else [k for k in np.unique(observed.keys["shots"]).tolist() if shots.admits(k)]
             )
             keep &= np.isin(observed.keys["shots"], admitted)
         if "seeds" in conditions:

@@ -23,7 +23,7 @@ class Rule:
     paired_with: tuple[str, ...] = ()
     keep: str = ""
     other: str = ""
-    scale: float = 1
+    scale: float = 1.0
     partial: bool = False
     association: str = ""
     formula: str = ""
