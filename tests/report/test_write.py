@@ -8,7 +8,9 @@ import pytest
 
 from kshot.report.context import Context
 from kshot.report.figures import FIGURES, write_figures
-from kshot.report.tables import all_tables
+from kshot.report.figures.style import DATASET_COLOURS
+from kshot.report.probed import Probed
+from kshot.report.tables import TABLES, all_tables
 from kshot.report.write import write_report
 from kshot.stats.panel import panel
 from kshot.types import Sketch
@@ -51,7 +53,7 @@ def test_the_page_is_whole_and_asks_for_nothing(tmp_path):
     assert not re.search(r"""(src|href)=["'](?!#)""", page)
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     assert {p.suffix for p in (tmp_path / "tables").iterdir()} == {".tex", ".csv"}
-    assert len(list((tmp_path / "tables").iterdir())) == 26
+    assert len(list((tmp_path / "tables").iterdir())) == 2 * len(TABLES) == 30
     assert "Blending at its best" in (tmp_path / "report.md").read_text()
 
 
@@ -80,7 +82,9 @@ def test_all_figures_as_vector_and_picture(tmp_path):
     headroom = {
         (d, b): 0.1 * i for i, d in enumerate(("alpha", "beta", "gamma")) for b in ("ViT-B-16", "RN50")
     }
-    context = Context(sketches=[sketch()], headroom=headroom)
+    cells = [(*stratum, "dataset", k, s) for stratum in headroom for k in (2, 4) for s in (0, 1)]
+    moved = {f"translation.a = {a:+.2f}": dict.fromkeys(cells, -abs(a)) for a in (-0.5, -0.25, 0.25, 0.5)}
+    context = Context(sketches=[sketch()], headroom=headroom, probed=Probed(moved))
     paths, missing = write_figures(panel(as_table(rows)), context, tmp_path)
     assert missing == {}
     assert {p.name for p in paths} == {f"{name}.{suffix}" for name in FIGURES for suffix in ("pdf", "png")}
@@ -110,3 +114,42 @@ def test_curves_are_thinned_by_seed_when_the_study_is_large(tmp_path, monkeypatc
     kept = data["curves"]["cells"]
     assert len(kept) < data["curves"]["total"]
     assert found.seed[kept].max() <= np.delete(found.seed, kept).min()
+
+
+def test_ten_datasets_have_ten_colours():
+    assert len(set(DATASET_COLOURS)) == len(DATASET_COLOURS) == 10
+    datasets = [f"set {number}" for number in range(10)]
+    rows = synthetic_rows(datasets=tuple(datasets), backbones=("ViT-B-16",), tiers=("dataset",), shots=(2, 4))
+    context = Context(headroom={(d, "ViT-B-16"): float(i) for i, d in enumerate(datasets)})
+    figure = FIGURES["headroom"](panel(as_table(rows)), context)
+    colours = {line.get_color() for line in figure.axes[0].lines if line.get_label() in datasets}
+    assert len(colours) == 10
+
+
+def test_bars_leave_out_combinations_that_end_early():
+    """One dataset has no cell at K = 16: its high accuracies at K = 4 must not lift the bars."""
+    rows = [
+        row | ({"accuracy": 1.0} if row["dataset"] == "alpha" and row["accuracy"] is not None else {})
+        for row in synthetic_rows(tiers=("dataset",), shots=(1, 2, 4, 16))
+        if not (row["dataset"] == "alpha" and row["shots"] == 16)
+    ]
+    figure = FIGURES["bars"](panel(as_table(rows)), Context())
+    longest = max(bar.get_width() for bar in figure.axes[0].patches)
+    others = [
+        100 * r["accuracy"]
+        for r in rows
+        if r["dataset"] != "alpha" and r["method"] == "clap" and r["shots"] >= 4
+    ]
+    assert longest == pytest.approx(np.mean(others))
+
+
+def test_the_geometry_names_both_objectives_and_the_offsets_share():
+    rows = synthetic_rows(seeds=(0,), methods=("oracle_lambda", "mse_oracle"))
+    for row in rows:
+        if row["method"] == "mse_oracle" and row["accuracy"] is not None:
+            row["selected"] = '{"lambda": {"mean": 0.95}}'
+    figure = FIGURES["geometry"](panel(as_table(rows)), Context(sketches=[sketch()]))
+    labels = [line.get_label() for line in figure.axes[0].lines]
+    assert any(label.startswith("blend at oracle λ") for label in labels)
+    assert "blend at least prototype error λ = 0.95" in labels
+    assert any("% of the squared distance" in text.get_text() for text in figure.axes[0].texts)
