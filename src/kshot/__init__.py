@@ -35,12 +35,19 @@ _WHERE = {
     "save_head": "kshot.methods.headfile",
     "PictureHead": "kshot.apply.head",
     "fit_pictures": "kshot.apply.fit",
+    "load_features": "kshot.episodes.stored",
+    "load_study": "kshot.bench.study",
+    "load_records": "kshot.results",
+    "run": "kshot.runs",
+    "judge": "kshot.runs",
 }
 __all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
     from kshot.apply.fit import fit_pictures as fit_pictures
     from kshot.apply.head import PictureHead as PictureHead
+    from kshot.bench.study import load_study as load_study
+    from kshot.episodes.stored import load_features as load_features
     from kshot.methods.ape import APE as APE
     from kshot.methods.clap import CLAP as CLAP
     from kshot.methods.clip_adapter import CLIPAdapter as CLIPAdapter
@@ -68,6 +75,9 @@ if TYPE_CHECKING:
     from kshot.methods.tip_adapter_f import TipAdapterF as TipAdapterF
     from kshot.methods.transclip import TransCLIP as TransCLIP
     from kshot.methods.zero_shot import ZeroShot as ZeroShot
+    from kshot.results import load_records as load_records
+    from kshot.runs import judge as judge
+    from kshot.runs import run as run
 
 
 def __getattr__(name: str) -> Any:

@@ -79,13 +79,13 @@ class Results:
         return self.records
 
     def to_pandas(self) -> "pd.DataFrame":
-        from kshot.encode.requires import need
+        from kshot.errors import need
 
         need("pandas", "frames")
         return self.records.to_pandas()
 
     def to_polars(self) -> "pl.DataFrame":
-        from kshot.encode.requires import need
+        from kshot.errors import need
 
         return need("polars", "frames").from_arrow(self.records)
 

@@ -44,7 +44,7 @@ def test_dask_cluster_that_exists(undisturbed, kshot, tmp_path):
         start(
             "dask_worker", "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path / "scratch")
         )
-        done = kshot("run", "steady.toml", "--records", "other", "--engine", "dask", "--address", address)
+        done = kshot("run", "steady.toml", "--records", "other", "--engine", f"dask:{address}")
         assert done.returncode == 0, done.stderr
         assert comparable("other").equals(undisturbed)
     finally:
@@ -54,7 +54,7 @@ def test_dask_cluster_that_exists(undisturbed, kshot, tmp_path):
 
 
 def test_no_cluster_at_the_address(undisturbed, kshot):
-    done = kshot("run", "steady.toml", "--records", "x", "--engine", "dask", "--address", "tcp://127.0.0.1:1")
+    done = kshot("run", "steady.toml", "--records", "x", "--engine", "dask:tcp://127.0.0.1:1")
     assert done.returncode == 2
     assert "no dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
 
@@ -81,7 +81,7 @@ def test_shards_that_do_not_exist(undisturbed, kshot, shard):
 
 def test_unknown_engine(undisturbed, kshot):
     assert "unknown engine 'ray'" in kshot("run", "steady.toml", "--engine", "ray").stderr
-    assert "belongs to --engine dask" in kshot("run", "steady.toml", "--address", "tcp://x").stderr
+    assert "unknown engine 'local:tcp://x'" in kshot("run", "steady.toml", "--engine", "local:tcp://x").stderr
 
 
 def test_the_sbatch_file_is_shown_and_quoted():

@@ -6,6 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
+from kshot.report.numbers import Number
 from kshot.report.table import Table
 from kshot.report.tables import all_tables
 from kshot.stats.panel import panel
@@ -88,3 +89,41 @@ def test_records_with_nothing_but_text_free_cells_still_make_honest_tables():
 def test_one_tier_only_says_why_there_is_no_upgrade():
     caption = tables(synthetic_rows(tiers=("dataset",)))["prior_upgrade"].caption
     assert "needs tier photo and another; these records hold dataset" in caption
+
+
+def estimates():
+    rows = (
+        ("one", Number(1.25, "+.2f", 0.5, 2.0, 12, 3), Number(7, "d")),
+        ("two", Number(float("nan"), "+.2f", n=0, G=0), Number(8, "d")),
+        ("lead", Number(float("nan"), G=3, instead="leader"), Number(9, "d")),
+    )
+    return Table("t", ("method", "gap", "n"), rows, "c")
+
+
+def test_an_estimate_has_columns_of_its_own_in_csv_and_frames():
+    read = list(csv.DictReader(io.StringIO(estimates().csv())))
+    assert list(read[0]) == ["method", "gap mean", "gap low", "gap high", "gap n", "n"]
+    assert [float(read[0][f"gap {part}"]) for part in ("mean", "low", "high", "n")] == [1.25, 0.5, 2.0, 12]
+    assert [read[i]["gap mean"] for i in (1, 2)] == ["", ""]
+    for frame in (estimates().to_pandas(), estimates().to_polars(), estimates().to_arrow()):
+        assert [float(value) for value in frame["n"].to_numpy()] == [7, 8, 9]
+    assert estimates().to_pandas()["gap mean"].isna().tolist() == [False, True, True]
+
+
+def test_every_rendering_shows_the_same_cells():
+    for text in (estimates().markdown(), estimates().html(), estimates().latex(), repr(estimates())):
+        assert "+1.25 [+0.50, +2.00]" in text
+        assert "leader" in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_no_window_is_too_narrow_for_a_column(width):
+    for table in tables(synthetic_rows(datasets=("a-rather-long-name", "beta", "gamma", "delta"))).values():
+        console = Console(width=width)
+        with console.capture() as capture:
+            console.print(table)
+        lines = capture.get().splitlines()
+        shown = set("\n".join(lines).split())
+        assert all(len(line) <= width for line in lines)
+        words = {w for row in (table.columns, *table.texts()) for cell in row for w in cell.split()}
+        assert words <= shown, words - shown

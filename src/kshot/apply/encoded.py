@@ -3,8 +3,8 @@
 import hashlib
 import io
 import json
+import logging
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,6 +21,8 @@ from kshot.encode.protocol import Encoder, PromptFeatures
 from kshot.errors import InputError, KshotError
 from kshot.files import write_bytes
 from kshot.types import Array
+
+logger = logging.getLogger("kshot")
 
 BATCH = 32
 THUMBNAIL_PIXELS = 96
@@ -71,9 +73,8 @@ class Cache:
             write_bytes(self._path(key), content)
         except KshotError as error:
             _unwritable.add(self.root)
-            print(
-                f"kshot: {error} Going on without the feature cache; KSHOT_CACHE may name another folder for it.",
-                file=sys.stderr,
+            logger.warning(
+                f"{error} Going on without the feature cache; KSHOT_CACHE may name another folder for it."
             )
 
     def _path(self, key: str) -> Path:

@@ -11,7 +11,7 @@ def check(
     dataset: Annotated[str | None, typer.Argument(help="One dataset only.")] = None,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
-    """Hashes, shapes, norms, labels, disjoint splits, and zero-shot accuracy against its published band.
+    """Features: hashes, shapes, norms, labels, disjoint splits, zero-shot accuracy against its published band.
 
     Without a name everything in the folder is checked; bundled features by name, or where the folder is empty.
     """

@@ -10,13 +10,13 @@ from kshot.cli.shared import console, existing_records
 
 def coverage(
     records: Annotated[
-        Path | None, typer.Argument(help="Match the variances of these records; the study's unless given.")
+        Path | None, typer.Argument(help="Match the variances of these records; the paper's unless given.")
     ] = None,
     method: Annotated[str, typer.Option(help="The contrast whose variances are matched.")] = "clap",
     baseline: Annotated[str, typer.Option(help="What it is compared with.")] = "oracle_lambda",
     trials: Annotated[int, typer.Option(min=100, help="Simulated worlds.")] = 20_000,
 ) -> None:
-    """Simulate how often nominal 95 % intervals hold the true mean: percentile and Student-t."""
+    """Intervals: simulate how often nominal 95 % intervals hold the true mean, percentile and Student-t."""
     from kshot.stats.coverage import PAPER_DESIGN, simulate_coverage
 
     design = PAPER_DESIGN if records is None else _matched(existing_records(records), method, baseline)

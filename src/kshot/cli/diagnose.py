@@ -25,24 +25,25 @@ def diagnose(
     ] = None,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
-    """Measure what the theory predicts: offset, headroom, precision, counterfactual, one ratio per class."""
+    """One stratum: why blending wins or loses on it, by what the theory predicts (offset, headroom, precision, …)."""
     from kshot.diagnose.over_records import diagnose_records
     from kshot.diagnose.stratum_tables import diagnose_stratum
     from kshot.episodes.stratum import load_prior, load_stratum
     from kshot.features.store import Store
+    from kshot.progress import Progress
 
     out, store = console(), Store(features)
     folder = None if records is None else existing_records(records)
     stratum = load_stratum(store, dataset, backbone)
     text = load_prior(store, dataset, backbone, tier).text
-    with out.status("") as line:
+    with Progress("", pause=0) as progress:
 
-        def progress(what: str) -> None:
-            line.update(what) if out.is_terminal else out.print(f"… {what}")
+        def heard(what: str) -> None:
+            progress.advance(1, what)
 
-        sections = diagnose_stratum(stratum, text, shots or [1, 2, 4, 8, 16], range(seeds), progress)
+        sections = diagnose_stratum(stratum, text, shots or [1, 2, 4, 8, 16], range(seeds), heard)
         if folder is not None:
-            progress("records")
+            heard("records")
             sections += diagnose_records(folder, store, tier)
     if stratum.simulated:
         out.print("These features are simulated; they say nothing about pictures.")

@@ -1,14 +1,11 @@
 """`kshot encode`: pictures and prompts into the feature store."""
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
-
-SECONDS_BETWEEN_LINES = 5.0
 
 
 def encode(
@@ -24,9 +21,11 @@ def encode(
     ],
     dataset: Annotated[
         list[str] | None,
-        typer.Option(help="Name to store under; `study` means the study's ten. Repeatable with {wds}."),
+        typer.Option(help="Name to store under; `paper` means the paper's ten. Repeatable with {wds}."),
     ] = None,
-    tiers: Annotated[str, typer.Option(help="Prompt tiers, separated by commas; empty for none.")] = "",
+    tier: Annotated[
+        list[str] | None, typer.Option(help="Prompt tier to encode; none unless given. Repeatable.")
+    ] = None,
     sentences: Annotated[
         list[str] | None,
         typer.Option(
@@ -36,7 +35,7 @@ def encode(
     weights: Annotated[
         Path | None, typer.Option(help="Local checkpoint, or folder with open_clip_config.json.")
     ] = None,
-    views: Annotated[int, typer.Option(min=0, help="Augmented views of the pool; the study used 20.")] = 0,
+    views: Annotated[int, typer.Option(min=0, help="Augmented views of the pool; the paper used 20.")] = 0,
     view_recipe: Annotated[str, typer.Option(help="Whose crops: tip, gda, lpp or clap.")] = "tip",
     features: FeaturesOption = DEFAULT_FEATURES,
     batch: Annotated[int, typer.Option(min=1, help="Pictures per step.")] = 32,
@@ -51,12 +50,12 @@ def encode(
     from kshot.encode.augment import RECIPES
     from kshot.errors import InputError, unknown
     from kshot.features.store import Store
+    from kshot.progress import Progress
 
     if view_recipe not in RECIPES:
         raise InputError(unknown("view recipe", view_recipe, RECIPES, "Give one of them."))
     files = dict(_named_file(text) for text in sentences or [])
-    named = [name.strip() for name in tiers.split(",") if name.strip()]
-    names = list(dict.fromkeys([*named, *files]))
+    names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
     found = [(origin, origin.open()) for origin in find_origins(source, dataset or [])]
     # A wrong tier is told before hours of encoding.
     prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in found}
@@ -73,7 +72,7 @@ def encode(
             threads=threads,
         )
         check_reference(job, store)
-        with EncodeProgress(job.dataset) as progress:
+        with Progress(f"pictures of {job.dataset}") as progress:
             encode_pictures(job, store, progress.advance)
             if views:
                 encode_views(job, store, views, RECIPES[view_recipe], progress.advance)
@@ -88,27 +87,3 @@ def _named_file(text: str) -> tuple[str, Path]:
     if not (equals and name and path):
         raise InputError(f"--sentences {text}: write TIER=FILE.json.")
     return name, Path(path)
-
-
-class EncodeProgress:
-    """Pictures and pictures per second, as a plain line now and then."""
-
-    def __init__(self, name: str):
-        self.name, self.count = name, 0
-
-    def __enter__(self) -> "EncodeProgress":
-        self.started = self.told = time.monotonic()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._tell()
-
-    def advance(self, pictures: int) -> None:
-        self.count += pictures
-        if time.monotonic() - self.told >= SECONDS_BETWEEN_LINES:
-            self._tell()
-
-    def _tell(self) -> None:
-        self.told = time.monotonic()
-        seconds = max(self.told - self.started, 1e-9)
-        typer.echo(f"{self.name}: {self.count} pictures, {self.count / seconds:.1f} per second")

@@ -26,7 +26,7 @@ def fit(
     backbone: Annotated[str, typer.Option(help="Encoder; a name of `kshot ls backbones`.")] = "lite0",
     prompt: Annotated[str, typer.Option(help="Sentence with {} for the class name.")] = "a photo of a {}.",
     method: Annotated[
-        str, typer.Option(help="auto follows the study's advice; loo_blend, zero_shot, … on request.")
+        str, typer.Option(help="auto follows the benchmark's advice; loo_blend, zero_shot, … on request.")
     ] = "auto",
     weights: Annotated[Path | None, typer.Option(help="Local checkpoint of the encoder.")] = None,
 ) -> None:

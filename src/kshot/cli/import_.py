@@ -35,11 +35,13 @@ def import_(
         str | None,
         typer.Option(help="Class names in the order of the labels: txt, JSON list, CoOp split, or FILE:KEY."),
     ] = None,
-    tiers: Annotated[str, typer.Option(help="Tiers whose text the backbone itself encodes now.")] = "",
+    tier: Annotated[
+        list[str] | None, typer.Option(help="A tier whose text the backbone itself encodes now. Repeatable.")
+    ] = None,
     template: Annotated[
         str | None, typer.Option(help="Template of tier dataset, with {} for the class.")
     ] = None,
-    weights: Annotated[Path | None, typer.Option(help="Local checkpoint for --tiers.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Local checkpoint for --tier.")] = None,
     logit_scale: Annotated[
         float | None, typer.Option(min=0.0, help="The encoder's; known for the backbones of the catalog.")
     ] = None,
@@ -66,8 +68,7 @@ def import_(
     if entry is not None and entry.dim != found.dim:
         raise InputError(f"{source} has {found.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
-    asked = [tier.strip() for tier in tiers.split(",") if tier.strip()]
-    encode_text = text_encoder(found, name, backbone, asked, template, weights)
+    encode_text = text_encoder(found, name, backbone, tier or [], template, weights)
     about = {"logit_scale": scale, "source": origin or str(source), "licence": licence}
     manifests = write_cache(
         found, Store(features), name, stored, encode_text, **about, provenance=provenance(cache, found.told)
@@ -76,10 +77,10 @@ def import_(
         typer.echo(f"{name}/{stored}/{manifest.part}: {manifest.rows} × {manifest.dim}, {manifest.dtype}")
     for sentence in found.told:
         typer.echo(f"note: {sentence}")
-    for tier in (m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")):
-        prototypes = Store(features).text(name, stored, tier).prototypes
+    for kept in (m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")):
+        prototypes = Store(features).text(name, stored, kept).prototypes
         accuracy = zero_shot(found.test, prototypes)
         typer.echo(
-            f"zero-shot with tier {tier}: {accuracy:.1f} % ({100 / len(found.classes):.1f} % by chance)"
+            f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(found.classes):.1f} % by chance)"
         )
     typer.echo(f"next: kshot check {name} --features {features}")

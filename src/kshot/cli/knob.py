@@ -24,19 +24,20 @@ def knob(
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Support draws to average over.")] = 3,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
-    """The leave-one-out choice of a method's knob, its test-set oracle and the regret; the same by folds."""
+    """A method's knob: its leave-one-out choice, its test-set oracle and the regret; the same by folds."""
     from kshot.bench.knobs import find_knob, knob_rows, knob_strata
     from kshot.errors import InputError
     from kshot.features.store import Store
+    from kshot.progress import Progress
 
     own_modules()
     name, store = find_knob(method), Store(features)
     strata, without_tier = knob_strata(store, name, dataset, tier)
     out, rows = console(), []
-    with console(stderr=True).status(f"turning the knob of {name}") as status:
+    with Progress("", pause=float("inf")) as progress:
         for row in knob_rows(store, name, strata, tier, shots or [2, 4, 16], seeds):
             rows.append(row)
-            status.update(f"turning the knob of {name}: {row.dataset}, K = {row.shots} done")
+            progress.advance(1, f"turning the knob of {name}: {row.dataset}, K = {row.shots} done")
     if not rows:
         given = ", ".join(map(str, shots or []))
         raise InputError(

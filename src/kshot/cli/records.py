@@ -5,8 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kshot.cli.run import DEFAULT_WORKERS, WorkersOption, chosen_engine, compute_and_tell
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, StudyArgument, console, existing_records
+from kshot.cli.shared import (
+    DEFAULT_FEATURES,
+    DEFAULT_WORKERS,
+    EngineOption,
+    FeaturesOption,
+    StudyArgument,
+    WorkersOption,
+    console,
+    existing_records,
+)
 
 if TYPE_CHECKING:
     from kshot.bench.records.diff import Difference
@@ -24,7 +32,7 @@ def compact(records: RecordsArgument) -> None:
 
 
 def diff(first: RecordsArgument, second: RecordsArgument) -> None:
-    """Compare two records folders cell by cell and say what moved; exit code 1 if anything did."""
+    """Two records folders: compare them cell by cell and say what moved; exit code 1 if anything did."""
     from kshot.bench.records.diff import compare
 
     found = compare(existing_records(first), existing_records(second))
@@ -38,23 +46,15 @@ def precision(
     dataset: Annotated[
         list[str] | None, typer.Option("--dataset", help="Only this dataset. Repeatable.")
     ] = None,
+    engine: EngineOption = "local",
     features: FeaturesOption = DEFAULT_FEATURES,
     workers: WorkersOption = DEFAULT_WORKERS,
 ) -> None:
-    """Run a study in float32 and in float64 and tabulate what moves."""
-    from kshot.bench.records.diff import compare
-    from kshot.bench.records.folder import Records
-    from kshot.bench.study import DTYPES, load_study
+    """Precision: run a study in float32 and in float64, and tabulate what moves."""
+    from kshot.runs import compare_precisions
 
-    loaded = load_study(study)
-    if dataset:
-        loaded = loaded.on_datasets(dataset)
-    folders = []
-    for dtype in DTYPES:
-        arm = loaded.in_precision(dtype)
-        folders.append(Path("records") / arm.name)
-        compute_and_tell(arm, features, Records(folders[-1]), chosen_engine("local", workers, None))
-    show_difference(compare(*folders), "float64 minus float32")
+    moved = compare_precisions(study, dataset or (), features=features, workers=workers, engine=engine)
+    show_difference(moved, "float64 minus float32")
 
 
 def show_difference(found: "Difference", direction: str) -> None:

@@ -1,5 +1,7 @@
 """Options and helpers that several commands share."""
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,9 +11,6 @@ from kshot.errors import StudyError
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from kshot.bench.records.folder import Records
-    from kshot.bench.study import Study
 
 FeaturesOption = Annotated[
     Path, typer.Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")
@@ -26,7 +25,14 @@ MethodOption = Annotated[
     list[str] | None,
     typer.Option("--method", help="Add a method of your own, as package.module:Class. Repeatable."),
 ]
+WorkersOption = Annotated[
+    int, typer.Option("--workers", min=1, help="Worker processes, one BLAS thread each.")
+]
+EngineOption = Annotated[
+    str, typer.Option("--engine", help="local, dask, or dask:ADDRESS of a cluster that runs already.")
+]
 DEFAULT_FEATURES = Path("features")
+DEFAULT_WORKERS = os.cpu_count() or 1
 
 
 def console(stderr: bool = False) -> "Console":
@@ -39,22 +45,9 @@ def console(stderr: bool = False) -> "Console":
     return shown if shown.is_terminal else Console(highlight=False, stderr=stderr, width=UNBOUNDED)
 
 
-def named_run(study: Path, method: list[str] | None, records: Path | None) -> "tuple[Study, Records]":
-    """The study of a command line, with outsiders' methods added, and the folder of its records."""
-    from kshot.bench.records.folder import Records
-    from kshot.bench.study import load_study
-
-    own_modules()
-    loaded = load_study(study).with_methods(method or [])
-    return loaded, Records(records_folder(records, loaded.name))
-
-
-def records_folder(given: Path | None, study_name: str) -> Path:
-    return given if given is not None else Path("records") / study_name
-
-
 def existing_records(where: Path) -> Path:
     """A records folder, or the default folder of a study."""
+    from kshot.bench.records.folder import records_folder
     from kshot.bench.study import load_study, names_study
 
     if names_study(where):
@@ -66,24 +59,7 @@ def existing_records(where: Path) -> Path:
 
 def own_modules() -> None:
     """Let `--method module:Class` find modules of the current folder, as `python -m` would."""
-    import os
-    import sys
-
     here = os.getcwd()
     if here not in sys.path:
         # Last: a file of that folder must not take the place of a library.
         sys.path.append(here)
-
-
-def human_seconds(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def human_bytes(size: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            return f"{size:.0f} {unit}" if unit in ("B", "kB") else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"

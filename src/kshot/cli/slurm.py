@@ -6,18 +6,19 @@ from typing import Annotated
 
 import typer
 
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, RecordsOption, StudyArgument, records_folder
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, RecordsOption, StudyArgument
 
 
 def slurm(
     study: StudyArgument,
-    shards: Annotated[int, typer.Option(min=1, help="Array tasks.")] = 16,
-    cpus: Annotated[int, typer.Option(min=1, help="Cores, and workers, per task.")] = 4,
     records: RecordsOption = None,
     features: FeaturesOption = DEFAULT_FEATURES,
+    shards: Annotated[int, typer.Option(min=1, help="Array tasks.")] = 16,
+    cpus: Annotated[int, typer.Option(min=1, help="Cores, and workers, per task.")] = 4,
 ) -> None:
     """Print an sbatch array file that runs the study in shards; redirect it to a file and submit that."""
     from kshot.bench.execution.engines.slurm import sbatch_file
+    from kshot.bench.records.folder import records_folder
     from kshot.bench.study import load_study
 
     loaded = load_study(study)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kshot.cli.shared import console, existing_records, human_seconds
+from kshot.cli.shared import console, existing_records
 
 if TYPE_CHECKING:
     from kshot.bench.status import RunStatus
@@ -73,6 +73,7 @@ def _watch(folder: Path, study: "Study | None") -> None:
     import time
 
     from kshot.bench.status import count_done
+    from kshot.progress import human_seconds
 
     out = console()
     first, total = count_done(folder, study)

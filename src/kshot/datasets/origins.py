@@ -11,7 +11,7 @@ from kshot.errors import InputError, KshotError, unknown
 from kshot.features.catalog import datasets
 from kshot.files import safe_name
 
-STUDY = "study"
+PAPER = "paper"
 PLACE = "{wds}"
 
 
@@ -36,12 +36,12 @@ def find_origins(where: str, names: Sequence[str]) -> list[Origin]:
             raise InputError(f"{len(names)} datasets for one source; put {PLACE} where their names differ.")
         return [_origin(safe_name("dataset", names[0]) if names else _own_name(where), where)]
     distributed = {name: entry.wds for name, entry in datasets().items() if entry.wds is not None}
-    wanted = list(distributed) if list(names) == [STUDY] else list(names)
+    wanted = list(distributed) if list(names) == [PAPER] else list(names)
     if not wanted:
-        raise InputError(f"{PLACE} needs --dataset: `{STUDY}` for the study's ten, or names of the catalog.")
+        raise InputError(f"{PLACE} needs --dataset: `{PAPER}` for the paper's ten, or names of the catalog.")
     for name in wanted:
         if name not in distributed:
-            raise InputError(unknown("dataset", name, [STUDY, *distributed], "See `kshot ls datasets`."))
+            raise InputError(unknown("dataset", name, [PAPER, *distributed], "See `kshot ls datasets`."))
     # clip-benchmark's repositories write the slash of vtab/pets as a dash.
     return [_origin(name, where.replace(PLACE, distributed[name].replace("/", "-"))) for name in wanted]
 

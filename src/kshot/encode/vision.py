@@ -95,7 +95,7 @@ class VisionEncoder:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
-        raise KshotError(f"{self.variant.model} has no text tower; leave --tiers out.")
+        raise KshotError(f"{self.variant.model} has no text tower; leave --tier out.")
 
     def facts(self) -> dict[str, Any]:
         return {

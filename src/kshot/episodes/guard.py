@@ -52,6 +52,14 @@ class Episode:
             declared["queries"] = frozen(self.queries[self._query_order])
         return Revealed(declared)
 
+    def fit(self, method: Any) -> Any:
+        """Fit a classifier of `kshot.methods` on exactly what it declares to look at."""
+        return method.fit(**self.reveal(method.info.sees).fit_arguments())
+
+    def score(self, head: Any) -> float:
+        """Share of the test pictures that a fitted head gets right."""
+        return float(np.mean(head.predict(self.queries) == self._evidence["test"].y))
+
     @property
     def queries(self) -> Float[Array, "n d"]:
         """Test pictures without their labels, for scoring a fitted head."""

@@ -1,12 +1,11 @@
 """The same cells as Markdown, HTML, LaTeX and on a terminal."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions
     from rich.table import Table as RichTable
 
     from kshot.report.table import Table
@@ -106,41 +105,56 @@ def plain(table: "Table") -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def terminal_parts(
-    table: "Table", console: "Console", options: "ConsoleOptions"
-) -> "Iterator[RichTable | str]":
+def terminal_parts(table: "Table", room: int) -> "Iterator[RichTable]":
     """One table where the window is wide enough, else several below each other that repeat the first column."""
-    from rich.measure import Measurement
-
-    def fits(columns: list[int]) -> bool:
-        return Measurement.get(console, options, _rich(table, columns)).minimum <= options.max_width
-
+    needed = [_width(table, column, str.split) for column in range(len(table.columns))]
     parts: list[list[int]] = [[0]]
     for column in range(1, len(table.columns)):
-        if len(parts[-1]) > 1 and not fits([*parts[-1], column]):
+        wider = [*parts[-1], column]
+        if len(parts[-1]) > 1 and sum(needed[j] for j in wider) + _frame(len(wider)) > room:
             parts.append([0])
         parts[-1].append(column)
     for place, columns in enumerate(parts):
-        part = _rich(table, columns)
+        wanted = [_width(table, column, str.splitlines) for column in columns]
+        least = [needed[column] for column in columns]
+        part = _rich(table, columns, _narrowed(wanted, least, room - _frame(len(columns))))
         part.title = _rich_text(table.title if not place else f"{table.title}, continued")
         part.caption = _rich_text(table.caption) if place + 1 == len(parts) else None
         yield part
 
 
-def _rich(table: "Table", columns: list[int]) -> "RichTable":
+def _width(table: "Table", column: int, pieces: Callable[[str], list[str]]) -> int:
+    """Of the longest piece in a column: of its words, or of its whole cells."""
+    from rich.cells import cell_len
+
+    cells = (table.columns[column], *(row[column] for row in table.texts()))
+    return max((cell_len(piece) for cell in cells for piece in pieces(cell)), default=1)
+
+
+def _frame(columns: int) -> int:
+    """What padding and the lines between columns take."""
+    return 3 * columns + 1
+
+
+def _narrowed(wanted: list[int], least: list[int], room: int) -> list[int]:
+    """Cells wrap between words, those with most to spare first; only where nothing else is left, a word is folded."""
+    widths = list(wanted)
+    while sum(widths) > room and max(widths) > 1:
+        spare = [width - low for width, low in zip(widths, least, strict=True)]
+        widest = spare.index(max(spare)) if max(spare) > 0 else widths.index(max(widths))
+        widths[widest] -= 1
+    return widths
+
+
+def _rich(table: "Table", columns: list[int], widths: list[int]) -> "RichTable":
     from rich import box
     from rich.table import Table as RichTable
 
-    shown, texts = RichTable(box=box.SIMPLE_HEAD, caption_justify="left"), table.texts()
-    for index in columns:
-        # On a narrow terminal cells wrap between words; a figure is never cut.
-        words = [w for cell in (table.columns[index], *(row[index] for row in texts)) for w in cell.split()]
-        longest = max(map(len, words), default=1)
+    shown = RichTable(box=box.SIMPLE_HEAD, caption_justify="left")
+    for index, width in zip(columns, widths, strict=True):
         justify = "left" if index == 0 else "right"
-        shown.add_column(
-            _rich_text(table.columns[index]), justify=justify, min_width=longest, overflow="fold"
-        )
-    for index, row in enumerate(texts):
+        shown.add_column(_rich_text(table.columns[index]), justify=justify, width=width, overflow="fold")
+    for index, row in enumerate(table.texts()):
         cells = (
             f"[bold]{_rich_text(row[j])}[/bold]" if (index, j) in table.best else _rich_text(row[j])
             for j in columns

@@ -57,12 +57,12 @@ class Table:
         return pa.table(self.values())
 
     def to_pandas(self) -> "pd.DataFrame":
-        from kshot.encode.requires import need
+        from kshot.errors import need
 
         return need("pandas", "frames").DataFrame(self.values())
 
     def to_polars(self) -> "pl.DataFrame":
-        from kshot.encode.requires import need
+        from kshot.errors import need
 
         return need("polars", "frames").DataFrame(self.values())
 
@@ -88,7 +88,7 @@ class Table:
         return self.html()
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
-        yield from renderings.terminal_parts(self, console, options)
+        yield from renderings.terminal_parts(self, options.max_width)
 
     def __repr__(self) -> str:
         return renderings.plain(self)

@@ -27,6 +27,18 @@ class Estimate:
     error: float | None = None
     percentile: tuple[float, float] | None = None
 
+    def __str__(self) -> str:
+        interval = "no interval" if self.low is None else f"{self.low:+.2f}, {self.high:+.2f}"
+        return f"{self.mean:+.2f} [{interval}], n = {self.n} cells, G = {self.G} datasets"
+
+    def _repr_html_(self) -> str:
+        names = ("mean", "low", "high", "n", "G")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        cells = "".join(
+            f"<td>{getattr(self, name):.4g}</td>" for name in names if getattr(self, name) is not None
+        )
+        return f"<table><tr>{head}</tr><tr>{cells}</tr></table>"
+
     @property
     def excludes_zero(self) -> bool:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)

@@ -16,12 +16,13 @@ def select(table: "pa.Table", wanted: Mapping[str, Sequence[str | int]]) -> "pa.
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    whole = table
     for axis, names in wanted.items():
         if axis not in AXES:
             raise StudyError(unknown("axis", axis, AXES, "Choose records by one of these."))
         if not names:
             continue
-        known = pc.call_function("unique", [table[axis]]).to_pylist()
+        known = pc.call_function("unique", [whole[axis]]).to_pylist()
         for name in names:
             if name not in known:
                 raise StudyError(unknown(axis, str(name), map(str, known), "These are in the records."))

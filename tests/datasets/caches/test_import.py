@@ -188,7 +188,7 @@ def test_an_encoder_at_hand_writes_the_text(imported):
         *parts,
         "--classes",
         "names.json",
-        "--tiers",
+        "--tier",
         "photo",
         "--dataset",
         "cifar10",

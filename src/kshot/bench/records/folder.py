@@ -155,3 +155,8 @@ class Records:
 
     def _damaged(self, why: str) -> StudyError:
         return StudyError(f"{self.header} is damaged ({why}). Choose another --records folder.")
+
+
+def records_folder(given: Path | str | None, study_name: str) -> Path:
+    """Where a study's records are kept unless somebody says otherwise."""
+    return Path("records") / study_name if given is None else Path(given)

@@ -8,7 +8,7 @@ from kshot.datasets.caches.importing import Imported
 from kshot.datasets.encoders import load_encoder, stored_name
 from kshot.datasets.encoding import Encoding
 from kshot.datasets.tiers import encode_tiers, tier_prompts
-from kshot.encode.sources.base import Picture, Shard
+from kshot.encode.sources.source import Picture, Shard
 from kshot.errors import InputError
 from kshot.features.catalog import datasets
 from kshot.features.store import Store

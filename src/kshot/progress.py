@@ -1,0 +1,63 @@
+"""How far a long work has come: a bar where somebody watches, a logged line now and then elsewhere."""
+
+import logging
+import sys
+import time
+from typing import Any
+
+SECONDS_BETWEEN_LINES = 5.0
+logger = logging.getLogger("kshot")
+
+
+class Progress:
+    """Counts `unit`s up to `total`, or without an end where that is None; without a unit it only names the work."""
+
+    def __init__(self, unit: str, total: int | None = None, pause: float = SECONDS_BETWEEN_LINES):
+        self.unit, self.total, self.pause = unit, total, pause
+        self.count, self.bar = 0.0, None
+
+    def __enter__(self) -> "Progress":
+        self.started = self.told = time.monotonic()
+        if sys.stderr.isatty() and logger.isEnabledFor(logging.INFO) and self.total != 0:
+            self.bar, self.task = _bar(self.unit, self.total)
+            self.bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+        if self.total is None and self.unit:
+            self._tell(self.unit)
+
+    def advance(self, done: float = 1, what: str = "") -> None:
+        """`what` names the work in hand, where one thing differs from the next."""
+        self.count += done
+        if self.bar is not None:
+            self.bar.update(self.task, advance=done, description=what or self.unit)
+        elif time.monotonic() - self.told >= self.pause or self.count == self.total:
+            self._tell(what or self.unit)
+
+    def _tell(self, what: str) -> None:
+        self.told = time.monotonic()
+        seconds = max(self.told - self.started, 1e-9)
+        if not self.unit:
+            logger.info("… %s", what)
+        elif self.total is None:
+            logger.info("%d %s, %.1f per second", self.count, what, self.count / seconds)
+        else:
+            logger.info("%d/%d %s, %s", self.count, self.total, what, human_seconds(seconds))
+
+
+def _bar(unit: str, total: int | None) -> tuple[Any, Any]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    return bar, bar.add_task(unit, total=total)
+
+
+def human_seconds(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,143 @@
+"""The main job behind one door: run a study, run its failures again, judge a newcomer."""
+
+import logging
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kshot.bench.execution.engines import Engine, choose_engine
+from kshot.bench.execution.run import WHOLE, StudyShard, compute, open_run
+from kshot.bench.newcomer import judged_study, knob_oracle
+from kshot.bench.records.compact import failed_cells, forget
+from kshot.bench.records.diff import Difference, compare
+from kshot.bench.records.folder import Records, records_folder
+from kshot.bench.study import DTYPES, Study, load_study
+from kshot.bench.work import finished_cells
+from kshot.features.store import Store
+from kshot.progress import Progress, human_seconds
+from kshot.report.questions import OwnKnob, judgement, judgement_table
+from kshot.report.table import Table
+from kshot.results import Results, load_records
+from kshot.stats.panel import CELL
+
+logger = logging.getLogger("kshot")
+FEATURES = Path("features")
+CORES = os.cpu_count() or 1
+AnyStudy = Study | Path | str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A newcomer's records beside the others, the five questions as a table, and the answers in words."""
+
+    results: Results
+    table: Table
+    words: tuple[str, ...]
+
+
+def run(
+    study: AnyStudy,
+    *,
+    records: Path | str | None = None,
+    features: Path | str = FEATURES,
+    workers: int = CORES,
+    engine: Engine | str = "local",
+    method: Sequence[str] = (),
+) -> Results:
+    """Compute what a study lacks, and give back all its records; finished cells are never computed again.
+
+    `study` is a path, the name of a study of the package, or a `Study`; `method` adds outsiders' methods to it.
+    Records are kept in the folder `records`, records/STUDYNAME unless given.
+    """
+    folder = complete(study, records, features, choose_engine(engine, workers), method)
+    return load_records(folder, features=features)
+
+
+def complete(
+    study: AnyStudy,
+    records: Path | str | None,
+    features: Path | str,
+    engine: Engine,
+    method: Sequence[str] = (),
+    shard: StudyShard = WHOLE,
+) -> Path:
+    """Compute what a study, or a shard of it, lacks; the folder of its records."""
+    loaded = load_any(study).with_methods(method)
+    target = Records(records_folder(records, loaded.name))
+    work = open_run(loaded, Path(features), target)
+    todo = sum(len(batch.cells) for batch in work.batches(shard.index, shard.count))
+    share = f" in shard {shard.index}/{shard.count}" if shard.count > 1 else ""
+    logger.info(
+        f"{loaded.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
+        f"{work.done} done, {todo} to compute{share} with {engine!r}."
+    )
+    start = time.perf_counter()
+    with Progress("cells", todo) as progress:
+        compute(work, Path(features), target, engine, shard, progress.advance)
+    logger.info(f"finished in {human_seconds(time.perf_counter() - start)}; records in {target.folder}")
+    return target.folder
+
+
+def retry(
+    study: AnyStudy,
+    *,
+    records: Path | str | None = None,
+    features: Path | str = FEATURES,
+    workers: int = CORES,
+    engine: Engine | str = "local",
+    method: Sequence[str] = (),
+) -> Results:
+    """Compute the cells with a failed method again, after its cause was repaired."""
+    loaded = load_any(study).with_methods(method)
+    target = Records(records_folder(records, loaded.name))
+    open_run(loaded, Path(features), target)
+    failed = failed_cells(target)
+    forget(target, failed)
+    logger.info("%d cells had a failed method", len(failed))
+    return run(loaded, records=target.folder, features=features, workers=workers, engine=engine)
+
+
+def judge(
+    newcomer: str,
+    study: AnyStudy,
+    *,
+    records: Path | str | None = None,
+    features: Path | str = FEATURES,
+    workers: int = CORES,
+    engine: Engine | str = "local",
+) -> Judgement:
+    """Run a method beside zero-shot, the oracle ratio, the LOO blend, CLAP and LP++, and answer the five questions."""
+    judged = judged_study(load_any(study), newcomer)
+    folder = records_folder(records, judged.name)
+    results = run(judged, records=folder, features=features, workers=workers, engine=engine)
+    oracle = knob_oracle(judged, finished_cells(Records(folder)), newcomer, Store(features))
+    knob = None
+    if oracle is not None:
+        values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}
+        knob = OwnKnob(oracle.name, values)
+    words = tuple(judgement(results.panel, newcomer, knob))
+    return Judgement(results, judgement_table(results.panel, newcomer, knob), words)
+
+
+def compare_precisions(
+    study: AnyStudy,
+    datasets: Sequence[str] = (),
+    *,
+    features: Path | str = FEATURES,
+    workers: int = CORES,
+    engine: Engine | str = "local",
+) -> Difference:
+    """Run a study in float32 and in float64; what moves from the first to the second."""
+    loaded = load_any(study).on_datasets(datasets) if datasets else load_any(study)
+    folders = []
+    for dtype in DTYPES:
+        arm = loaded.in_precision(dtype)
+        folders.append(records_folder(None, arm.name))
+        run(arm, records=folders[-1], features=features, workers=workers, engine=engine)
+    return compare(*folders)
+
+
+def load_any(study: AnyStudy) -> Study:
+    return study if isinstance(study, Study) else load_study(study)

@@ -1,0 +1,126 @@
+"""Records as a value: asked, filtered, handed to other libraries, reported."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kshot
+from kshot.errors import StudyError
+from kshot.report import tables
+from kshot.results import load_records
+
+OPEN = Path(__file__).resolve().parents[1] / "docs" / "open" / "records"
+
+
+@pytest.fixture(scope="module")
+def results():
+    return load_records(OPEN)
+
+
+def mean(frame, method, **wanted):
+    rows = frame[(frame.method == method) & (frame.tier == "dataset")]
+    for name, values in wanted.items():
+        rows = rows[rows[name].isin(values)]
+    return 100 * rows.accuracy.mean()
+
+
+def test_the_leaderboard_is_the_mean_of_the_records(results):
+    frame, board = results.to_pandas(), results.leaderboard().to_pandas().set_index("method")
+    for key, title in (("clap", "CLAP"), ("ncm", "NCM"), ("oracle_lambda", "Oracle ratio")):
+        for shots in (1, 2, 4, 8, 16):
+            assert board.loc[title, f"K={shots}"] == pytest.approx(mean(frame, key, shots=[shots]))
+
+
+def test_a_paired_difference_is_a_value(results):
+    gap, frame = results.paired("clap", "ncm"), results.to_pandas()
+    assert gap.mean == pytest.approx(mean(frame, "clap") - mean(frame, "ncm"))
+    assert (gap.n, gap.G) == (175, 7)
+    assert gap.low < gap.mean < gap.high
+    assert f"{gap.mean:+.2f} [" in str(gap)
+    assert "<td>175</td><td>7</td>" in gap._repr_html_()
+    with pytest.raises(StudyError, match="Did you mean clap"):
+        results.paired("clapp", "ncm")
+
+
+def test_where_keeps_what_was_asked_for_everywhere(results, tmp_path):
+    part = results.where(dataset=["digits", "emoji"], shots=[4, 16], method=["clap", "ncm", "oracle_lambda"])
+    frame, board = results.to_pandas(), part.leaderboard().to_pandas().set_index("method")
+    assert set(board.index) == {"CLAP", "NCM", "Oracle ratio"}
+    expected = mean(frame, "clap", dataset=["digits", "emoji"], shots=[16])
+    assert board.loc["CLAP", "K=16"] == pytest.approx(expected)
+    assert part.to_polars().height == part.to_arrow().num_rows == 2 * 3 * 2 * 5 * 3
+    page = part.where(tier="dataset").report(tmp_path).page.read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+    assert data["axes"]["dataset"]["names"] == ["digits", "emoji"]
+    assert {s["stratum"][0] for s in data["sketches"]} <= {"digits", "emoji"}
+    assert "only dataset digits, emoji" in page
+    with pytest.raises(StudyError, match="unknown shots '3'"):
+        results.where(shots=3)
+    with pytest.raises(StudyError, match="no record has all of this"):
+        results.where(tier="photo", method="fold_gda")
+
+
+def test_one_table_is_all_that_is_made(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("nobody asked for this")
+
+    lone = dict.fromkeys(tables.TABLES, refuse) | {"headline": tables.TABLES["headline"]}
+    monkeypatch.setattr(tables, "TABLES", lone)
+    monkeypatch.setattr("kshot.diagnose.sketch.sketches", refuse)
+    monkeypatch.setattr("kshot.diagnose.headroom.stored_headroom", refuse)
+    assert load_records(OPEN, headroom=True).table("headline").rows
+
+
+def test_a_notebook_sees_a_table_and_no_file_is_written(results):
+    assert results._repr_html_().startswith("<table>")
+    assert "Leaderboard" in repr(results)
+    assert not (OPEN / "report").exists()
+
+
+def test_frames_that_are_absent_are_named_with_the_command(results, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    for give in (results.to_pandas, results.to_polars, results.leaderboard().to_pandas):
+        with pytest.raises(kshot.errors.KshotError, match=r"pip install 'kshot\[frames\]'"):
+            give()
+
+
+def test_features_and_an_episode_of_them(tmp_path):
+    digits = kshot.load_features("digits", "lite0", features=tmp_path)
+    episode = digits.episode(shots=4, seed=1)
+    head = episode.fit(kshot.NCM())
+    hits = head.predict(digits.test.X) == digits.test.y
+    assert episode.score(head) == np.mean(hits)
+    assert "10 classes" in repr(digits)
+    with pytest.raises(kshot.errors.FeatureError, match="Did you mean digits/lite0"):
+        kshot.load_features("digit", "lite0", features=tmp_path)
+
+
+CELL = """import kshot
+records = kshot.run(STUDY)
+board = records.leaderboard()
+frame = board.to_pandas()
+"""
+
+
+@pytest.mark.parametrize(
+    "study",
+    ["'tiny.toml'", "kshot.load_study('tiny.toml')", pytest.param("'embedded'", marks=pytest.mark.slow)],
+)
+def test_a_notebook_cell_from_import_to_a_pandas_leaderboard(tmp_path, study):
+    (tmp_path / "tiny.toml").write_text(
+        'name = "tiny"\ndatasets = ["digits", "tuxpaint"]\nbackbones = ["lite0"]\ntiers = ["dataset"]\n'
+        'shots = [1, 2]\nseeds = [0]\nmethods = ["zero_shot", "ncm"]\n'
+    )
+    assert len(CELL.splitlines()) <= 6
+    # A kernel gives its cells no file to start workers from, as `python -c` does.
+    program = CELL.replace("STUDY", study) + "print(sorted(frame['method']), frame['K=1'].notna().any())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "'NCM'" in done.stdout
+    assert "True" in done.stdout
