@@ -13,6 +13,14 @@ HEADS = {
     "tip_adapter_loo": {"beta_points": 1, "alpha_points": 2},
     "tip_adapter_test": {"beta_points": 1, "alpha_points": 2},
     "logistic_probe_test": {"max_iterations": 1},
+    "ss_text_plus": {},
+    "taskres": {"epochs": 1},
+    "tip_adapter_f": {"epochs": 1},
+    "rla": {"epochs": 1},
+    "cross_modal_lp": {"iterations": 2},
+    "ape": {},
+    "proker": {},
+    "transclip_aligned": {},
 }
 
 
@@ -30,7 +38,11 @@ def fit_one(name: str) -> None:
 
     problem = data(1000, 16, n=16_000)
     method = registry.create(name, **HEADS[name])
-    given = {"text": problem.text, "test": (problem.queries, problem.labels)}
+    given = {
+        "text": problem.text,
+        "test": (problem.queries, problem.labels),
+        "queries": problem.queries,
+    }
     wanted = {key: value for key, value in given.items() if key in method.info.sees}
     method.fit(problem.X, problem.y, **wanted).predict(problem.queries)
     print(peak_gigabytes())

@@ -108,7 +108,29 @@ def path_scores(
     for beta in betas:
         spectrum = Spectrum.of(X, R, beta)
         turned = np.concatenate([kernel(Q[b], X, beta) @ spectrum.vectors for b in row_blocks(len(Q))])
-        for ridge in ridges:
-            np.matmul(turned, spectrum.coefficients(ridge), out=scores)
+        kept, shares = skeleton(spectrum.values, np.array(ridges), X.dtype)
+        corrections = np.stack([turned @ spectrum.coefficients(ridges[index]) for index in kept])
+        for share in shares:
+            np.matmul(share, corrections.reshape(len(kept), -1), out=scores.reshape(-1))
             scores += base
             yield scores
+
+
+def skeleton(
+    values: Float[Array, " N"], ridges: Float[Array, " L"], dtype: np.dtype
+) -> tuple[list[int], Float[Array, "L r"]]:
+    """A few lambdas whose corrections combine into those of all, to rounding, and the combinations.
+
+    The correction is linear in the factors 1/(D/lambda + 1), and as functions of lambda these have a numerical rank
+    of a dozen (a Cauchy matrix): pivoted QR picks the lambdas and gives weights of the order of one.
+    """
+    from scipy.linalg import qr, solve_triangular
+
+    factors = 1 / (values.astype(np.float64) / ridges[:, None] + 1)
+    triangle, order = qr(factors.T, mode="r", pivoting=True, check_finite=False)
+    size = np.abs(np.diag(triangle))
+    rank = int(np.count_nonzero(size > max(np.finfo(dtype).eps / 16, 1e-14) * size[0]))
+    shares = np.empty((len(ridges), rank))
+    shares[order[:rank]] = np.eye(rank)
+    shares[order[rank:]] = solve_triangular(triangle[:rank, :rank], triangle[:rank, rank : len(ridges)]).T
+    return order[:rank].tolist(), shares.astype(dtype)
