@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshot.solvers.folds import held_out_among_whole, held_out_folds, principal_axes
-from kshot.solvers.leaving_out import ranks_by_text
+from kshot.solvers.leaving_out import balanced_folds, ranks_by_text
 from kshot.solvers.weight_sweep import hits_by_weight, winning_range, wins_by_weight
 from problems import problem
 
@@ -67,9 +67,9 @@ def refitted(data, row, gamma, kappa, balanced, downdate):
 def test_held_out_scores_equal_a_refit_without_the_row(arguments, gamma, kappa, downdate):
     data = drawn(arguments)
     axes = principal_axes(data.X, data.y, data.text)
-    number = ranks_by_text(data.X, data.y, data.text)
+    folds = balanced_folds(ranks_by_text(data.X, data.y, data.text), data.y)
     seen = []
-    for fold in held_out_folds(axes, number, gamma, downdate=downdate):
+    for fold in held_out_folds(axes, folds, gamma, downdate=downdate):
         found = between_classes(fold.scores(kappa))
         for row, scores in zip(fold.rows, found, strict=True):
             expected = between_classes(refitted(data, row, gamma, kappa, True, downdate))

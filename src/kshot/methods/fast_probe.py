@@ -1,5 +1,9 @@
 """The fast probe: the optimum that CLAP's training is on its way to, reached in a few quasi-Newton steps."""
 
+from typing import NamedTuple
+
+from jaxtyping import Float
+
 from kshot.methods.base import Classifier
 from kshot.methods.clap import summary
 from kshot.methods.evidence import Task
@@ -8,7 +12,7 @@ from kshot.methods.views import every_view
 from kshot.solvers.cosine_optimum import fit_cosine_probe
 from kshot.solvers.cosine_probe import anchor_confidence
 from kshot.solvers.rows import unit_prototypes
-from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Choice, MethodInfo
+from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
 
 INFO = MethodInfo(
     key="fast_probe",
@@ -40,18 +44,33 @@ class FastProbe(Classifier):
         return INFO
 
     def _fit(self, task: Task) -> None:
-        X, y = every_view(task)
-        penalties = anchor_confidence(X, y, task.text, self.logit_scale)
-        weights = fit_cosine_probe(
-            X,
-            y,
-            self.anchor_scale * task.text,
-            penalties,
-            scale=self.logit_scale,
-            iterations=self.iterations,
-        )
-        self.selected_ = {
-            "anchor_scale": Choice(self.anchor_scale, "fixed"),
-            "penalties": Choice(summary(penalties), "support"),
-        }
-        self._set_linear(self.logit_scale * unit_prototypes(weights))
+        found = learn_probe(task, self.iterations, self.anchor_scale, self.logit_scale)
+        self.selected_ = found.selected
+        self._set_linear(self.logit_scale * unit_prototypes(found.weights))
+
+
+class LearntProbe(NamedTuple):
+    """Weights of any length, and what a record keeps."""
+
+    weights: Float[Array, "C d"]
+    selected: dict[str, Choice]
+
+
+def learn_probe(
+    task: Task,
+    iterations: int,
+    anchor_scale: float,
+    logit_scale: float,
+    start: Float[Array, "C d"] | None = None,
+) -> LearntProbe:
+    """From the anchors unless another start is given."""
+    X, y = every_view(task)
+    penalties = anchor_confidence(X, y, task.text, logit_scale)
+    weights = fit_cosine_probe(
+        X, y, anchor_scale * task.text, penalties, scale=logit_scale, iterations=iterations, start=start
+    )
+    selected = {
+        "anchor_scale": Choice(anchor_scale, "fixed"),
+        "penalties": Choice(summary(penalties), "support"),
+    }
+    return LearntProbe(weights, selected)

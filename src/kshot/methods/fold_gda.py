@@ -1,5 +1,6 @@
 """Fold-GDA: a Gaussian head with text as prior, all its knobs set by exact folds; docs/fold-gda.md."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from kshot.solvers.folds import (
     principal_axes,
     text_prior,
 )
-from kshot.solvers.leaving_out import has_siblings, ranks_by_text
+from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.weight_sweep import winning_range, wins_by_weight
 from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
 
@@ -34,6 +35,8 @@ GAMMAS = np.array([0.1, 0.3, 1, 3, 10, 30, 100])
 KAPPAS = np.array([0, 0.5, 1, 2, 4, 8, 16])
 ALPHAS = np.logspace(-4, 1, 31)
 SMALLEST_WEIGHT = 1e-3
+# So many held-out shots tell two triples apart by half a point; more would cost time and change nothing.
+MOST_VOTES = 4096
 
 
 class Search(NamedTuple):
@@ -42,6 +45,26 @@ class Search(NamedTuple):
     hits: Int[Array, "G Q A"]
     spread: Float[Array, "G Q A"]
     scored: int
+
+
+class Members(NamedTuple):
+    """The average that the folds settled on: how much each (gamma, kappa) adds to the text, at K−1 shots."""
+
+    axes: PrincipalAxes
+    text_scores: Float[Array, "N C"]
+    shares: Float[Array, "G Q"]
+    kappas: Float[Array, " Q"]
+
+    def held_out(self, folds: Sequence[Fold]) -> Float[Array, "n C"]:
+        """Logits of the rows asked in these folds, one fold after the other, by the average without them."""
+        found = [self.text_scores[fold.asked] for fold in folds]
+        for gamma, of_gamma in zip(GAMMAS.tolist(), self.shares, strict=True):
+            if of_gamma.any():
+                for logits, fold in zip(found, held_out_folds(self.axes, folds, gamma), strict=True):
+                    for kappa, share in zip(self.kappas.tolist(), of_gamma.astype(logits.dtype), strict=True):
+                        if share:
+                            logits += share * fold.scores(kappa)
+        return np.concatenate(found)
 
 
 class FoldGDA(Classifier):
@@ -81,18 +104,25 @@ class FoldGDA(Classifier):
     def _fit(self, task: Task) -> None:
         if task.counts.max() == 1:
             self._fit_single_shots(task)
-            return
+        else:
+            self.learn(task)
+
+    def learn(self, task: Task) -> Members:
+        """Fit a task with two shots of some class, and tell what the head is made of."""
         X = average_view(task)
         axes = principal_axes(X, task.y, task.text)
         kappas = KAPPAS if self.text_prior else KAPPAS[:1]
-        search = self._search(axes, ranks_by_text(X, task.y, task.text), self._text_scores(X, task), kappas)
+        folds = list(balanced_folds(ranks_by_text(X, task.y, task.text), task.y, MOST_VOTES))
+        text_scores = X @ (self.logit_scale * task.text).T
+        search = self._search(axes, folds, text_scores, kappas)
         weights = self._weights(search)
         self._record(search, weights, kappas)
         # Each triple counts by its vote, not by how large its logits are.
         votes = weights / search.spread
-        correction = _shots_correction(task.counts) if self.k_correction else 1.0
-        shares = (votes * ALPHAS).sum(axis=2) * (correction / votes.sum())
-        self._set_linear(*_linear_head(axes, task, shares, kappas, self.logit_scale))
+        shares = (votes * ALPHAS).sum(axis=2) / votes.sum()
+        correction = shots_correction(task.counts) if self.k_correction else 1.0
+        self._set_linear(*_linear_head(axes, task, correction * shares, kappas, self.logit_scale))
+        return Members(axes, text_scores, shares, kappas)
 
     def _fit_single_shots(self, task: Task) -> None:
         probe = CLAP(logit_scale=self.logit_scale, anchor_scale=self.anchor_scale)
@@ -100,21 +130,18 @@ class FoldGDA(Classifier):
         self.selected_ = {"single_shots": Choice("clap", "fixed")}
         self._set_linear(probe.coef_, probe.intercept_)
 
-    def _text_scores(self, X: Float[Array, "N d"], task: Task) -> Float[Array, "N C"]:
-        return X @ (self.logit_scale * task.text).T
-
     def _search(
         self,
         axes: PrincipalAxes,
-        number: Int[Array, " N"],
+        folds: Sequence[Fold],
         text_scores: Float[Array, "N C"],
         kappas: Float[Array, " Q"],
     ) -> Search:
         hits = np.zeros((len(GAMMAS), len(kappas), len(ALPHAS)), np.int64)
         moments = np.zeros((3, len(GAMMAS), len(kappas), 1))
-        scored = int(np.count_nonzero(has_siblings(axes.y)))
+        scored = sum(int(np.count_nonzero(fold.asked)) for fold in folds)
         for g, gamma in enumerate(GAMMAS.tolist()):
-            for held_out in held_out_folds(axes, number, gamma, downdate=self.downdate):
+            for held_out in held_out_folds(axes, folds, gamma, downdate=self.downdate):
                 base, y = text_scores[held_out.rows], axes.y[held_out.rows]
                 whole = None
                 if not self.folds:
@@ -166,7 +193,7 @@ def _moments(base: Float[Array, "n C"], extra: Float[Array, "n C"]) -> tuple[flo
     return spread[0], spread[1], spread[2]
 
 
-def _shots_correction(counts: Int[Array, " C"]) -> float:
+def shots_correction(counts: Int[Array, " C"]) -> float:
     """K/(K−1), K the harmonic mean where classes are uneven: the study's step from K−1 to K shots."""
     shots = 1 / np.mean(1 / counts[counts > 1])
     return float(shots / (shots - 1))

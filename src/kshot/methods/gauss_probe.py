@@ -1,15 +1,21 @@
-"""Gauss-probe: a probe and a Gaussian head added up, each in units of its own spread; docs/gauss-probe.md."""
+"""Gauss-probe: a probe and a Gaussian head added up, weighed by shots that neither has seen; docs/gauss-probe.md."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
-from kshot.methods.fast_probe import FastProbe
-from kshot.methods.fold_gda import FoldGDA
+from kshot.methods.fast_probe import LearntProbe, learn_probe
+from kshot.methods.fold_gda import FoldGDA, shots_correction
 from kshot.methods.parameters import Count, Positive
-from kshot.methods.views import average_view
+from kshot.methods.views import average_view, part_of
+from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
+from kshot.solvers.rows import unit_prototypes
+from kshot.solvers.stacking import stack
 from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
 
 INFO = MethodInfo(
@@ -22,27 +28,54 @@ INFO = MethodInfo(
     views=True,
     constants=ENCODER_CONSTANTS,
 )
+# The logarithm of the ratio of the two weights has this standard deviation before any shot is looked at.
+RATIO_SPREAD = 0.5
+# Two weights need no more shots than these to judge.
+MOST_JUDGES = 2048
+
+
+class Side(NamedTuple):
+    """One head in units of its spread, and the judges' scores by heads that have not seen them, in theirs."""
+
+    coef: Float[Array, "C d"]
+    intercept: Float[Array, " C"]
+    held_out: Float[Array, "n C"]
+
+    @classmethod
+    def of(
+        cls,
+        coef: Float[Array, "C d"],
+        intercept: Float[Array, " C"],
+        held_out: Float[Array, "n C"],
+        X: Float[Array, "N d"],
+    ) -> "Side":
+        spread = _spread(X @ coef.T + intercept)
+        return cls(coef / spread, intercept / spread, held_out / _spread(held_out))
 
 
 class GaussProbe(Classifier):
-    """logits = probe/(its spread) + fold-GDA/(its spread), one linear head.
+    """logits = a·probe/(its spread) + b·fold-GDA/(its spread), one linear head whose softmax is a probability.
 
     A spread is the mean over the shots of the standard deviation over classes. The two sides learn from the same
-    shots by different means and err on different pictures. `probe=False` leaves fold-GDA alone, `gaussian=False`
-    the probe alone, which is also all there is with one shot per class. The probe sees every view as a row of its
-    own, the Gaussian side the average view.
+    shots by different means and err on different pictures. a and b maximise the likelihood of shots left out: for
+    the Gaussian side by its exact folds, for the probe by learning from one half of every class's shots and judging
+    the other. `stacked=False` takes a = b = 1. `probe=False` leaves fold-GDA alone, `gaussian=False` the probe
+    alone, which is also all there is with one shot per class. The probe sees every view as a row of its own, the
+    Gaussian side the average view.
     """
 
     def __init__(
         self,
         probe: bool = True,
         gaussian: bool = True,
-        iterations: Count = 20,
+        stacked: bool = True,
+        iterations: Count = 12,
         logit_scale: Positive = 100.0,
         anchor_scale: Positive = 10.0,
     ):
         self.probe = probe
         self.gaussian = gaussian
+        self.stacked = stacked
         self.iterations = iterations
         self.logit_scale = logit_scale
         self.anchor_scale = anchor_scale
@@ -52,28 +85,89 @@ class GaussProbe(Classifier):
         return INFO
 
     def _fit(self, task: Task) -> None:
-        sides = self._sides(task)
-        X = average_view(task)
-        coef, intercept = np.zeros_like(task.text), np.zeros(task.n_classes, X.dtype)
-        for name, side in sides.items():
-            side.fit(task.X, task.y, text=task.text, views=task.views)
-            spread = _spread(X @ side.coef_.T + side.intercept_)
-            coef += side.coef_ / X.dtype.type(spread)
-            intercept += side.intercept_ / X.dtype.type(spread)
-            self.selected_ |= side.selected_ | {f"{name}_spread": Choice(spread, "support")}
-        self._set_linear(coef, intercept)
-
-    def _sides(self, task: Task) -> dict[str, Classifier]:
         if not (self.probe or self.gaussian):
             raise InputError("probe and gaussian are both off. Leave at least one of them on.")
-        sides: dict[str, Classifier] = {}
-        if self.probe or task.counts.max() == 1:
-            sides["probe"] = FastProbe(self.iterations, self.anchor_scale, self.logit_scale)
-        if self.gaussian and task.counts.max() > 1:
-            sides["gaussian"] = FoldGDA(logit_scale=self.logit_scale)
-        return sides
+        if task.counts.max() == 1:
+            self._fit_single_shots(task)
+            return
+        X = average_view(task)
+        number = ranks_by_text(X, task.y, task.text)
+        folds = list(balanced_folds(number, task.y, MOST_JUDGES)) if self.stacked else []
+        sides = {}
+        if self.probe:
+            sides["probe"] = self._probe_side(task, X, number, folds)
+        if self.gaussian:
+            sides["gaussian"] = self._gaussian_side(task, X, folds)
+        weights = self._weigh(sides, task, X, folds)
+        parts = [(w * side.coef, w * side.intercept) for w, side in zip(weights, sides.values(), strict=True)]
+        self._set_linear(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
+
+    def _fit_single_shots(self, task: Task) -> None:
+        """Nothing can be left out and there is no covariance."""
+        found = self._learn_probe(task)
+        self.selected_ = found.selected
+        self._set_linear(self.logit_scale * unit_prototypes(found.weights))
+
+    def _learn_probe(self, task: Task, start: Float[Array, "C d"] | None = None) -> LearntProbe:
+        return learn_probe(task, self.iterations, self.anchor_scale, self.logit_scale, start)
+
+    def _probe_side(
+        self, task: Task, X: Float[Array, "N d"], number: Int[Array, " N"], folds: Sequence[Fold]
+    ) -> Side:
+        """Two halves judge each other; the whole starts where they ended on average."""
+        alone = task.counts[task.y] == 1
+        judges = _asked(folds)
+        held_out = np.empty((len(judges), task.n_classes), X.dtype)
+        starts = []
+        for half in (0, 1):
+            asked = number[judges] % 2 == half
+            if asked.any():
+                weights = self._learn_probe(part_of(task, alone | (number % 2 != half))).weights
+                held_out[asked] = X[judges[asked]] @ unit_prototypes(weights).T
+                starts.append(weights)
+        found = self._learn_probe(task, np.mean(starts, axis=0) if starts else None)
+        self.selected_ |= found.selected
+        coef = unit_prototypes(found.weights)
+        return Side.of(coef, np.zeros(len(coef), coef.dtype), held_out, X)
+
+    def _gaussian_side(self, task: Task, X: Float[Array, "N d"], folds: Sequence[Fold]) -> Side:
+        head = FoldGDA(logit_scale=self.logit_scale)
+        members = head.learn(task)
+        self.selected_ |= head.selected_
+        held_out = members.held_out(folds) if folds else np.empty((0, task.n_classes), X.dtype)
+        return Side.of(head.coef_, head.intercept_, held_out, X)
+
+    def _weigh(
+        self,
+        sides: dict[str, Side],
+        task: Task,
+        X: Float[Array, "N d"],
+        folds: Sequence[Fold],
+    ) -> Float[Array, " B"]:
+        """Stacked weights, carried from the shots that the judged heads had to all of them.
+
+        How much surer more shots make a head depends on how much of what it knows comes from shots: nothing
+        where text alone says as much about the judges.
+        """
+        if not self.stacked:
+            return np.ones(len(sides), X.dtype)
+        judges = _asked(folds)
+        y, text_scores = task.y[judges], X[judges] @ (self.logit_scale * task.text).T
+        found = stack(np.stack([side.held_out for side in sides.values()]), y, RATIO_SPREAD)
+        text = stack(text_scores[None], y, RATIO_SPREAD)
+        from_shots = 1 - min(max(text.information, 0) / max(found.information, 1e-6), 1)
+        weights = found.weights * shots_correction(task.counts) ** from_shots
+        for name, weight in zip(sides, weights.tolist(), strict=True):
+            self.selected_[f"{name}_weight"] = Choice(weight, "support")
+        self.selected_["from_shots"] = Choice(from_shots, "support")
+        return weights.astype(X.dtype)
 
 
-def _spread(scores: Float[Array, "N C"]) -> float:
+def _asked(folds: Sequence[Fold]) -> Int[Array, " n"]:
+    """The rows that judge, one fold after the other."""
+    return np.concatenate([np.empty(0, np.int64), *(np.flatnonzero(fold.asked) for fold in folds)])
+
+
+def _spread(scores: Float[Array, "n C"]) -> float:
     """The mean over rows of the standard deviation over classes; 1 where all classes score alike."""
-    return float(scores.std(axis=1).mean(dtype=np.float64)) or 1.0
+    return (float(scores.std(axis=1).mean(dtype=np.float64)) or 1.0) if len(scores) else 1.0

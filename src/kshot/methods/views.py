@@ -1,7 +1,9 @@
 """Several augmented views of each shot: the views stand in for the shots they were made from."""
 
+from dataclasses import replace
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from kshot.methods.evidence import Task
 from kshot.solvers.ratio_sweep import deflated_means
@@ -19,6 +21,12 @@ def every_view(task: Task) -> Labelled:
 def view_by_view(task: Task) -> list[Float[Array, "N d"]]:
     """One array of all shots per view; the shots themselves where there are none."""
     return [task.X] if task.views is None else list(task.views)
+
+
+def part_of(task: Task, rows: Bool[Array, " N"]) -> Task:
+    """The same task with these shots only, their views with them."""
+    views = None if task.views is None else task.views[:, rows]
+    return replace(task, X=task.X[rows], y=task.y[rows], views=views)
 
 
 def average_view(task: Task) -> Float[Array, "N d"]:

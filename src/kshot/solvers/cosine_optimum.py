@@ -12,7 +12,7 @@ L-BFGS starts makes a dozen iterations do the work of thirty.
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.rows import span_basis, squared_norms
+from kshot.solvers.rows import row_blocks, span_basis, squared_norms
 from kshot.types import Array
 
 # q falls from up to 1 to near 0 on the way; only the speed depends on the value taken for all of it.
@@ -29,41 +29,55 @@ def fit_cosine_probe(
     *,
     scale: float,
     iterations: int,
+    start: Float[Array, "C d"] | None = None,
 ) -> Float[Array, "C d"]:
-    """Weights after so many L-BFGS iterations from the anchors, in the span of the data."""
+    """Weights after so many L-BFGS iterations from `start`, or from the anchors; all in the span of the data."""
     from scipy.optimize import minimize
 
     axes, moments = _principal_axes(X, anchors)
-    X, start = X @ axes, (anchors @ axes).astype(np.float64)
-    C, here = len(anchors), np.arange(len(y))
+    X, centre = X @ axes, (anchors @ axes).astype(np.float64)
+    C = len(anchors)
     pull = (penalties / C).astype(np.float64)[:, None]
-    anchor_square = float(squared_norms(start).mean())
+    anchor_square = float(squared_norms(centre).mean())
     curvature = (IMPURITY * scale**2 / anchor_square * moments + 2 * float(penalties.mean())) / C
     stretch = 1 / np.sqrt(np.maximum(curvature, np.finfo(X.dtype).eps * curvature.max()))
 
     def objective(v: Float[Array, " P"]) -> tuple[float, Float[Array, " P"]]:
         moved = stretch * v.reshape(C, -1)
-        W = (start + moved).astype(X.dtype)
+        W = (centre + moved).astype(X.dtype)
         inverse = 1 / np.sqrt(squared_norms(W))[:, None]
         W *= inverse
-        residual = X @ (scale * W).T
+        loss, gradient = _cross_entropy(X, y, W, scale)
+        gradient -= np.einsum("cr,cr->c", gradient, W)[:, None] * W
+        gradient *= (scale / len(X)) * inverse
+        total = loss / len(X) + float(np.sum(pull * moved**2))
+        return total, (stretch * (gradient + 2 * pull * moved)).ravel()
+
+    still = STILL * float(np.abs(objective(np.zeros(centre.size))[1]).max())
+    begin = np.zeros(centre.shape) if start is None else (start @ axes - centre) / stretch
+    options = {"maxiter": iterations, "ftol": 0.0, "gtol": still}
+    found = minimize(objective, begin.ravel(), jac=True, method="L-BFGS-B", options=options).x
+    return (centre + stretch * found.reshape(C, -1)).astype(X.dtype) @ axes.T
+
+
+def _cross_entropy(
+    X: Float[Array, "M r"], y: Int[Array, " M"], directions: Float[Array, "C r"], scale: float
+) -> tuple[float, Float[Array, "C r"]]:
+    """The sum over rows and its derivative by the logits, carried back to the directions; blocks stay in the cache."""
+    loss, gradient = 0.0, np.zeros_like(directions)
+    scaled = (scale * directions).T
+    for block in row_blocks(len(X)):
+        residual = X[block] @ scaled
         residual -= residual.max(axis=1, keepdims=True)
-        own = residual[here, y]
+        own = np.arange(len(residual)), y[block]
+        own_logits = residual[own]
         np.exp(residual, out=residual)
         total = residual.sum(axis=1)
         residual *= (1 / total)[:, None]
-        residual[here, y] -= 1
-        gradient = residual.T @ X
-        gradient -= np.einsum("cr,cr->c", gradient, W)[:, None] * W
-        gradient *= (scale / len(X)) * inverse
-        loss = np.mean(np.log(total) - own, dtype=np.float64) + np.sum(pull * moved**2)
-        return float(loss), (stretch * (gradient + 2 * pull * moved)).ravel()
-
-    at = np.zeros(start.size)
-    still = STILL * float(np.abs(objective(at)[1]).max())
-    options = {"maxiter": iterations, "ftol": 0.0, "gtol": still}
-    found = minimize(objective, at, jac=True, method="L-BFGS-B", options=options).x
-    return (start + stretch * found.reshape(C, -1)).astype(X.dtype) @ axes.T
+        residual[own] -= 1
+        loss += float(np.sum(np.log(total) - own_logits, dtype=np.float64))
+        gradient += residual.T @ X[block]
+    return loss, gradient
 
 
 def _principal_axes(

@@ -11,13 +11,13 @@ at the mean of the class means (a shift common to rows and means moves all score
 decomposition serves every ridge, and P is a scaling of the axes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from kshot.solvers.leaving_out import balanced_folds
+from kshot.solvers.leaving_out import Fold
 from kshot.solvers.rows import class_counts, class_means, span_basis, squared_norms
 from kshot.types import Array
 
@@ -128,11 +128,11 @@ def blended(
 
 
 def held_out_folds(
-    axes: PrincipalAxes, number: Int[Array, " N"], gamma: float, *, downdate: bool = True
+    axes: PrincipalAxes, folds: Iterable[Fold], gamma: float, *, downdate: bool = True
 ) -> Iterator[HeldOut]:
-    """Fold by fold, every row whose class has another shot, scored without itself."""
+    """Fold by fold, the rows asked there, scored without themselves."""
     fixed = _Fixed.of(axes, gamma, downdate)
-    for kept, asked in balanced_folds(number, axes.y):
+    for kept, asked in folds:
         yield _held_out(axes, fixed, np.flatnonzero(asked), *means_without(axes, ~kept))
 
 

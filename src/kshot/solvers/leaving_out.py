@@ -35,14 +35,19 @@ def has_siblings(y: Int[Array, " N"]) -> Bool[Array, " N"]:
     return np.bincount(y)[y] > 1
 
 
-def balanced_folds(number: Int[Array, " N"], y: Int[Array, " N"]) -> Iterator[Fold]:
+def balanced_folds(
+    number: Int[Array, " N"], y: Int[Array, " N"], most_asked: int | None = None
+) -> Iterator[Fold]:
     """As many folds as the largest class has shots; every shot with a sibling is asked in exactly one.
 
-    A class with fewer shots than there are folds starts over, and so loses one shot in each of them as well.
+    A class with fewer shots than there are folds starts over, and so loses one shot in each of them as well. Where
+    about `most_asked` rows are enough, folds at equal distances stand for all.
     """
     siblings = has_siblings(y)
     counts = np.bincount(y)[y]
-    for fold in range(int(number.max()) + 1):
+    folds = int(number.max()) + 1
+    taken = folds if most_asked is None else min(folds, max(1, round(folds * most_asked / len(y))))
+    for fold in ((np.arange(taken) + 0.5) * folds / taken).astype(int).tolist():
         asked = siblings & (number == fold)
         if asked.any():
             yield Fold(~siblings | (number != fold % counts), asked)
