@@ -39,6 +39,7 @@ class Options:
 
     features: Path = Path("features")
     precision: Path | None = None
+    base: Path | None = None
     corrected: bool = False
     headroom: bool = False
 
@@ -158,7 +159,7 @@ class Results:
             done, wanted = count_done(self.folder)
         except KshotError:
             done = wanted = 0
-        other = self.options.precision
+        other, base = self.options.precision, self.options.base
         probes = ProbeFolder(self.folder)
         probed = read_probes(probes.load()) if probes.folder.is_dir() else Probed()
         return Context(
@@ -172,6 +173,7 @@ class Results:
             band_backbone=catalog.BAND_BACKBONE,
             band_tier=catalog.BAND_TIER,
             other_precision=None if other is None else panel(load_table(other)),
+            without_views=None if base is None else panel(load_table(base)),
             corrected=self.options.corrected,
             cells_done=done,
             cells_wanted=wanted,
@@ -217,16 +219,18 @@ def load_records(
     *,
     features: Path | str = "features",
     precision: Path | str | None = None,
+    base: Path | str | None = None,
     corrected: bool = False,
     headroom: bool = False,
 ) -> Results:
     """Read a records folder.
 
-    `precision` is a folder of the same cells in another dtype, `corrected` adds simultaneous intervals, and
-    `headroom` computes from `features` what the theory leaves above the blend path.
+    `precision` is a folder of the same cells in another dtype and `base` one without augmented views; `corrected` adds
+    simultaneous intervals, and `headroom` computes from `features` what the theory leaves above the blend path.
     """
-    other = None if precision is None else Path(precision)
-    return Results(load_table(folder), Path(folder), Options(Path(features), other, corrected, headroom), {})
+    other, plain = (None if given is None else Path(given) for given in (precision, base))
+    options = Options(Path(features), other, plain, corrected, headroom)
+    return Results(load_table(folder), Path(folder), options, {})
 
 
 def _tuple(names: Names) -> tuple[str | int, ...]:

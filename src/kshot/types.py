@@ -36,6 +36,17 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Views:
+    """The first `count` augmented views of a recipe: they stand in for the shots they were made from."""
+
+    recipe: str
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.recipe} views"
+
+
+@dataclass(frozen=True, slots=True)
 class MethodInfo:
     """What a method is called, what it may look at and how many shots it needs.
 

@@ -10,6 +10,7 @@ from kshot.encode.pictures import decode
 from kshot.encode.sources import find_source, source
 from kshot.errors import FeatureError
 from kshot.features.store import Store
+from kshot.types import Views
 from picture_sets import CLASSES, picture
 
 
@@ -74,13 +75,13 @@ def test_a_finished_encoding_of_other_pictures_is_not_taken_for_these(folder, tm
     unchanged = Mortal()
     job, _ = encode(folder, store, unchanged)
     assert unchanged.seen == 0
-    encode_views(job, store, 1, 0.5, lambda count: None)
+    encode_views(job, store, Views("tip", 1), lambda count: None)
     (folder / "red" / "new.png").write_bytes(picture(0, 9))
     with pytest.raises(FeatureError, match="differs in pictures: 15 then, 16 now"):
         encode(folder, store)
     changed = Encoding("set", "four", find_source(str(folder)), Mortal(), batch=2, threads=1)
-    with pytest.raises(FeatureError, match="all-view00 of another encoding"):
-        encode_views(changed, store, 1, 0.5, lambda count: None)
+    with pytest.raises(FeatureError, match="all-tip-view00 of another encoding"):
+        encode_views(changed, store, Views("tip", 1), lambda count: None)
 
 
 def test_another_process_that_was_faster(folder, tmp_path):

@@ -206,7 +206,9 @@ def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
     assert code == 0, err
     store = Store(tmp_path / "features")
     assert store.tiers("pictures", "ViT-B-32") == ["cupl", "mine", "photo"]
-    plain, *views = (store.images("pictures", "ViT-B-32", p) for p in ("all", "all-view00", "all-view01"))
+    plain, *views = (
+        store.images("pictures", "ViT-B-32", p) for p in ("all", "all-clap-view00", "all-clap-view01")
+    )
     for view in views:
         assert view.ids == plain.ids
         assert view.manifest.encoder["view_least_area"] == 0.08

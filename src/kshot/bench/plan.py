@@ -1,6 +1,6 @@
 """What a run will take, before it runs: each method is timed here on two simulated cells and extrapolated."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kshot.bench.execution.cell import run_method
 from kshot.bench.records.schema import Record
@@ -8,6 +8,7 @@ from kshot.bench.study import Cell, MethodSpec
 from kshot.bench.work import Work
 from kshot.datasets.simulated import World, sample
 from kshot.episodes.stratum import Prior, Stratum
+from kshot.episodes.views import OneView, StoredViews
 from kshot.solvers.rows import unit_rows
 from kshot.types import Labelled
 
@@ -91,6 +92,10 @@ def _probe(world: World, shots: int, specs: dict[str, MethodSpec], dtype: str) -
     )
     pool_ids, test_ids = (tuple(map(str, range(len(part.y)))) for part in (pool, test))
     stratum = Stratum("probe", "probe", pool, pool_ids, test, test_ids, world.classes, True, None, {})
+    # Views cost by their number, not by what they show.
+    same = OneView(pool.X, {name: row for row, name in enumerate(pool_ids)}, "")
+    asked = {spec.views for spec in specs.values() if spec.views is not None}
+    stratum = replace(stratum, views={views: StoredViews((same,) * views.count, dtype) for views in asked})
     prior = Prior(drawn.text.astype(dtype), None, "")
     cell = Cell("probe", "probe", "probe", shots, 0)
     episode = stratum.episode(cell.shots, cell.seed, prior.text)

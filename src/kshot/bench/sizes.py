@@ -10,7 +10,7 @@ from kshot.episodes.draw import POOL_SHARE
 from kshot.episodes.stratum import pool_labels
 from kshot.errors import StudyError, unknown
 from kshot.features import catalog
-from kshot.features.store import IMAGE_PARTS, Store
+from kshot.features.store import IMAGE_PARTS, Store, view_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,22 @@ def check_tiers(study: Study, store: Store) -> None:
         if known and tier not in known:
             where = f"There is no text of that tier for {dataset} with {backbone} in {store.root}."
             raise StudyError(unknown("tier", tier, known, where))
+
+
+def check_views(study: Study, store: Store) -> None:
+    """Augmented views must be stored, for every stratum whose methods are given them."""
+    wanted = {
+        (c.dataset, c.backbone, s.views): None for c, specs in study.cells().items() for s in specs if s.views
+    }
+    for dataset, backbone, views in wanted:
+        part = "all" if store.has(dataset, backbone, "all") else "pool"
+        parts = (view_part(part, views.recipe, number) for number in range(views.count))
+        lacks = [name for name in parts if not store.has(dataset, backbone, name)]
+        if lacks:
+            raise StudyError(
+                f"the study asks for {views} of {dataset} with {backbone}; {store.root} lacks {len(lacks)} of them, "
+                f"first {lacks[0]}. Encode the pictures again with --views {views.count} --view-recipe {views.recipe}."
+            )
 
 
 def thin_cells(study: Study, strata: dict[tuple[str, str], Sizes]) -> frozenset[Cell]:

@@ -9,9 +9,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from kshot.encode.augment import RECIPES
 from kshot.episodes.draw import SMALLEST_RESIDUE
 from kshot.errors import StudyError, unknown
 from kshot.files import safe_name
+from kshot.types import Views
 
 AXES = ("datasets", "backbones", "tiers", "shots", "seeds", "methods")
 # The records keep shots and seeds in 32 bits.
@@ -38,9 +40,12 @@ class MethodSpec:
     name: str
     use: str
     params: dict[str, Any] = field(default_factory=dict)
+    views: Views | None = None
 
     def __str__(self) -> str:
-        return f"{self.use} with {self.params}" if self.params else self.use
+        settings = [str(self.params)] if self.params else []
+        settings += [str(self.views)] if self.views else []
+        return " with ".join([self.use, *settings])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,9 @@ class Study:
         content = asdict(self)
         if self.min_residue is None:
             del content["min_residue"]
+        for spec in (spec for grid in content["grids"] for spec in grid["methods"]):
+            if spec["views"] is None:
+                del spec["views"]
         return json.dumps(content, sort_keys=True)
 
     @property
@@ -159,7 +167,7 @@ def bundled_studies() -> dict[str, Path]:
 
 
 def parse_study(content: dict[str, Any], where: str) -> Study:
-    allowed = {"name", "dtype", "min_residue", "grid", *AXES}
+    allowed = {"name", "dtype", "min_residue", "grid", "views", *AXES}
     for key in content:
         if key not in allowed:
             raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
@@ -171,7 +179,7 @@ def parse_study(content: dict[str, Any], where: str) -> Study:
         raise StudyError(f"{where}: 'min_residue' must be a whole number from 0 up, not {least}.")
     if not isinstance(content.get("name"), str):
         raise StudyError(f'{where}: a study needs a name, for example name = "mine".')
-    shared = {axis: content[axis] for axis in AXES if axis in content}
+    shared = {key: content[key] for key in (*AXES, "views") if key in content}
     grids = tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where))
     study = Study(safe_name("study", content["name"]), grids, dtype, least)
     _check_names(study, where)
@@ -183,8 +191,10 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
         if not isinstance(table.get(axis), list) or not table[axis]:
             raise StudyError(f"{where}: '{axis}' must be a list with at least one entry.")
     for key in table:
-        if key not in AXES:
-            raise StudyError(f"{where}: " + unknown("key", key, AXES, "Remove it or correct the name."))
+        if key not in (*AXES, "views"):
+            allowed = (*AXES, "views")
+            raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
+    views = _views(table["views"], where) if "views" in table else None
     for axis in ("shots", "seeds"):
         least = 1 if axis == "shots" else 0
         if not all(type(value) is int and least <= value <= LARGEST for value in table[axis]):
@@ -197,7 +207,24 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
                 raise StudyError(f"{where}: '{kind}' must be names in quotes, not {name}.")
             safe_name(kind[:-1], name)
     axes = {axis: tuple(dict.fromkeys(table[axis])) for axis in AXES if axis != "methods"}
-    return Grid(**axes, methods=tuple(_method(entry, where) for entry in table["methods"]))
+    return Grid(
+        **axes, methods=tuple(replace(_method(entry, where), views=views) for entry in table["methods"])
+    )
+
+
+def _views(entry: Any, where: str) -> Views:
+    """`{recipe = "tip", count = 10}`."""
+    known = isinstance(entry, dict) and entry.keys() == {"recipe", "count"}
+    if (
+        not known
+        or not isinstance(entry["recipe"], str)
+        or type(entry["count"]) is not int
+        or entry["count"] < 1
+    ):
+        raise StudyError(f'{where}: write views = {{ recipe = "tip", count = 10 }}; given was {entry}.')
+    if entry["recipe"] not in RECIPES:
+        raise StudyError(f"{where}: " + unknown("view recipe", entry["recipe"], RECIPES, "Give one of them."))
+    return Views(entry["recipe"], entry["count"])
 
 
 def _method(entry: Any, where: str) -> MethodSpec:
@@ -221,11 +248,16 @@ def study_from_json(text: str) -> Study:
     grids = tuple(
         Grid(
             **{k: tuple(v) for k, v in g.items() if k != "methods"},
-            methods=tuple(MethodSpec(**m) for m in g["methods"]),
+            methods=tuple(_spec(m) for m in g["methods"]),
         )
         for g in content["grids"]
     )
     return Study(content["name"], grids, content["dtype"], content.get("min_residue"))
+
+
+def _spec(content: dict[str, Any]) -> MethodSpec:
+    views = content.get("views")
+    return MethodSpec(**{**content, "views": None if views is None else Views(**views)})
 
 
 def _tables(content: dict[str, Any], where: str) -> list[dict[str, Any]]:

@@ -8,10 +8,11 @@ from typing import Any
 from kshot.bench.records.folder import Records
 from kshot.bench.records.query import query
 from kshot.bench.records.schema import CELL
-from kshot.bench.sizes import Sizes, check_tiers, strata_of, thin_cells
+from kshot.bench.sizes import Sizes, check_tiers, check_views, strata_of, thin_cells
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.features.store import Store
 from kshot.methods import registry
+from kshot.types import Views
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class CellBatch:
     cells: tuple[Cell, ...]
     specs: tuple[MethodSpec, ...]
     hashes: frozenset[str]
+
+    @property
+    def views(self) -> frozenset[Views]:
+        """The augmented views that some of its methods are given."""
+        return frozenset(spec.views for spec in self.specs if spec.views is not None)
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,8 @@ def find_work(study: Study, store: Store, records: Records, *, must_be_stored: b
         registry.create(spec.use, **spec.params)
     strata = strata_of(study, store, must_be_stored=must_be_stored)
     check_tiers(study, store)
+    if must_be_stored:
+        check_views(study, store)
     cells = study.cells()
     dropped = thin_cells(study, strata)
     wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}

@@ -1,11 +1,24 @@
 """`kshot encode`: pictures and prompts into the feature store."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+
+if TYPE_CHECKING:
+    from kshot.types import Views
+
+ViewsOption = Annotated[
+    int, typer.Option(min=0, help="Augmented views of the pool; CLAP takes 20, GDA 10 of them.")
+]
+ViewRecipeOption = Annotated[
+    str,
+    typer.Option(
+        help="Whose crops: tip (at least half of the picture; GDA and LP++ too) or clap (at least 8 %)."
+    ),
+]
 
 
 def encode(
@@ -35,8 +48,8 @@ def encode(
     weights: Annotated[
         Path | None, typer.Option(help="Local checkpoint, or folder with open_clip_config.json.")
     ] = None,
-    views: Annotated[int, typer.Option(min=0, help="Augmented views of the pool; the paper used 20.")] = 0,
-    view_recipe: Annotated[str, typer.Option(help="Whose crops: tip, gda, lpp or clap.")] = "tip",
+    views: ViewsOption = 0,
+    view_recipe: ViewRecipeOption = "tip",
     features: FeaturesOption = DEFAULT_FEATURES,
     batch: Annotated[int, typer.Option(min=1, help="Pictures per step.")] = 32,
     threads: Annotated[int, typer.Option(min=1, help="Threads that decode ahead.")] = 2,
@@ -47,13 +60,10 @@ def encode(
     from kshot.datasets.encoding import Encoding, check_reference, encode_pictures, encode_views
     from kshot.datasets.origins import find_origins
     from kshot.datasets.tiers import encode_tiers, tier_prompts
-    from kshot.encode.augment import RECIPES
-    from kshot.errors import InputError, unknown
     from kshot.features.store import Store
     from kshot.progress import Progress
 
-    if view_recipe not in RECIPES:
-        raise InputError(unknown("view recipe", view_recipe, RECIPES, "Give one of them."))
+    wanted = asked_views(views, view_recipe)
     files = dict(_named_file(text) for text in sentences or [])
     names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
     found = [(origin, origin.open()) for origin in find_origins(source, dataset or [])]
@@ -74,10 +84,21 @@ def encode(
         check_reference(job, store)
         with Progress(f"pictures of {job.dataset}") as progress:
             encode_pictures(job, store, progress.advance)
-            if views:
-                encode_views(job, store, views, RECIPES[view_recipe], progress.advance)
+            if wanted:
+                encode_views(job, store, wanted, progress.advance)
         encode_tiers(job, store, prompts[job.dataset])
     typer.echo(f"next: kshot check --features {features}")
+
+
+def asked_views(count: int, recipe: str) -> "Views | None":
+    """What --views and --view-recipe ask for."""
+    from kshot.encode.augment import RECIPES
+    from kshot.errors import InputError, unknown
+    from kshot.types import Views
+
+    if recipe not in RECIPES:
+        raise InputError(unknown("view recipe", recipe, RECIPES, "Give one of them."))
+    return Views(recipe, count) if count else None
 
 
 def _named_file(text: str) -> tuple[str, Path]:

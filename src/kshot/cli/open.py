@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from kshot.cli.encode import ViewRecipeOption, ViewsOption, asked_views
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
 
 TIERS = ("photo", "dataset", "ensemble")
@@ -31,16 +32,19 @@ def build(
     whole: Annotated[
         bool, typer.Option("--whole", help="Every picture of the package, stored as NAME-whole.")
     ] = False,
+    views: ViewsOption = 0,
+    view_recipe: ViewRecipeOption = "tip",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Fetch a set's packages, check its pictures against the recorded hash, encode them."""
     from kshot.datasets.encoders import load_encoder, stored_name
-    from kshot.datasets.encoding import Encoding, check_reference, encode_pictures
+    from kshot.datasets.encoding import Encoding, check_reference, encode_pictures, encode_views
     from kshot.datasets.open import open_set
     from kshot.datasets.tiers import encode_tiers, tier_prompts
     from kshot.features.store import Store
     from kshot.progress import Progress
 
+    wanted = asked_views(views, view_recipe)
     chosen = open_set(name)
     store = Store(features)
     source = chosen.source(Path(features) / ".downloads", whole)
@@ -58,6 +62,8 @@ def build(
     check_reference(job, store)
     with Progress(f"pictures of {job.dataset}") as progress:
         encode_pictures(job, store, progress.advance)
+        if wanted:
+            encode_views(job, store, wanted, progress.advance)
     if encoder.text:
         encode_tiers(job, store, tier_prompts(source, chosen.entry.template, TIERS, {}))
     typer.echo(f"next: kshot check {job.dataset} --features {features}")

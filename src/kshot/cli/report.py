@@ -40,6 +40,10 @@ def report(
         Path | None,
         typer.Option(help="Records of the same cells in another precision, for the precision arm."),
     ] = None,
+    base: Annotated[
+        Path | None,
+        typer.Option(help="Records of the same cells without augmented views, for the augmentation arm."),
+    ] = None,
     corrected: Annotated[
         bool, typer.Option("--corrected", help="Add intervals that hold simultaneously (Bonferroni).")
     ] = False,
@@ -60,6 +64,7 @@ def report(
         existing_records(records),
         features=features,
         precision=None if precision is None else existing_records(precision),
+        base=None if base is None else existing_records(base),
         corrected=corrected,
         headroom=headroom,
     ).where(

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from kshot.encode.augment import draw_view
+from kshot.encode.augment import RECIPES, draw_view
 from kshot.encode.batches import picture_batches
 from kshot.encode.protocol import Encoder
 from kshot.encode.reference_vectors import hold_to_reference
 from kshot.encode.sources.source import Listed, Picture, Shard, Source
 from kshot.errors import FeatureError
 from kshot.features.format import Manifest, map_tensors, read_ids, read_manifest, write_shard
-from kshot.features.store import BUNDLED, Store, check_images
+from kshot.features.store import BUNDLED, Store, check_images, view_part
 from kshot.files import remove_torn
-from kshot.types import Array
+from kshot.types import Array, Views
 
 WORK = ".encoding"
 REFERENCE = ".reference"
@@ -66,14 +66,15 @@ def encode_pictures(job: Encoding, store: Store, progress: Callable[[int], None]
 
 
 def encode_views(
-    job: Encoding, store: Store, count: int, least_area: float, progress: Callable[[int], None]
+    job: Encoding, store: Store, views: Views, progress: Callable[[int], None]
 ) -> list[Manifest]:
     """Augmented views of the pictures that supports are drawn from, each view a part of its own."""
     manifests = []
+    least_area = RECIPES[views.recipe]
     for part in _parts(job.source):
         if part == "test":
             continue
-        for number in range(count):
+        for number in range(views.count):
 
             def prepare(picture: Picture, number: int = number) -> Array:
                 image = picture.load()
@@ -81,7 +82,7 @@ def encode_views(
                     image, *draw_view(picture.id, number, image.size, least_area)
                 )
 
-            view = f"{part}-view{number:02d}"
+            view = view_part(part, views.recipe, number)
             manifests.append(
                 _encode_part(job, store, part, view, prepare, progress, {"view_least_area": least_area})
             )

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Least share of the area that a crop keeps, by the published recipe that uses it.
-RECIPES = {"tip": 0.5, "gda": 0.5, "lpp": 0.5, "clap": 0.08}
+# Least share of the area that a crop keeps: Tip-Adapter's official code and, after it, GDA's and LP++'s; CoOp's trainer
+# and, on top of it, CLAP's and CLIP-Adapter's, which HOSO follows.
+RECIPES = {"tip": 0.5, "clap": 0.08}
 _TRIES = 10
 _LOG_ASPECT = math.log(4 / 3)
 

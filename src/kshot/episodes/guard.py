@@ -1,5 +1,6 @@
 """The evidence guard: a method gets what it declared, and a lock on everything else."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from jaxtyping import Float, Int
 
 from kshot.errors import EvidenceError
 from kshot.solvers.rows import frozen
-from kshot.types import Array, Evidence, Labelled
+from kshot.types import Array, Evidence, Labelled, Views
 
 
 class Episode:
@@ -23,10 +24,12 @@ class Episode:
         few_shot_validation: Labelled,
         query_order: Int[Array, " n"],
         validation: Labelled | None = None,
+        views: Mapping[Views, Float[Array, "E N d"]] | None = None,
     ):
         self.n_classes = n_classes
         self.n_test = len(test.y)
         self._query_order = query_order
+        self._views = dict(views or {})
         left = int(np.bincount(residue.y, minlength=n_classes).min())
         # Pool statistics, few-shot validation, and validation where the dataset has no split of its own for it, come
         # from the pool minus the support; the rest is there whatever is left.
@@ -42,14 +45,14 @@ class Episode:
             "test": test,
         }
 
-    def reveal(self, sees: frozenset[Evidence]) -> "Revealed":
-        """A view that holds exactly the declared evidence."""
-        declared: dict[Evidence, Any] = {
-            name: value for name, value in self._evidence.items() if name in sees
-        }
+    def reveal(self, sees: frozenset[Evidence], views: Views | None = None) -> "Revealed":
+        """Exactly the declared evidence; who sees the support may ask for augmented views of it."""
+        declared: dict[str, Any] = {name: value for name, value in self._evidence.items() if name in sees}
         if "queries" in sees:
             # In an order of their own: some methods depend on it, and none shall learn how a set is sorted.
             declared["queries"] = frozen(self.queries[self._query_order])
+        if views is not None and "support" in sees:
+            declared["views"] = self._views[views]
         return Revealed(declared)
 
     def fit(self, method: Any) -> Any:
@@ -71,7 +74,7 @@ class Revealed:
 
     __slots__ = ("_declared",)
 
-    def __init__(self, declared: dict[Evidence, Any]):
+    def __init__(self, declared: dict[str, Any]):
         self._declared = declared
 
     def __getattr__(self, name: str) -> Any:

@@ -1,17 +1,19 @@
 """One (dataset, backbone): pool, test and text, ready to draw episodes from."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.episodes.draw import draw_support, keyed_order, self_split
 from kshot.episodes.guard import Episode
+from kshot.episodes.views import StoredViews, open_views
 from kshot.errors import FeatureError
 from kshot.features.format import Manifest
 from kshot.features.store import IMAGE_PARTS, ImageFeatures, Store
 from kshot.solvers.rows import frozen, unit_rows
-from kshot.types import Array, Labelled
+from kshot.types import Array, Labelled, Views
 
 # Few-shot validation in the literature: as many pictures per class as shots, but no more than this.
 MOST_VALIDATION_SHOTS = 4
@@ -32,10 +34,12 @@ class Stratum:
     logit_scale: float | None
     hashes: dict[str, str]
     val: Labelled | None = None
+    views: Mapping[Views, StoredViews] = field(default_factory=dict)
 
     def episode(self, shots: int, seed: int, text: Float[Array, "C d"] | None) -> Episode:
         """The support of (dataset, shots, seed) and everything around it."""
         support = draw_support(self.dataset, self.pool_ids, self.pool.y, shots, seed)
+        drawn = [self.pool_ids[row] for row in support]
         residue = np.setdiff1d(np.arange(len(self.pool.y)), support)
         return Episode(
             text=text,
@@ -46,6 +50,7 @@ class Stratum:
             few_shot_validation=_take(self.pool, self._next_drawn(shots, seed)),
             query_order=keyed_order(self.test_ids, "queries", self.dataset),
             validation=self.val,
+            views={asked: stored.of(drawn) for asked, stored in self.views.items()},
         )
 
     def _next_drawn(self, shots: int, seed: int) -> Int[Array, " n"]:
@@ -64,7 +69,9 @@ class Prior:
     sha256: str
 
 
-def load_stratum(store: Store, dataset: str, backbone: str, dtype: str = "float32") -> Stratum:
+def load_stratum(
+    store: Store, dataset: str, backbone: str, dtype: str = "float32", views: Iterable[Views] = ()
+) -> Stratum:
     """Read, verify and normalise; official splits where stored, else the 68/32 rule."""
     val = None
     if store.has(dataset, backbone, "all"):
@@ -103,6 +110,7 @@ def load_stratum(store: Store, dataset: str, backbone: str, dtype: str = "float3
         logit_scale=first.logit_scale,
         hashes={m.part: m.sha256 for m in manifests},
         val=val,
+        views={asked: open_views(store, manifests[0], asked, dtype) for asked in views},
     )
 
 

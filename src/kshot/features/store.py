@@ -1,9 +1,9 @@
 """The feature store: ROOT/dataset/backbone/part.safetensors with a manifest written last.
 
 Parts of a stratum: `pool` and `test` (and `val`) where the dataset has official splits, `all` where it has none,
-`pool-view03` for augmented views, `text-TIER` for prototypes. Features, labels and ids all live in the hashed
-file; the manifest stays small, so listing a large store stays fast. A stratum that the folder lacks is read from
-the features that come with the package.
+`pool-tip-view03` for an augmented view of a recipe, `text-TIER` for prototypes. Features, labels and ids all live in
+the hashed file; the manifest stays small, so listing a large store stays fast. A stratum that the folder lacks is
+read from the features that come with the package.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -214,6 +214,11 @@ class Store:
         )
         write_text(beside, manifest.to_json())
         return read_manifest(beside)
+
+
+def view_part(part: str, recipe: str, number: int) -> str:
+    """The name of one augmented view of a part."""
+    return f"{part}-{recipe}-view{number:02d}"
 
 
 def _forget_other_bytes(manifest: Path, digest: str) -> None:

@@ -18,8 +18,8 @@ class Gate:
 
 @dataclass(frozen=True)
 class Context:
-    """Published bands, feature sketches, headroom per (dataset, backbone), stored probes, records in the other
-    precision, and how many of the study's cells are recorded."""
+    """Published bands, feature sketches, headroom per (dataset, backbone), stored probes, the same cells in another
+    precision and without augmented views, and how many of the study's cells are recorded."""
 
     gates: Mapping[str, Gate] = field(default_factory=dict)
     band_backbone: str = ""
@@ -29,6 +29,7 @@ class Context:
     headroom: Mapping[tuple[str, str], float] = field(default_factory=dict)
     probed: Probed = field(default_factory=Probed)
     other_precision: Panel | None = None
+    without_views: Panel | None = None
     corrected: bool = False
     cells_done: int = 0
     cells_wanted: int = 0

@@ -3,6 +3,7 @@
 import time
 import traceback
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import numpy as np
 from jaxtyping import Int
@@ -45,12 +46,14 @@ def run_method(
     method = registry.create(spec.use, **spec.params)
     # Read once: what is declared is what is handed out and what is recorded.
     info = method.info
+    views = spec.views if info.views else None
     common = {
         "cell": cell,
         "method": spec.name,
         "title": info.title if spec.name == info.key else f"{info.title} ({spec.name})",
         "sees": tuple(sorted(info.sees)),
         "n_test": episode.n_test,
+        "views": {} if views is None else asdict(views) | {"sha256": stratum.views[views].digest},
     }
     if prior is None and "text" in info.sees:
         return Record(**common, status="undefined", reason=f"{cell.backbone} has no text")
@@ -62,7 +65,7 @@ def run_method(
     use_known_constants(method, spec, stratum, prior)
     try:
         start = time.perf_counter()
-        method.fit(**episode.reveal(info.sees).fit_arguments())
+        method.fit(**episode.reveal(info.sees, views).fit_arguments())
         fitted = time.perf_counter()
         predicted = checked_predictions(method.predict(episode.queries), episode.n_test, episode.n_classes)
         scored = time.perf_counter()

@@ -12,6 +12,7 @@ from kshot.bench.work import CellBatch
 from kshot.episodes.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError
 from kshot.features.store import Store
+from kshot.types import Views
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -38,7 +39,9 @@ def run_batch(
     computed = 0
     for cell in batch.cells:
         if not records.path(cell).exists():
-            stratum = loaded_stratum(features, cell.dataset, cell.backbone, study.dtype, batch.hashes)
+            stratum = loaded_stratum(
+                features, cell.dataset, cell.backbone, study.dtype, batch.hashes, batch.views
+            )
             prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
             facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue)
             records.write(study, facts, rows)
@@ -49,10 +52,16 @@ def run_batch(
 # Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
 @lru_cache(maxsize=2)
 def loaded_stratum(
-    features: Path, dataset: str, backbone: str, dtype: str, hashes: frozenset[str]
+    features: Path,
+    dataset: str,
+    backbone: str,
+    dtype: str,
+    hashes: frozenset[str],
+    views: frozenset[Views] = frozenset(),
 ) -> Stratum:
-    stratum = load_stratum(Store(features), dataset, backbone, dtype)
-    _check_unchanged(f"{dataset}/{backbone}", stratum.hashes.values(), hashes)
+    stratum = load_stratum(Store(features), dataset, backbone, dtype, views)
+    viewed = (digest for stored in stratum.views.values() for digest in stored.hashes)
+    _check_unchanged(f"{dataset}/{backbone}", [*stratum.hashes.values(), *viewed], hashes)
     return stratum
 
 

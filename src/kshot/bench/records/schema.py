@@ -34,6 +34,7 @@ class Record:
     selected_from: dict[str, str] = field(default_factory=dict)
     fit_seconds: float = 0.0
     score_seconds: float = 0.0
+    views: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ def schema() -> "pa.Schema":
             ("hits", pa.binary()),
             ("selected", text),
             ("selected_from", text),
+            ("views", text),
             ("lambda_js", number),
             ("d2", number),
             ("v", number),
@@ -116,6 +118,7 @@ def _row(facts: CellFacts, record: Record) -> dict[str, Any]:
         "hits": record.hits,
         "selected": json.dumps(record.selected, sort_keys=True),
         "selected_from": json.dumps(record.selected_from, sort_keys=True),
+        "views": json.dumps(record.views, sort_keys=True),
         "lambda_js": facts.lambda_js,
         "d2": facts.d2,
         "v": facts.v,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from kshot.errors import StudyError, unknown
 from kshot.report.context import Context
 from kshot.report.table import Table
-from kshot.report.tables import blending, contrasts, probed, standings, strata, workings
+from kshot.report.tables import arms, blending, contrasts, probed, standings, strata, workings
 from kshot.stats.panel import Panel
 
 TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
@@ -23,7 +23,8 @@ TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
     "ratio_tracking": blending.tracking_table,
     "datasets": workings.datasets_table,
     "cost": workings.cost_table,
-    "precision": workings.precision_table,
+    "precision": arms.precision_table,
+    "augmentation": arms.augmentation_table,
 }
 
 

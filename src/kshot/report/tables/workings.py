@@ -4,10 +4,9 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.focus import ZERO_SHOT, counted, provenance, sentences
-from kshot.report.numbers import ABSENT, SECONDS, Number, count, interval, number
+from kshot.report.numbers import ABSENT, SECONDS, Number, count, number
 from kshot.report.table import Table
-from kshot.stats.bootstrap import cluster_mean
-from kshot.stats.panel import CELL, Panel
+from kshot.stats.panel import Panel
 
 
 def datasets_table(panel: Panel, context: Context) -> Table:
@@ -87,46 +86,3 @@ def cost_table(panel: Panel, context: Context) -> Table:
             provenance(panel),
         ),
     )
-
-
-def precision_table(panel: Panel, context: Context) -> Table:
-    """What moves when the same cells are computed in another precision."""
-    key, title = "precision", "Precision arm: what moves (percentage points)"
-    other = context.other_precision
-    columns = ("method", "cells", "identical", "mean |move|", "largest move", "mean move")
-    if other is None:
-        why = (
-            f'Missing: these records are {panel.dtype} only. Run the same grid with another dtype = "…" and give its '
-            "folder with --precision."
-        )
-        return Table(title, columns, (), sentences(why, provenance(panel)), key=key)
-    here, there = _cells(panel), _cells(other)
-    shared = sorted(here.keys() & there.keys())
-    left = panel.where(np.isin(np.arange(len(panel.shots)), [here[cell] for cell in shared]))
-    position = [there[cell] for cell in _cells(left)]
-    rows = []
-    for method in (m for m in panel.methods if m in other.methods):
-        move = other.column(method)[position] - left.column(method)
-        known = move[np.isfinite(move)]
-        if len(known):
-            moved = np.abs(known)
-            figures = (number(float(moved.mean()), 3), number(float(moved.max()), 2))
-            identical = count(np.count_nonzero(moved == 0))
-            change = interval(cluster_mean(move, left.dataset))
-            rows.append((panel.titles[method], count(len(known)), identical, *figures, change))
-    return Table(
-        key=key,
-        title=title,
-        columns=columns,
-        rows=tuple(rows),
-        caption=sentences(
-            f"{other.dtype} minus {panel.dtype}, n = {len(shared)} shared cells, G = {len(np.unique(left.dataset))} "
-            f"datasets; Student-t intervals, cluster bootstrap. Other study: {other.study}, hash {other.study_hash}.",
-            provenance(panel),
-        ),
-    )
-
-
-def _cells(panel: Panel) -> dict[tuple, int]:
-    keys = zip(*(getattr(panel, name).tolist() for name in CELL), strict=True)
-    return {key: index for index, key in enumerate(keys)}
