@@ -11,6 +11,7 @@ from kshot.diagnose.headroom import headroom_row
 from kshot.diagnose.section import Section
 from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.features.store import Store
+from kshot.selected import RATIO
 
 PROBE, BOUND, DIFFICULTY = "clap", "oracle_lambda", "zero_shot"
 
@@ -65,7 +66,7 @@ def _tuned_weight(records: Path, tier: str) -> Section:
     if cells:
         loo, alpha = (
             np.array([float(json.loads(cell[column])[name]) for cell in cells])
-            for column, name in ((5, "lambda"), (6, "alpha"))
+            for column, name in ((5, RATIO), (6, "alpha"))
         )
         backbone, js = np.array([cell[0] for cell in cells]), np.array([cell[4] for cell in cells], float)
         rows = tuned_weight_rows(backbone, js, loo, alpha)

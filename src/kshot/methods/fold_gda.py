@@ -194,7 +194,7 @@ def _moments(base: Float[Array, "n C"], extra: Float[Array, "n C"]) -> tuple[flo
 
 
 def shots_correction(counts: Int[Array, " C"]) -> float:
-    """K/(K−1), K the harmonic mean where classes are uneven: the study's step from K−1 to K shots."""
+    """K/(K−1), K the harmonic mean where classes are uneven: the paper's step from K−1 to K shots."""
     shots = 1 / np.mean(1 / counts[counts > 1])
     return float(shots / (shots - 1))
 

@@ -10,6 +10,7 @@ from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import NotNegative, Positive, check_parameters
 from kshot.methods.views import every_view, without_own_image
+from kshot.selected import curve_name
 from kshot.solvers.gaussian import GaussianBranch, alpha_hits, fit_gaussian
 from kshot.solvers.rows import class_means
 from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
@@ -59,12 +60,15 @@ class GDA(Classifier):
             self.selected_ = {"alpha": Choice(float(self.alpha), "fixed")}
             return float(self.alpha)
         if self.alpha == "loo":
-            curve, name, evidence = self._loo_curve(task, branch), "loo_accuracy", "support"
+            curve, evidence = self._loo_curve(task, branch), "support"
         else:
             assert task.validation is not None
-            curve, name, evidence = self._curve(task, branch, task.validation), "accuracy", "validation"
+            curve, evidence = self._curve(task, branch, task.validation), "validation"
         alpha = float(ALPHAS[curve.argmax()])
-        self.selected_ = {"alpha": Choice(alpha, evidence), name: Choice(curve.tolist(), evidence)}
+        self.selected_ = {
+            "alpha": Choice(alpha, evidence),
+            curve_name(evidence): Choice(curve.tolist(), evidence),
+        }
         return alpha
 
     def _curve(self, task: Task, branch: GaussianBranch, queries: Labelled) -> Float[Array, " L"]:

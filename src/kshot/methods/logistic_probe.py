@@ -1,4 +1,4 @@
-"""Logistic probe: multinomial logistic regression on the shots alone, the study's text-free reference."""
+"""Logistic probe: multinomial logistic regression on the shots alone, the paper's text-free reference."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
+from kshot.selected import curve_name
 from kshot.solvers.leaving_out import balanced_folds
 from kshot.solvers.logistic import logistic_path
 from kshot.solvers.rows import shot_numbers
@@ -62,13 +63,13 @@ class LogisticProbe(Classifier):
         path = self._path(task.X, task.y, task.n_classes)
         if self.tune == "test":
             assert task.test is not None
-            curve, name, evidence = _accuracies(path, task.test), "accuracy", "test"
+            curve, evidence = _accuracies(path, task.test), "test"
         else:
-            curve, name, evidence = self.knob_loo_curve(task), "loo_accuracy", "support"
+            curve, evidence = self.knob_loo_curve(task), "support"
         best = int(curve.argmax())
         self.selected_ = {
             "strength": Choice(float(STRENGTHS[best]), evidence),
-            name: Choice(curve.tolist(), evidence),
+            curve_name(evidence): Choice(curve.tolist(), evidence),
         }
         self._keep(path[best], task.X.dtype)
 

@@ -6,6 +6,7 @@ from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
 from kshot.methods.evidence import Task
 from kshot.methods.ratio_knob import RatioKnob
+from kshot.selected import RATIO, curve_name
 from kshot.solvers.ratio_sweep import GRID
 from kshot.solvers.shrinkage import correct_for_shots
 from kshot.types import Choice, MethodInfo
@@ -27,7 +28,7 @@ K_CORRECTED_INFO = MethodInfo(
 
 
 class LOOBlend(RatioKnob, Classifier):
-    """The ratio on a grid of 101 with the best leave-one-out accuracy; ties take the smallest.
+    """The ratio on the grid with the best leave-one-out accuracy; ties take the smallest.
 
     `k_correction` carries the ratio from K−1 to K shots (harmonic mean of K where classes are uneven).
     `allow_single` lets a class of one shot keep its undeflated mean instead of refusing it.
@@ -48,12 +49,12 @@ class LOOBlend(RatioKnob, Classifier):
         curve = self.knob_loo_curve(task)
         ratio = float(GRID[curve.argmax()])
         self.selected_ = {
-            "lambda": Choice(ratio, "support"),
-            "loo_accuracy": Choice(curve.tolist(), "support"),
+            RATIO: Choice(ratio, "support"),
+            curve_name("support"): Choice(curve.tolist(), "support"),
         }
         if self.k_correction:
             before, ratio = ratio, _corrected(ratio, task.counts)
-            self.selected_ |= {"lambda": Choice(ratio, "support"), "lambda_before": Choice(before, "support")}
+            self.selected_ |= {RATIO: Choice(ratio, "support"), f"{RATIO}_before": Choice(before, "support")}
         self._set_linear(blend(task.means, task.text, ratio))
 
 

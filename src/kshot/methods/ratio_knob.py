@@ -7,6 +7,7 @@ from jaxtyping import Float
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
 from kshot.methods.evidence import Task
+from kshot.selected import RATIO
 from kshot.solvers.ratio_sweep import GRID, accuracy_curve, leave_one_out_predictions, sweep_predictions
 from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
 
@@ -22,18 +23,18 @@ class FixedBlend(Classifier):
 
     @property
     def info(self) -> MethodInfo:
-        return MethodInfo("fixed_blend", f"Blend at ratio {self.ratio:g}", FREE_EVIDENCE, 1, "study, Eq. 1")
+        return MethodInfo("fixed_blend", f"Blend at ratio {self.ratio:g}", FREE_EVIDENCE, 1, "paper, Eq. 1")
 
     def _fit(self, task: Task) -> None:
-        self.selected_ = {"lambda": Choice(self.ratio, "fixed")}
+        self.selected_ = {RATIO: Choice(self.ratio, "fixed")}
         self._set_linear(LOGIT_SCALE * blend(task.means, task.text, self.ratio))
 
 
 class RatioKnob:
-    """101 ratios from 0 to 1; a tie takes the smallest."""
+    """Evenly spaced ratios from 0 to 1; a tie takes the smallest."""
 
     def knob_name(self) -> str:
-        return "lambda"
+        return RATIO
 
     def knob_grid(self) -> Sequence[float]:
         return GRID.tolist()

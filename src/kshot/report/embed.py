@@ -11,6 +11,7 @@ import numpy as np
 from kshot.report.context import Context
 from kshot.report.focus import LOO, ORACLE, focus, story_first
 from kshot.report.verdict import verdict
+from kshot.selected import FLAT_RATIOS, ratio_curve
 from kshot.stats.bootstrap import RESAMPLES
 from kshot.stats.panel import CELL, FACTS, Panel
 from kshot.types import Sketch
@@ -36,6 +37,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "methods": [_method(panel, index) for index in range(len(panel.methods))],
         "order": story_first(panel),
         "curves": _curves(panel),
+        "ratios": FLAT_RATIOS,
         "sketches": [_sketch(sketch) for sketch in context.sketches],
         "sketches_absent": context.sketches_absent,
         "headroom": [[*stratum, round(value, 4)] for stratum, value in sorted(context.headroom.items())],
@@ -117,23 +119,29 @@ def _shared_reasons(unusual: dict[int, list[str]]) -> dict[str, Any]:
 
 
 def _curves(panel: Panel) -> dict[str, Any]:
-    """Accuracy over the 101 ratios: the oracle's on the test set, leave-one-out's on the shots."""
-    sources = {"oracle": (ORACLE, "accuracy"), "loo": (LOO, "loo_accuracy")}
-    per_cell = 2 * 101 * 2 * 4 / 3
-    affordable = max(1, math.floor(CURVE_BYTES / per_cell))
+    """Accuracy over the ratios: the oracle's on the test set, leave-one-out's on the shots."""
+    stored = {"oracle": _ratio_curves(panel, ORACLE, "test"), "loo": _ratio_curves(panel, LOO, "support")}
+    points = max((len(curve) for curves in stored.values() for curve in curves if curve), default=0)
+    per_cell = len(stored) * points * 2 * 4 / 3
+    affordable = max(1, math.floor(CURVE_BYTES / max(per_cell, 1)))
     order = np.lexsort((np.arange(len(panel.seed)), panel.seed))[:affordable]
     kept = np.sort(order)
-    found: dict[str, Any] = {"cells": [int(cell) for cell in kept], "total": len(panel.seed)}
-    for name, (method, quantity) in sources.items():
-        curves = np.full((len(kept), 101), np.nan)
-        if method in panel.methods:
-            rows = panel.row[kept, panel.methods.index(method)]
-            for place, text in enumerate(_taken(panel, "selected", rows)):
-                curve = json.loads(text).get(quantity) if text else None
-                if isinstance(curve, list) and len(curve) == 101:
-                    curves[place] = curve
-        found[name] = _fractions(curves)
-    return found
+    cells = {"cells": [int(cell) for cell in kept], "total": len(panel.seed), "points": points}
+    unknown = np.full(points, np.nan)
+    return cells | {
+        name: _fractions(
+            np.array([c if c and len(c) == points else unknown for c in (curves[cell] for cell in kept)])
+        )
+        for name, curves in stored.items()
+    }
+
+
+def _ratio_curves(panel: Panel, method: str, evidence: str) -> list[list[float] | None]:
+    """The method's curve in every cell."""
+    if method not in panel.methods:
+        return [None] * len(panel.seed)
+    selected = _taken(panel, "selected", panel.row[:, panel.methods.index(method)])
+    return [ratio_curve(json.loads(text), evidence) if text else None for text in selected]
 
 
 def _sketch(sketch: Sketch) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def optimal_ratio(g2: Float[Array, " C"], v: Float[Array, " C"]) -> Float[Array,
 
 
 def common_offset(means: Float[Array, "C d"], text: Float[Array, "C d"]) -> Float[Array, " d"]:
-    """The class-independent part of text minus image, Delta of the study's decomposition."""
+    """The class-independent part of text minus image, Delta of the paper's decomposition."""
     return (text - means).mean(axis=0)
 
 

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from kshot.errors import StudyError
+from kshot.selected import RATIO, ratio_of
 from kshot.types import FREE_EVIDENCE, Array
 
 if TYPE_CHECKING:
@@ -155,9 +156,7 @@ def _numbers(table: "pa.Table", name: str) -> Float[Array, " N"]:
 
 
 def _ratios(selected: Iterable[str | None]) -> Float[Array, " N"]:
-    def ratio(text: str | None) -> float:
-        found: Any = json.loads(text).get("lambda") if text and '"lambda"' in text else None
-        found = found.get("mean") if isinstance(found, dict) else found
-        return float(found) if isinstance(found, int | float) else float("nan")
-
-    return np.array([ratio(text) for text in selected])
+    # Most records keep no ratio, and looking for its name is cheaper than reading them.
+    return np.array(
+        [ratio_of(json.loads(text)) if text and f'"{RATIO}"' in text else np.nan for text in selected]
+    )

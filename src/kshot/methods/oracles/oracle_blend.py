@@ -4,6 +4,7 @@ from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
 from kshot.methods.evidence import Task
 from kshot.methods.ratio_knob import RatioKnob
+from kshot.selected import RATIO, curve_name
 from kshot.solvers.ratio_sweep import GRID
 from kshot.types import Choice, MethodInfo
 
@@ -17,7 +18,7 @@ INFO = MethodInfo(
 
 
 class OracleBlend(RatioKnob, Classifier):
-    """Grid of 101 ratios scored on the test set; ties take the smallest."""
+    """The grid of ratios scored on the test set; ties take the smallest."""
 
     @property
     def info(self) -> MethodInfo:
@@ -27,5 +28,5 @@ class OracleBlend(RatioKnob, Classifier):
         assert task.test is not None
         curve = self.knob_curve(task, task.test)
         ratio = float(GRID[curve.argmax()])
-        self.selected_ = {"lambda": Choice(ratio, "test"), "accuracy": Choice(curve.tolist(), "test")}
+        self.selected_ = {RATIO: Choice(ratio, "test"), curve_name("test"): Choice(curve.tolist(), "test")}
         self._set_linear(blend(task.means, task.text, ratio))

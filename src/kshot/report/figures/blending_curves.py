@@ -9,6 +9,7 @@ from kshot.report.context import Context
 from kshot.report.figures.style import BLEND_COLOUR, COLOURS, IMAGE_COLOUR, TEXT_COLOUR, new_figure
 from kshot.report.focus import JS, LOO, ORACLE, ZERO_SHOT, focus, primary, single
 from kshot.report.numbers import interval
+from kshot.selected import ratio_curve, ratio_grid
 from kshot.stats.correlation import spearman
 from kshot.stats.panel import Panel
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GRID = np.linspace(0, 1, 101)
 # The choice for most accuracy, and the one for least prototype error.
 OBJECTIVES = ((ORACLE, "*", "oracle", 9), ("mse_oracle", "^", "least prototype error", 6))
 MARKS = ((ORACLE, "*", "oracle", 9), (LOO, "D", "LOO", 5), (JS, "^", "James–Stein", 6))
@@ -71,15 +71,16 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
     name, own, curve = found[-1]
     figure, axes = new_figure(3.6, 2.6)
     axis = axes[0, 0]
-    axis.plot(GRID, curve, color=COLOURS[0], label="accuracy")
+    grid = ratio_grid(len(curve))
+    axis.plot(grid, curve, color=COLOURS[0], label="accuracy")
     _marks(axis, own, curve)
     axis.set_xlabel("ratio λ")
     axis.set_ylabel("accuracy (%)")
     v, d2 = _mean(own.v), _mean(own.d2)
     if v == v:
-        error = GRID**2 * v + (1 - GRID) ** 2 * max(d2 - v, 0)
+        error = grid**2 * v + (1 - grid) ** 2 * max(d2 - v, 0)
         other = axis.twinx()
-        other.plot(GRID, error, color=COLOURS[7], linestyle="--")
+        other.plot(grid, error, color=COLOURS[7], linestyle="--")
         other.set_ylabel("prototype error (dashed)")
         other.grid(visible=False)
         other.spines["right"].set_visible(True)
@@ -96,7 +97,7 @@ def risk_profiles(panel: Panel, context: Context) -> "Figure | str":
     picked = [found[i] for i in sorted({0, len(found) // 2, len(found) - 1})]
     figure, axes = new_figure(2.3 * len(picked), 2.4, 1, len(picked))
     for axis, (name, own, curve) in zip(axes[0], picked, strict=True):
-        axis.plot(GRID, curve, color=COLOURS[0])
+        axis.plot(ratio_grid(len(curve)), curve, color=COLOURS[0])
         _marks(axis, own, curve)
         axis.set_title(name)
         axis.set_xlabel("ratio λ")
@@ -139,12 +140,8 @@ def _profiles(panel: Panel) -> list[tuple[str, Panel, np.ndarray]]:
     for name in sorted(set(shown.dataset.tolist())):
         own = shown.where((shown.dataset == name) & (shown.shots == k))
         rows = own.row[:, panel.methods.index(ORACLE)]
-        curves = [
-            json.loads(panel.records["selected"][int(r)].as_py() or "{}").get("accuracy")
-            for r in rows
-            if r >= 0
-        ]
-        curves = [c for c in curves if isinstance(c, list) and len(c) == len(GRID)]
+        selected = [panel.records["selected"][int(r)].as_py() or "{}" for r in rows if r >= 0]
+        curves = [curve for text in selected if (curve := ratio_curve(json.loads(text), "test"))]
         if curves:
             found.append((name, own, 100 * np.mean(curves, axis=0)))
     return sorted(
@@ -156,7 +153,8 @@ def _marks(axis: "Axes", own: Panel, curve: np.ndarray) -> None:
     for (method, marker, name, size), colour in zip(MARKS, (COLOURS[1], COLOURS[2], COLOURS[3]), strict=True):
         ratio = _mean(own.column(method, "ratio"))
         if ratio == ratio:
-            axis.plot(ratio, np.interp(ratio, GRID, curve), marker, color=colour, markersize=size, label=name)
+            height = np.interp(ratio, ratio_grid(len(curve)), curve)
+            axis.plot(ratio, height, marker, color=colour, markersize=size, label=name)
 
 
 def _no_curves(panel: Panel) -> str:

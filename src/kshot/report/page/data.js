@@ -36,17 +36,18 @@ const hasText = (cell) => Number.isFinite(facts.d2[cell]);
 function ratioOf(key, cell) {
   const method = byKey.get(key);
   if (!method) return NaN;
-  const found = method.fitted["lambda"] ?? method.fitted["lambda.mean"];
+  const found = data.ratios.map((name) => method.fitted[name]).find((column) => column);
   return found ? found[cell] : NaN;
 }
 
 const curves = (() => {
+  const { points } = data.curves;
   const place = new Map(data.curves.cells.map((cell, index) => [cell, index]));
   const stored = { oracle: new Uint16Array(bytes(data.curves.oracle)), loo: new Uint16Array(bytes(data.curves.loo)) };
   return (which, cell) => {
     const index = place.get(cell);
-    if (index === undefined) return null;
-    const part = stored[which].subarray(101 * index, 101 * (index + 1));
+    if (index === undefined || !points) return null;
+    const part = stored[which].subarray(points * index, points * (index + 1));
     return part[0] === 65535 ? null : Array.from(part, (value) => value / 100);
   };
 })();

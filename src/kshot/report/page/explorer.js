@@ -2,6 +2,11 @@
 const PICKS = ["dataset", "backbone", "tier", "shots", "seed"];
 const explorer = { cell: 0 };
 const slider = document.getElementById("lambda");
+// The slider's places are the points of the stored curves.
+if (data.curves.points) slider.max = data.curves.points - 1;
+const lastPoint = Number(slider.max);
+const ratioAt = (point) => point / lastPoint;
+const pointAt = (ratio) => Math.round(lastPoint * ratio);
 
 function buildPicker() {
   const form = document.getElementById("cell-picker");
@@ -31,7 +36,7 @@ function openExplorer(cell) {
   explorer.cell = cell;
   for (const name of PICKS) document.getElementById(`pick-${name}`).value = String(axes[name].at(cell));
   const start = ratioOf("loo_blend", cell);
-  slider.value = Math.round(100 * (Number.isFinite(start) ? start : 0.5));
+  slider.value = pointAt(Number.isFinite(start) ? start : 0.5);
   renderProfile();
   renderPaths();
 }
@@ -53,15 +58,15 @@ function renderProfile() {
   const chart = frame({ width: 560, height: 360, right: 46, top: 48, x: [0, 1], y, xTicks: [0, 0.25, 0.5, 0.75, 1], xName: "ratio λ", yName: "accuracy (%)",
     label: "Accuracy and prototype error against the ratio" });
   const { root, sx, sy } = chart;
-  const errors = Array.from({ length: 101 }, (_, index) => prototypeError(cell, index / 100));
+  const errors = Array.from({ length: lastPoint + 1 }, (_, index) => prototypeError(cell, ratioAt(index)));
   if (Number.isFinite(errors[0])) {
     const [low, high] = extent(errors), ey = (value) => chart.height - chart.bottom - ((value - low) / (high - low)) * (chart.height - chart.top - chart.bottom);
-    root.append(svg("path", { class: "line s7 dashed", d: pathOf(errors.map((value, index) => [sx(index / 100), ey(value)])) }));
+    root.append(svg("path", { class: "line s7 dashed", d: pathOf(errors.map((value, index) => [sx(ratioAt(index)), ey(value)])) }));
     root.append(svg("text", { x: chart.width - 8, y: 190, "text-anchor": "middle", transform: `rotate(90 ${chart.width - 8} 190)` }, "prototype error (own scale)"));
   }
   const draw = (curve, code, name) => {
     if (!curve) return;
-    root.append(svg("path", { class: `line s${code}`, d: pathOf(curve.map((value, index) => [sx(index / 100), sy(value)])) }, svg("title", {}, name)));
+    root.append(svg("path", { class: `line s${code}`, d: pathOf(curve.map((value, index) => [sx(ratioAt(index)), sy(value)])) }, svg("title", {}, name)));
   };
   draw(loo, 2, "leave-one-out accuracy on the shots");
   draw(test, 0, "accuracy on the test set");
@@ -69,7 +74,7 @@ function renderProfile() {
   marks.forEach(([key, name, code], index) => {
     const ratio = ratioOf(key, cell);
     if (!Number.isFinite(ratio)) return;
-    const on = (test ?? loo)[Math.round(100 * ratio)];
+    const on = (test ?? loo)[pointAt(ratio)];
     root.append(svg("line", { class: `line s${code} dashed`, x1: sx(ratio), x2: sx(ratio), y1: 12 + 13 * index, y2: chart.height - chart.bottom }));
     root.append(readable(svg("circle", { class: `f${code}`, cx: sx(ratio), cy: sy(on), r: 6, "data-ratio": key }), `${byKey.get(key).title}: λ = ${number(ratio, 2)}, ${number(on)} %`));
     root.append(svg("text", { class: "strong", x: sx(ratio) + (ratio > 0.8 ? -5 : 5), y: 16 + 13 * index, "text-anchor": ratio > 0.8 ? "end" : "start" }, `${name} ${number(ratio, 2)}`));
@@ -79,7 +84,7 @@ function renderProfile() {
   root.append(handle, knob);
   root.classList.add("dragging");
   explorer.move = () => {
-    const ratio = slider.value / 100, on = (test ?? loo)[Number(slider.value)];
+    const ratio = ratioAt(slider.value), on = (test ?? loo)[Number(slider.value)];
     for (const [name, value] of [["x1", sx(ratio)], ["x2", sx(ratio)]]) handle.setAttribute(name, value);
     knob.setAttribute("cx", sx(ratio));
     knob.setAttribute("cy", sy(on));
@@ -87,7 +92,7 @@ function renderProfile() {
   const follow = (event) => {
     const box = root.getBoundingClientRect();
     const at = ((event.clientX - box.left) / box.width) * chart.width;
-    slider.value = Math.round(100 * Math.min(1, Math.max(0, (at - chart.left) / (chart.width - chart.left - chart.right))));
+    slider.value = pointAt(Math.min(1, Math.max(0, (at - chart.left) / (chart.width - chart.left - chart.right))));
     moved();
   };
   root.addEventListener("pointerdown", (event) => { root.setPointerCapture(event.pointerId); follow(event); });
@@ -104,7 +109,7 @@ function renderProfile() {
 }
 
 function readout() {
-  const ratio = slider.value / 100, test = curves("oracle", explorer.cell);
+  const ratio = ratioAt(slider.value), test = curves("oracle", explorer.cell);
   const parts = [`λ = ${ratio.toFixed(2)}`];
   if (test) parts.push(`${number(test[Number(slider.value)])} % on the test set, ${signed(test[Number(slider.value)] - Math.max(...test), 1)} from the best ratio`);
   const error = prototypeError(explorer.cell, ratio);
@@ -138,7 +143,7 @@ function renderPaths() {
       blend.setAttribute("cy", sy(ratio * iy + (1 - ratio) * ty));
     };
   });
-  explorer.slide = () => blends.forEach((move) => move(slider.value / 100));
+  explorer.slide = () => blends.forEach((move) => move(ratioAt(slider.value)));
   place.replaceChildren(root);
   explorer.slide();
 }
