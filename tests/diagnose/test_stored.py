@@ -79,7 +79,9 @@ def records_with(folder: Path, methods) -> Path:
     for index, dataset in enumerate(NAMES):
         for seed in (0, 1):
             cell = Cell(dataset, "simulated", "dataset", 2, seed)
-            facts = CellFacts(True, "float32", 5, {}, lambda_js=-index - seed / 2, d2=1.0, v=0.1, share=0.8)
+            facts = CellFacts(
+                True, "float32", 5, "official", {}, lambda_js=-index - seed / 2, d2=1.0, v=0.1, share=0.8
+            )
             rows = [
                 Record(
                     cell,

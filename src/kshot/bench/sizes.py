@@ -44,7 +44,7 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
             simulated.write(simulated.WORLDS[dataset], store)
         if _stored(store, dataset, backbone):
             found[dataset, backbone] = _from_store(store, dataset, backbone)
-        elif not must_be_stored and dataset in catalog.datasets() and backbone in catalog.backbones():
+        elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():
             found[dataset, backbone] = _from_catalog(dataset, backbone)
         else:
             raise StudyError(_not_stored(store, dataset, backbone))
@@ -98,9 +98,13 @@ def _from_store(store: Store, dataset: str, backbone: str) -> Sizes:
 
 
 def _from_catalog(dataset: str, backbone: str) -> Sizes:
-    entry = catalog.datasets()[dataset]
+    entry = catalog.dataset_entry(dataset)
+    assert entry is not None  # the caller looked
     n_test = entry.n_test or 30 * entry.classes
     smallest = entry.smallest_pool
+    if dataset.endswith(catalog.COOP_SUFFIX):
+        # What is published of a pool holds for the official split.
+        return Sizes(False, entry.classes, catalog.backbones()[backbone].dim, n_test, None)
     if smallest is None and entry.split == "self":
         smallest = int(n_test / entry.classes * POOL_SHARE / (1 - POOL_SHARE))
     return Sizes(False, entry.classes, catalog.backbones()[backbone].dim, n_test, smallest)

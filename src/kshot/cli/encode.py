@@ -25,8 +25,8 @@ def encode(
     source: Annotated[
         str,
         typer.Argument(
-            help="Folder of pictures, CSV file, or webdataset shards (folder or http address). "
-            "{wds} stands for clip-benchmark's name of each --dataset."
+            help="Folder of pictures, CSV file, CoOp split (split_zhou_*.json), or webdataset shards (folder or http "
+            "address). {wds} stands for clip-benchmark's name of each --dataset."
         ),
     ],
     backbone: Annotated[
@@ -78,6 +78,7 @@ def encode(
             opened,
             encoder,
             licence=origin.licence,
+            protocol=origin.protocol,
             batch=batch,
             threads=threads,
         )

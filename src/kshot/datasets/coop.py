@@ -60,5 +60,8 @@ def read_json(path: Path) -> Any:
 
 def _row(entry: object, part: str, path: Path) -> SplitRow:
     if isinstance(entry, list) and [type(value) for value in entry] == [str, int, str]:
-        return SplitRow(*entry)
+        row = SplitRow(*entry)
+        if not row.name.strip():
+            raise InputError(f"{path}: label {row.label} of {row.path} has no name.")
+        return row
     raise InputError(f"{path}: {part} holds {entry!r}; each entry is [path, label, class name].")

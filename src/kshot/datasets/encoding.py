@@ -35,6 +35,7 @@ class Encoding:
     encoder: Encoder
     licence: str = ""
     about_source: str = ""
+    protocol: str = ""
     batch: int = 32
     threads: int = 2
 
@@ -46,6 +47,7 @@ class Encoding:
             "logit_bias": self.encoder.logit_bias,
             "source": self.about_source or self.source.origin,
             "licence": self.licence,
+            "protocol": self.protocol,
         }
 
 
@@ -72,7 +74,7 @@ def encode_views(
     manifests = []
     least_area = RECIPES[views.recipe]
     for part in _parts(job.source):
-        if part == "test":
+        if part not in ("pool", "all"):
             continue
         for number in range(views.count):
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kshot.datasets.coop_pictures import PROTOCOL, catalog_name, coop_source, is_split_file
 from kshot.encode.sources import find_source
 from kshot.encode.sources.http import is_url
 from kshot.encode.sources.source import Source
 from kshot.errors import InputError, KshotError, unknown
-from kshot.features.catalog import datasets
+from kshot.features.catalog import COOP_SUFFIX, datasets
 from kshot.files import safe_name
 
 PAPER = "paper"
@@ -24,8 +25,11 @@ class Origin:
     evaluation_only: bool = False
     licence: str = ""
     template: str | None = None
+    protocol: str = ""
 
     def open(self) -> Source:
+        if self.protocol == PROTOCOL:
+            return coop_source(Path(self.where))
         return find_source(self.where, self.evaluation_only)
 
 
@@ -34,6 +38,10 @@ def find_origins(where: str, names: Sequence[str]) -> list[Origin]:
     if PLACE not in where:
         if len(names) > 1:
             raise InputError(f"{len(names)} datasets for one source; put {PLACE} where their names differ.")
+        if is_split_file(where):
+            return [
+                _coop_origin(safe_name("dataset", names[0] if names else catalog_name(Path(where))), where)
+            ]
         return [_origin(safe_name("dataset", names[0]) if names else _own_name(where), where)]
     distributed = {name: entry.wds for name, entry in datasets().items() if entry.wds is not None}
     wanted = list(distributed) if list(names) == [PAPER] else list(names)
@@ -51,6 +59,13 @@ def _origin(name: str, where: str) -> Origin:
     if entry is None:
         return Origin(name, where)
     return Origin(name, where, entry.split == "self", entry.licence, entry.template)
+
+
+def _coop_origin(name: str, where: str) -> Origin:
+    """A name of its own, so that one store holds a dataset on both kinds of splits."""
+    entry = datasets().get(name)
+    template = None if entry is None else entry.template
+    return Origin(f"{name}{COOP_SUFFIX}", where, template=template, protocol=PROTOCOL)
 
 
 def _own_name(where: str) -> str:

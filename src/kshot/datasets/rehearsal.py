@@ -50,7 +50,7 @@ TIER_ERROR = {"photo": 0.35, "dataset": 0.2, "ensemble": 0.1, "cupl": 0.15}
 def write_rehearsal(store: Store, backbones: Iterable[str] = BACKBONES, protocol: str = "") -> int:
     """Write every dataset for these encoders (the paper's unless given); returns the number of strata.
 
-    Another `protocol` draws other pictures under the same names, as other splits of a dataset do.
+    Another `protocol` draws other pictures, as other splits of a dataset do, and adds its name to the dataset's.
     """
     written = 0
     for backbone in backbones:
@@ -66,7 +66,8 @@ def _write(store: Store, world: World, backbone: str, protocol: str) -> None:
     texts = {}
     if catalog.backbones()[backbone].text:
         texts = {tier: _further(drawn.text, error, tier) for tier, error in TIER_ERROR.items()}
-    put(store, sized, backbone, _parts(world.name, drawn), texts)
+    named = replace(sized, name=f"{world.name}-{protocol}" if protocol else world.name)
+    put(store, named, backbone, _parts(world.name, drawn), texts)
 
 
 def _parts(dataset: str, drawn: Sample) -> dict[str, Labelled]:

@@ -21,7 +21,10 @@ MOST_VALIDATION_SHOTS = 4
 
 @dataclass(frozen=True)
 class Stratum:
-    """Unit features in one working dtype, with the encoder's constants and the hashes they came from."""
+    """Unit features in one working dtype, with the encoder's constants and the hashes they came from.
+
+    `protocol` tells whose splits these are: official ones, the 68/32 rule's (self), CoOp's.
+    """
 
     dataset: str
     backbone: str
@@ -34,6 +37,7 @@ class Stratum:
     logit_scale: float | None
     hashes: dict[str, str]
     val: Labelled | None = None
+    protocol: str = ""
     views: Mapping[Views, StoredViews] = field(default_factory=dict)
 
     def episode(self, shots: int, seed: int, text: Float[Array, "C d"] | None) -> Episode:
@@ -110,6 +114,7 @@ def load_stratum(
         logit_scale=first.logit_scale,
         hashes={m.part: m.sha256 for m in manifests},
         val=val,
+        protocol=first.protocol or ("self" if first.part == "all" else "official"),
         views={asked: open_views(store, manifests[0], asked, dtype) for asked in views},
     )
 

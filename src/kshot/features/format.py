@@ -52,6 +52,7 @@ class Manifest:
     simulated: bool = False
     source: str = ""
     licence: str = ""
+    protocol: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT

@@ -112,7 +112,7 @@ def use_known_constants(method: Classifier, spec: MethodSpec, stratum: Stratum, 
     A dataset's constants were chosen by people who saw test accuracies: only a method that may see those gets them.
     """
     known = {"logit_scale": stratum.logit_scale, "anchor_scale": None if prior is None else prior.norm}
-    entry = catalog.datasets().get(stratum.dataset)
+    entry = catalog.dataset_entry(stratum.dataset)
     if entry and "test" in method.info.sees:
         known |= entry.constants
     takes = method.info.constants - spec.params.keys()
@@ -138,6 +138,7 @@ def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts
         simulated=stratum.simulated,
         dtype=str(stratum.test.X.dtype),
         n_classes=episode.n_classes,
+        protocol=stratum.protocol,
         feature_hashes=hashes,
         lambda_js=lambda_js,
         d2=d2,

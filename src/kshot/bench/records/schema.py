@@ -44,6 +44,7 @@ class CellFacts:
     simulated: bool
     dtype: str
     n_classes: int
+    protocol: str
     feature_hashes: dict[str, str]
     lambda_js: float | None
     d2: float | None
@@ -90,6 +91,7 @@ def schema() -> "pa.Schema":
             ("share", number),
             ("n_classes", whole),
             ("simulated", pa.bool_()),
+            ("protocol", text),
             ("dtype", text),
             ("version", text),
             ("feature_hashes", text),
@@ -125,6 +127,7 @@ def _row(facts: CellFacts, record: Record) -> dict[str, Any]:
         "share": facts.share,
         "n_classes": facts.n_classes,
         "simulated": facts.simulated,
+        "protocol": facts.protocol,
         "dtype": facts.dtype,
         "feature_hashes": json.dumps(facts.feature_hashes, sort_keys=True),
         "fit_seconds": record.fit_seconds,

@@ -63,6 +63,15 @@ BAND_BACKBONE = "ViT-B-16"
 BAND_TIER = "ensemble"
 
 
+# A dataset on CoOp's splits has a name of its own in the store and in the records.
+COOP_SUFFIX = "-coop"
+
+
+def dataset_entry(name: str) -> DatasetEntry | None:
+    """What is published about a dataset, whatever its splits."""
+    return datasets().get(name.removesuffix(COOP_SUFFIX))
+
+
 @cache
 def datasets() -> dict[str, DatasetEntry]:
     return {
