@@ -133,3 +133,34 @@ def test_a_file_comes_before_a_study_of_the_package(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "embedded").write_text(find_study("embedded").read_text().replace('"embedded"', '"mine"'))
     assert load_study("embedded").name == "mine"
+
+
+PAPER_STUDIES = ("paper", "tiers", "siglip2", "coop", "precision", "augmentation", "textfree")
+
+
+@pytest.mark.parametrize("name", PAPER_STUDIES)
+def test_arms_keep_the_papers_protocol_to_the_letter(name):
+    methods = load_study(name).methods()
+    if "clap" in methods:
+        assert methods["clap"].params == {"anchor_scale": 10.0}
+    if "hoso" in methods:
+        assert methods["hoso"].params == {"refit": False}
+
+
+def test_arms_are_paired_with_the_matrix_draw_by_draw():
+    matrix = set(load_study("paper").cells())
+    for name in ("tiers", "precision", "augmentation", "paper-ours"):
+        assert set(load_study(name).cells()) <= matrix, name
+
+
+def test_the_precision_arm_has_eight_strata_in_float64():
+    study = load_study("precision")
+    assert len({(cell.dataset, cell.backbone) for cell in study.cells()}) == 8
+    assert study.dtype == "float64"
+
+
+def test_the_second_study_says_what_is_ours():
+    methods = load_study("paper-ours").methods()
+    assert methods["hoso_refit"].use == "hoso"
+    assert methods["clap_text_norm"].use == "clap"
+    assert not methods["hoso_refit"].params

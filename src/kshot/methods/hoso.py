@@ -33,6 +33,8 @@ RATIOS = np.linspace(0.0, 1.0, 101)
 class HOSO(AdaptedFeature):
     """One shot per class judges the residual ratio, the others teach the adapter; then all of them teach it.
 
+    `refit=False` stops before that, as the paper does: the held-out shot is spent on the ratio.
+
     The idea is the paper's: one shot per class is held out, and the residual ratio r of CLIP-Adapter's
     unit(r·A(x) + (1−r)·x) is learnt on those shots alone, the adapter on the others, each taking the other as constant.
     No official code is public, so these choices are ours; a fit looks at text and shots only:
@@ -58,6 +60,7 @@ class HOSO(AdaptedFeature):
         warmup_lr: NotNegative = 1e-5,
         weight_decay: NotNegative = 0.01,
         batch_size: Count = 256,
+        refit: bool = True,
     ):
         self.seed = seed
         self.train_ratio = train_ratio
@@ -68,6 +71,7 @@ class HOSO(AdaptedFeature):
         self.warmup_lr = warmup_lr
         self.weight_decay = weight_decay
         self.batch_size = batch_size
+        self.refit = refit
 
     @property
     def info(self) -> MethodInfo:
@@ -76,9 +80,10 @@ class HOSO(AdaptedFeature):
     def _fit(self, task: Task) -> None:
         held_out = shot_numbers(task.y) == 0
         judge = _part(task, held_out)
-        adapted = adapt(self._train(task, ~held_out), judge.X)
+        taught = self._train(task, ~held_out)
+        adapted = adapt(taught, judge.X)
         losses = ratio_losses(adapted, *judge, task.text, RATIOS, self.logit_scale)
-        self.down_, self.up_ = self._train(task, np.ones(len(task.y), bool))
+        self.down_, self.up_ = self._train(task, np.ones(len(task.y), bool)) if self.refit else taught
         self.text_, self.ratio_ = task.text, float(RATIOS[losses.argmin()])
         self.selected_ = {
             "ratio": Choice(self.ratio_, "support"),
