@@ -17,6 +17,7 @@ html_title = "kshot"
 html_show_copyright = False
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
+nb_execution_in_temp = True
 nb_execution_timeout = 900
 nb_ipywidgets_js = {}
 myst_heading_anchors = 3

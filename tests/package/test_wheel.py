@@ -1,5 +1,6 @@
 """The wheel, installed into an empty environment outside the checkout, does the package's main jobs."""
 
+import json
 import os
 import re
 import shlex
@@ -69,11 +70,14 @@ def test_kshot_comes_from_the_wheel(elsewhere):
     assert elsewhere.run("kshot", "--version").split() == ["kshot", kshot.__version__]
 
 
-def test_the_embedded_study_and_its_report(elsewhere):
-    """One of 35 parts, a shot count of a dataset: the whole runs after the tests, as `make bench`."""
-    said = elsewhere.run("kshot", "run", "embedded", "--shard", "3/35", "--workers", "2")
-    assert "175 cells" in said
-    assert "5 to compute" in said
+def test_the_embedded_study_from_the_notebook_and_its_report(elsewhere):
+    """The notebook's first cell computes the study; the command finds it done and writes the report."""
+    notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text())
+    cell = next("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    *lines, shown = cell.splitlines()
+    assert len(lines) < 6
+    assert "Fold-GDA" in elsewhere.run("python", "-c", "\n".join([*lines, f"print({shown})"]))
+    assert "175 done, 0 to compute" in elsewhere.run("kshot", "run", "embedded")
     assert "Leaderboard" in elsewhere.run("kshot", "report", "embedded")
     assert (elsewhere.folder / "records" / "embedded" / "report" / "report.html").is_file()
 
