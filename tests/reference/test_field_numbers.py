@@ -11,7 +11,7 @@ from kshot.solvers.channels import class_similarity
 from kshot.solvers.cross_modal import paired_batches, train_cross_modal, warm_cosine
 from kshot.solvers.linear_adapter import train_linear_adapter
 from kshot.solvers.schedule import cosine_rates, half_cosine
-from kshot.solvers.ss_text import penalties, pulled_prototypes, repelled
+from kshot.solvers.text_shift import penalties, pulled_prototypes, repelled
 from kshot.solvers.transduction import transduce
 from official import BOTH, COPIES, agree, inputs, stored, unit
 

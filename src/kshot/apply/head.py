@@ -15,7 +15,7 @@ from kshot.apply.held_out import Shots
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.headfile import arrays_beside, load_head, provenance, save_head
+from kshot.methods.headfile import arrays_beside, head_provenance, load_head, save_head
 from kshot.types import Array
 
 KIND = "pictures"
@@ -95,7 +95,7 @@ class PictureHead:
     def load(path: Path | str) -> "PictureHead":
         """Read back what `kshot fit` wrote."""
         head = load_head(path)
-        stored = provenance(path)
+        stored = head_provenance(path)
         if stored.get("kind") != KIND:
             raise InputError(
                 f"{path} is a head without pictures. Make one with `kshot fit PHOTOS -o {path}`."

@@ -15,7 +15,7 @@ def blend(
     return unit_prototypes(lam * means + (1 - lam) * text)
 
 
-def summary(ratios: Float[Array, " C"]) -> dict[str, float]:
+def ratio_summary(ratios: Float[Array, " C"]) -> dict[str, float]:
     """What a record keeps of one ratio per class."""
     return {
         "mean": float(ratios.mean()),

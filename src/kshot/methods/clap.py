@@ -89,10 +89,10 @@ class CLAP(Classifier):
         if not self.penalty:
             return np.zeros(task.n_classes, X.dtype)
         found = anchor_confidence(X, y, task.text, self.logit_scale)
-        self.selected_["penalties"] = Choice(summary(found), "support")
+        self.selected_["penalties"] = Choice(penalty_summary(found), "support")
         return found
 
 
-def summary(penalties: Float[Array, " C"]) -> dict[str, float]:
+def penalty_summary(penalties: Float[Array, " C"]) -> dict[str, float]:
     """What a record keeps of the penalties."""
     return {"mean": float(penalties.mean()), "min": float(penalties.min()), "max": float(penalties.max())}

@@ -8,7 +8,7 @@ from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import Count, NotNegative, Positive, Seed, Share
 from kshot.methods.views import every_view
-from kshot.solvers.cross_modal import halves, paired_batches, train_cross_modal, warm_cosine
+from kshot.solvers.cross_modal import half_sizes, paired_batches, train_cross_modal, warm_cosine
 from kshot.solvers.schedule import last_state
 from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
 
@@ -73,7 +73,7 @@ class CrossModalLP(Classifier):
         X, y = every_view(task)
         rounded = X.dtype.type(np.exp(np.float64(X.dtype.type(LOG_SCALE))))
         scale = float(rounded) if self.logit_scale is None else self.logit_scale
-        sizes = halves(len(X), task.n_classes, self.batch_size)
+        sizes = half_sizes(len(X), task.n_classes, self.batch_size)
         states = train_cross_modal(
             X,
             y,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier
-from kshot.methods.clap import summary
+from kshot.methods.clap import penalty_summary
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import Count, Positive
 from kshot.methods.views import every_view
@@ -71,6 +71,6 @@ def learn_probe(
     )
     selected = {
         "anchor_scale": Choice(anchor_scale, "fixed"),
-        "penalties": Choice(summary(penalties), "support"),
+        "penalties": Choice(penalty_summary(penalties), "support"),
     }
     return LearntProbe(weights, selected)

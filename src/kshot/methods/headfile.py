@@ -11,7 +11,7 @@ from kshot.errors import InputError
 from kshot.files import write_bytes
 from kshot.methods import registry
 from kshot.methods.base import Classifier
-from kshot.methods.plain import plain, plain_choices
+from kshot.methods.plain import plain_choices, plain_value
 from kshot.types import Array, Choice
 
 FORMAT = 1
@@ -36,9 +36,9 @@ def save_head(
     header = {
         "format": FORMAT,
         "method": method or registry.name_of(head),
-        "params": plain(head.get_params(), "a parameter"),
+        "params": plain_value(head.get_params(), "a parameter"),
         "selected": plain_choices(head.selected_),
-        "state": plain(rest, "a fitted attribute"),
+        "state": plain_value(rest, "a fitted attribute"),
         "provenance": provenance,
     }
     tensors |= {f"{BESIDE}{name}": np.ascontiguousarray(value) for name, value in (beside or {}).items()}
@@ -91,7 +91,7 @@ def _check_header(header: Any, path: Path) -> None:
         )
 
 
-def provenance(path: Path | str) -> dict[str, Any]:
+def head_provenance(path: Path | str) -> dict[str, Any]:
     """What was stored beside the head."""
     from safetensors import safe_open
 

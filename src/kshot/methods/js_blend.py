@@ -1,7 +1,7 @@
 """James–Stein blend: the ratio that minimises prototype error, estimated per class (paper, Prop. 2)."""
 
 from kshot.methods.base import Classifier
-from kshot.methods.blending import blend, summary
+from kshot.methods.blending import blend, ratio_summary
 from kshot.methods.evidence import Task
 from kshot.selected import RATIO
 from kshot.solvers.rows import squared_norms
@@ -37,7 +37,7 @@ class JSBlend(Classifier):
         target = task.text - common_offset(task.means, task.text) if self.centred else task.text
         v = mean_variances(task.X, task.y, task.means)
         ratios = james_stein_ratio(v, squared_norms(target - task.means))
-        self.selected_ = {RATIO: Choice(summary(ratios), "support")}
+        self.selected_ = {RATIO: Choice(ratio_summary(ratios), "support")}
         self._set_linear(blend(task.means, task.text, ratios))
 
 

@@ -10,7 +10,7 @@ from kshot.errors import InputError
 from kshot.types import Choice
 
 
-def plain(value: Any, what: str) -> Any:
+def plain_value(value: Any, what: str) -> Any:
     """The same value with numpy's numbers and arrays as Python's numbers and lists; `what` names it in the error."""
     try:
         return json.loads(json.dumps(value, default=_unpacked))
@@ -28,7 +28,7 @@ def plain_choices(selected: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
                 f"selected_['{name}'] is {choice!r}, not a Choice. Write Choice(value, from_) of kshot.types."
             )
     found = {name: {"value": choice.value, "from_": choice.from_} for name, choice in selected.items()}
-    return plain(found, "selected_")
+    return plain_value(found, "selected_")
 
 
 def _unpacked(value: Any) -> Any:

@@ -5,7 +5,7 @@ from kshot.methods.blending import unit_prototypes
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import Positive
 from kshot.methods.views import average_view
-from kshot.solvers.ss_text import penalties, pulled_prototypes, repelled
+from kshot.solvers.text_shift import penalties, pulled_prototypes, repelled
 from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
 
 PAPER = "Silva-Rodríguez et al., SS-Text: few-shot, now for real, IPMI 2025 (code jusiro/SS-Text 4ff4897)"

@@ -21,7 +21,7 @@ def warm_cosine(iterations: int, peak: float) -> Float[Array, " iterations"]:
     return rates
 
 
-def halves(images: int, texts: int, batch: int | None) -> tuple[int, int]:
+def half_sizes(images: int, texts: int, batch: int | None) -> tuple[int, int]:
     """How many pictures and texts a batch holds.
 
     32 in all, and 8 where half of that is not below both numbers (the official rule); where even four are too

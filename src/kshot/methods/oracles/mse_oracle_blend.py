@@ -4,7 +4,7 @@ import numpy as np
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.blending import blend, summary
+from kshot.methods.blending import blend, ratio_summary
 from kshot.methods.evidence import Task
 from kshot.selected import RATIO
 from kshot.solvers.rows import class_counts, squared_norms
@@ -37,5 +37,5 @@ class MSEOracleBlend(Classifier):
         mu_star, trace = population_moments(task.pool.X, task.pool.y, task.n_classes)
         g2 = squared_norms(task.text - mu_star)
         ratios = optimal_ratio(g2, trace / task.counts.astype(g2.dtype))
-        self.selected_ = {RATIO: Choice(summary(ratios), "pool")}
+        self.selected_ = {RATIO: Choice(ratio_summary(ratios), "pool")}
         self._set_linear(blend(task.means, task.text, ratios))
