@@ -225,8 +225,20 @@ def load_records(
 ) -> Results:
     """Read a records folder.
 
-    `precision` is a folder of the same cells in another dtype and `base` one without augmented views; `corrected` adds
-    simultaneous intervals, and `headroom` computes from `features` what the theory leaves above the blend path.
+    Parameters
+    ----------
+    folder : path
+        What `run` or `kshot run` filled.
+    features : path
+        Folder of the features that the records were computed on; only tables that look at them need it.
+    precision : path
+        Records of the same cells in another dtype, for the table that compares the two.
+    base : path
+        Records of the same cells without augmented views, for the table that tells what these changed.
+    corrected : bool
+        Add intervals that hold simultaneously.
+    headroom : bool
+        Compute from the features what the theory leaves above the blend path.
     """
     other, plain = (None if given is None else Path(given) for given in (precision, base))
     options = Options(Path(features), other, plain, corrected, headroom)

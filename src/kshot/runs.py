@@ -48,8 +48,20 @@ def run(
 ) -> Results:
     """Compute what a study lacks, and give back all its records; finished cells are never computed again.
 
-    `study` is a path, the name of a study of the package, or a `Study`; `method` adds outsiders' methods to it.
-    Records are kept in the folder `records`, records/STUDYNAME unless given.
+    Parameters
+    ----------
+    study : name, path or Study
+        A study of the package by its name, a TOML file, or a `Study`.
+    records : path
+        Where records are kept; records/STUDYNAME unless given.
+    features : path
+        Folder of stored features; what it lacks is taken from the package.
+    workers : int
+        Worker processes, one BLAS thread each; all cores unless given.
+    engine : "local", "dask" or Engine
+        Where cells are computed.
+    method : sequence of str
+        Methods of your own that join the study, as package.module:Class.
     """
     folder = complete(study, records, features, choose_engine(engine, workers), method)
     return load_records(folder, features=features)
@@ -108,7 +120,15 @@ def judge(
     workers: int = CORES,
     engine: Engine | str = "local",
 ) -> Judgement:
-    """Run a method beside zero-shot, the oracle ratio, the LOO blend, CLAP and LP++, and answer the five questions."""
+    """Run a method beside zero-shot, the oracle ratio, the LOO blend, CLAP and LP++, and answer the five questions.
+
+    Parameters
+    ----------
+    newcomer : str
+        The method, as package.module:Class or by the name it is registered under.
+    study, records, features, workers, engine
+        As in `run`; the records go to a folder of their own.
+    """
     judged = judged_study(load_any(study), newcomer)
     folder = records_folder(records, judged.name)
     results = run(judged, records=folder, features=features, workers=workers, engine=engine)

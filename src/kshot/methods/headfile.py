@@ -26,7 +26,19 @@ def save_head(
     beside: Mapping[str, Array] | None = None,
     **provenance: Any,
 ) -> None:
-    """Write a fitted head; `provenance` is kept as JSON (class names, encoder, …), `beside` as further arrays."""
+    """Write a fitted head to one safetensors file.
+
+    Parameters
+    ----------
+    head : fitted head
+    path : path
+    method : str
+        The name to build it by, for a head that is not registered: package.module:Class.
+    beside : arrays by name
+        Further arrays to keep in the file.
+    **provenance
+        What else is to be known of it (class names, encoder, …), kept as JSON.
+    """
     from safetensors.numpy import save
 
     head._expects()
@@ -47,7 +59,15 @@ def save_head(
 
 
 def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
-    """Read a head back. Only registered methods are built by name; pass `method` for one of your own."""
+    """Read a head back.
+
+    Parameters
+    ----------
+    path : path
+        What `save_head` wrote.
+    method : str
+        Only registered methods are built by name; name your own as package.module:Class.
+    """
     from safetensors import SafetensorError, safe_open
 
     path = Path(path)
