@@ -21,7 +21,7 @@ ALLOWED = {
     "check_method": "authors of methods call it in their tests",
     "check_name": "authors of methods hand it to pytest",
     "KnobSurvey": "named by a study",
-    "Tuned": "named by a study",
+    "Tuned": "users name it in a study",
     "fold_chosen": "asked for by its name",
     "not_computed": "a word that users type",
     "not_reproducible": "a word that users type",
