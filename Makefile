@@ -6,7 +6,7 @@ BASE_PYTHON ?= python3
 TORCH := torch==2.13.0
 .DEFAULT_GOAL := help
 
-.PHONY: help bench browser cluster test test-slow lint types contracts unused names check docs dist benchmarks readme open clean
+.PHONY: help bench rehearsal browser cluster test test-slow lint types contracts unused names check docs dist benchmarks readme open clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -25,6 +25,10 @@ $(VENV)/.installed-encode: $(VENV)/.installed
 bench: $(VENV)/.installed  ## run the embedded study and write its report
 	$(KSHOT) run embedded
 	$(KSHOT) report records/embedded
+
+rehearsal: $(VENV)/.installed  ## the whole paper on generated features, from nothing to report and comparison
+	rm -rf build/rehearsal
+	OMP_NUM_THREADS=1 $(PY) tools/rehearse.py build/rehearsal
 
 browser:  ## make sure of the Chromium that drives the page in the tests
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)

@@ -13,8 +13,10 @@ from kshot.bench.newcomer import judged_study, knob_oracle
 from kshot.bench.records.compact import failed_cells, forget
 from kshot.bench.records.diff import Difference, compare
 from kshot.bench.records.folder import Records, records_folder
-from kshot.bench.study import DTYPES, Study, load_study
-from kshot.bench.work import finished_cells
+from kshot.bench.study import DTYPES, Cell, Study, load_study
+from kshot.bench.work import check_stored, find_work, finished_cells
+from kshot.diagnose.stored import ProbeFolder
+from kshot.diagnose.whole_study import GROUPS, probe_batches, probe_workload
 from kshot.features.store import Store
 from kshot.progress import Progress, human_seconds
 from kshot.report.questions import OwnKnob, judgement, judgement_table
@@ -109,6 +111,36 @@ def retry(
     forget(target, failed)
     logger.info("%d cells had a failed method", len(failed))
     return run(loaded, records=target.folder, features=features, workers=workers, engine=engine)
+
+
+def measure(
+    records: Path | str,
+    *,
+    features: Path | str = FEATURES,
+    groups: Sequence[str] = GROUPS,
+    tiers: Sequence[str] = ("dataset",),
+    backbones: Sequence[str] = (),
+    draws: int | None = None,
+    workers: int = CORES,
+    engine: Engine | str = "local",
+    shard: StudyShard = WHOLE,
+) -> ProbeFolder:
+    """Measure the probes that are not stored yet beside the records; all backbones and draws unless given."""
+    owner, store, stored = Records(Path(records)), Store(features), ProbeFolder(Path(records))
+    check_stored(owner, store)
+    work = find_work(owner.study(), store, owner)
+    seeds = sorted({cell.seed for cell in work.cells})[:draws]
+
+    def asked_for(cell: Cell) -> bool:
+        return cell.tier in tiers and cell.seed in seeds and (not backbones or cell.backbone in backbones)
+
+    batches = probe_batches(work, stored, groups, asked_for, shard.index, shard.count)
+    logger.info(f"{work.study.name}: {len(batches)} batches of probes to measure")
+    if batches:
+        with Progress("cells", sum(len(batch.cells) for batch in batches)) as progress:
+            workload = probe_workload(work.study, Path(features), stored, batches)
+            choose_engine(engine, workers)(workload, progress.advance)
+    return stored
 
 
 def judge(

@@ -46,35 +46,18 @@ def probe(
     shard: Annotated[str, typer.Option(help="Only part i of n, as i/n counted from 0.")] = "0/1",
 ) -> None:
     """What the theory predicts, on every stratum and draw: measure what is not stored yet beside the records."""
-    from kshot.bench.execution.engines import choose_engine
-    from kshot.bench.records.folder import Records
-    from kshot.bench.study import Cell
-    from kshot.bench.work import check_stored, find_work
-    from kshot.diagnose.stored import ProbeFolder
-    from kshot.diagnose.whole_study import GROUPS, probe_batches, probe_workload
-    from kshot.features.store import Store
-    from kshot.progress import Progress
+    from kshot.runs import measure
 
-    folder, part = existing_records(records), parse_shard(shard)
-    owner, store, stored = Records(folder), Store(features), ProbeFolder(folder)
-    check_stored(owner, store)
-    work = find_work(owner.study(), store, owner)
-
-    wanted_seeds = sorted({cell.seed for cell in work.cells})[:seeds]
-
-    def asked_for(cell: Cell) -> bool:
-        return (
-            cell.tier in (tier or ["dataset"])
-            and (not backbone or cell.backbone in backbone)
-            and cell.seed in wanted_seeds
-        )
-
-    batches = probe_batches(work, stored, only or GROUPS, asked_for, part.index, part.count)
-    todo, out = sum(len(batch.cells) for batch in batches), console()
-    out.print(f"{work.study.name}: {len(batches)} batches of probes to measure", markup=False)
-    if batches:
-        with Progress("cells", todo) as progress:
-            choose_engine(engine, workers)(
-                probe_workload(work.study, features, stored, batches), progress.advance
-            )
-    out.print(f"probes in {stored.folder}", markup=False)
+    folder, wanted = existing_records(records), only or list(Group)
+    stored = measure(
+        folder,
+        features=features,
+        groups=[str(group) for group in wanted],
+        tiers=tier or ["dataset"],
+        backbones=backbone or (),
+        draws=seeds,
+        workers=workers,
+        engine=engine,
+        shard=parse_shard(shard),
+    )
+    console().print(f"probes in {stored.folder}; next: kshot report {folder}", markup=False)

@@ -1,12 +1,26 @@
 """`kshot simulate`: write the generated world into the feature store."""
 
+from typing import Annotated
+
 import typer
 
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
 
 
-def simulate(features: FeaturesOption = DEFAULT_FEATURES) -> None:
+def simulate(
+    paper: Annotated[
+        bool,
+        typer.Option("--paper", help="Small worlds under the names of the paper's datasets and encoders."),
+    ] = False,
+    features: FeaturesOption = DEFAULT_FEATURES,
+) -> None:
     """Write the simulated datasets (generated numbers, no pictures) as stored features."""
+    if paper:
+        from kshot.datasets.rehearsal import write_rehearsal
+        from kshot.features.store import Store
+
+        typer.echo(f"wrote {write_rehearsal(Store(features))} simulated strata to {features}")
+        return
     from kshot.datasets.simulated import WORLDS, write
     from kshot.features.store import Store
 
