@@ -22,6 +22,7 @@ from kshot.runs import measure, run
 ARMS = ("paper", "tiers", "siglip2", "textfree", "precision")
 COOP_BACKBONES = ("RN50", "ViT-B-16")
 SEEDS = (0, 1)
+STARTED = time.perf_counter()
 
 
 def rehearse(folder: Path) -> list[str]:

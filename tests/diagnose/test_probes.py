@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from kshot.diagnose import agreement, counterfactual, headroom, offset, spread, translation
+from kshot.diagnose import (
+    agreement,
+    counterfactual,
+    headroom,
+    objectives,
+    offset,
+    per_class,
+    spread,
+    translation,
+)
 from kshot.errors import InputError
 from kshot.solvers.rows import class_means
 from kshot.types import Labelled
@@ -123,3 +132,63 @@ def test_james_stein_against_the_optimum_of_the_pool():
     assert row["mean |difference|"] == pytest.approx(np.abs(np.subtract(fitted, target)).mean())
     assert row["Spearman"] == pytest.approx(spearmanr(fitted, target).statistic)
     assert row["mean λ*"] == pytest.approx(np.mean(target))
+
+
+def test_two_objectives_against_both_curves_over_the_grid():
+    data = problem(seed=8, classes=6, shots=3, noise=1.2, n_test=300)
+    support = Labelled(data.X, data.y)
+    row = objectives.objectives_row(support, data.pool, data.test, data.text)
+    grid = np.linspace(0, 1, 100_001)
+    g2, v = [], []
+    for c, t in enumerate(data.text):
+        pool = data.pool.X[data.pool.y == c]
+        g2.append(np.sum((t - pool.mean(axis=0)) ** 2))
+        v.append(pool.var(axis=0, ddof=1).sum() / 3)
+    error = (1 - grid) ** 2 * np.mean(g2) + grid**2 * np.mean(v)
+    assert row["λ of least error"] == pytest.approx(grid[error.argmin()], abs=2e-5)
+    means = class_means(data.X, data.y, len(data.text))
+
+    def accuracy(ratio):
+        p = ratio * means + (1 - ratio) * data.text
+        cosine = data.test.X @ (p / np.linalg.norm(p, axis=1, keepdims=True)).T
+        return 100 * np.mean(cosine.argmax(axis=1) == data.test.y)
+
+    best = max(accuracy(ratio) for ratio in np.arange(101) / 100)
+    assert row["accuracy lost"] == pytest.approx(best - accuracy(row["λ of least error"]))
+
+
+def test_the_offsets_cosine_to_the_remainders():
+    rng = np.random.default_rng(9)
+    means, text = rng.normal(size=(2, 5, 30))
+    offset_vector = (text - means).mean(axis=0)
+    remainders = text - means - offset_vector
+    cosines = remainders @ offset_vector / np.linalg.norm(remainders, axis=1) / np.linalg.norm(offset_vector)
+    assert offset.offset_row(means, text)["cosine to residuals"] == pytest.approx(cosines.mean())
+
+
+def test_one_ratio_per_class_by_leave_one_out_is_held_to_one_ratio_by_leave_one_out():
+    data = problem(seed=10, classes=5, shots=3, noise=1.5, n_test=200)
+    support = Labelled(data.X, data.y)
+    means = class_means(data.X, data.y, 5)
+
+    def accuracy(ratios, rows, centres):
+        p = ratios[:, None] * centres + (1 - ratios[:, None]) * data.text
+        cosine = rows.X @ (p / np.linalg.norm(p, axis=1, keepdims=True)).T
+        return np.mean(cosine.argmax(axis=1) == rows.y)
+
+    held_out = []
+    for ratio in np.arange(101) / 100:
+        hits = 0
+        for i in range(len(data.y)):
+            centres = means.copy()
+            rest = (data.y == data.y[i]) & (np.arange(len(data.y)) != i)
+            centres[data.y[i]] = data.X[rest].mean(axis=0)
+            hits += accuracy(np.full(5, ratio), Labelled(data.X[i : i + 1], data.y[i : i + 1]), centres)
+        held_out.append(hits)
+    shared = np.full(5, np.argmax(held_out) / 100)
+    own = per_class.per_class_loo(support, data.text)
+    gain = 100 * (accuracy(own, data.test, means) - accuracy(shared, data.test, means))
+    row = per_class.per_class_row(support, data.test, data.text)
+    assert row["per-class LOO"] == pytest.approx(gain)
+    single = Labelled(data.X[::3], data.y[::3])
+    assert "per-class LOO" not in per_class.per_class_row(single, data.test, data.text)
