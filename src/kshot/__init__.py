@@ -35,7 +35,7 @@ _WHERE = {
     "save_head": "kshot.methods.headfile",
     "PictureHead": "kshot.apply.head",
     "fit_pictures": "kshot.apply.fit",
-    "load_features": "kshot.episodes.stored",
+    "load_features": "kshot.episodes.loading",
     "load_study": "kshot.bench.study",
     "load_records": "kshot.results",
     "run": "kshot.runs",
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from kshot.apply.fit import fit_pictures as fit_pictures
     from kshot.apply.head import PictureHead as PictureHead
     from kshot.bench.study import load_study as load_study
-    from kshot.episodes.stored import load_features as load_features
+    from kshot.episodes.loading import load_features as load_features
     from kshot.methods.ape import APE as APE
     from kshot.methods.clap import CLAP as CLAP
     from kshot.methods.clip_adapter import CLIPAdapter as CLIPAdapter

@@ -12,7 +12,7 @@ logger = logging.getLogger("kshot")
 class Progress:
     """Counts `unit`s up to `total`, or without an end where that is None; without a unit it only names the work."""
 
-    def __init__(self, unit: str, total: int | None = None, pause: float = SECONDS_BETWEEN_LINES):
+    def __init__(self, unit: str, total: int | None = None, pause: float | int = SECONDS_BETWEEN_LINES):
         self.unit, self.total, self.pause = unit, total, pause
         self.count, self.bar = 0.0, None
 
@@ -29,7 +29,7 @@ class Progress:
         if self.total is None and self.unit:
             self._tell(self.unit)
 
-    def advance(self, done: float = 1, what: str = "") -> None:
+    def advance(self, done: float | int = 1, what: str = "") -> None:
         """`what` names the work in hand, where one thing differs from the next."""
         self.count += done
         if self.bar is not None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from kshot.errors import StudyError, unknown
 from kshot.report.context import Context
 from kshot.report.table import Table
-from kshot.report.tables import arms, blending, contrasts, probed, standings, strata, workings
+from kshot.report.tables import arms, contrasts, probed, ratio_estimates, standings, strata, workings
 from kshot.stats.panel import Panel
 
 TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
@@ -19,8 +19,8 @@ TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
     "strata": strata.strata_table,
     "probes": probed.probes_table,
     "sample_level": strata.sample_table,
-    "prior_upgrade": blending.prior_upgrade_table,
-    "ratio_tracking": blending.tracking_table,
+    "prior_upgrade": ratio_estimates.prior_upgrade_table,
+    "ratio_tracking": ratio_estimates.tracking_table,
     "datasets": workings.datasets_table,
     "cost": workings.cost_table,
     "precision": arms.precision_table,
