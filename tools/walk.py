@@ -53,7 +53,7 @@ def walk(folder: Path) -> tuple[list[str], list[str]]:
         """What a worker does, in this process, where it can be watched."""
         while remaining:
             batch = remaining.pop(0)
-            local.run_batch(workload.study, workload.features, workload.records, batch)
+            workload.run(workload.study, workload.features, workload.target, batch)
             finished(len(batch.cells))
 
     local.LocalEngine._drain = here  # pyright: ignore[reportAttributeAccessIssue]

@@ -5,7 +5,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Float
 
-from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import Count, NotNegative, Positive
@@ -81,10 +80,7 @@ class RLA(Classifier):
     def _penalty(self, shots: float) -> float:
         if not isinstance(self.penalty, str):
             return float(self.penalty)
-        rules = {"1/K": 1 / shots, "1/K2": 1 / shots**2}
-        if self.penalty not in rules:
-            raise InputError(f"penalty must be a number, '1/K' or '1/K2', not '{self.penalty}'.")
-        return rules[self.penalty]
+        return {"1/K": 1 / shots, "1/K2": 1 / shots**2}[self.penalty]
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         return self.logit_scale * (mapped(X, self.map_)[0] @ self.text_.T)
