@@ -112,8 +112,7 @@ def use_known_constants(method: Classifier, spec: MethodSpec, stratum: Stratum, 
     A dataset's constants were chosen by people who saw test accuracies: only a method that may see those gets them.
     """
     known = {"logit_scale": stratum.logit_scale, "anchor_scale": None if prior is None else prior.norm}
-    entry = catalog.dataset_entry(stratum.dataset)
-    if entry and "test" in method.info.sees:
+    if "test" in method.info.sees and (entry := catalog.dataset_entry(stratum.dataset)):
         known |= entry.constants
     takes = method.info.constants - spec.params.keys()
     method.set_params(**{name: value for name, value in known.items() if value is not None and name in takes})
