@@ -109,6 +109,12 @@ class Results:
             self._made[key] = make_table(key, self.panel, context)
         return self._made[key]
 
+    def verdict(self) -> list[str]:
+        """What the ratio is worth here, and which head to use instead, in sentences with their numbers."""
+        from kshot.report.verdict import verdict
+
+        return verdict(self.panel)
+
     def tables(self) -> list[Table]:
         return [self.table(key) for key in TABLES]
 

@@ -44,6 +44,9 @@ def report(
         Path | None,
         typer.Option(help="Records of the same cells without augmented views, for the augmentation arm."),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Print every table, not the leaderboard alone.")
+    ] = False,
     corrected: Annotated[
         bool, typer.Option("--corrected", help="Add intervals that hold simultaneously (Bonferroni).")
     ] = False,
@@ -53,7 +56,7 @@ def report(
     ] = False,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
-    """Print the tables, and write them with the figures and a page that opens from disk."""
+    """Print leaderboard and verdict; write all tables, the figures and a page that opens from disk."""
     from threadpoolctl import threadpool_limits
 
     from kshot.results import load_records
@@ -80,8 +83,12 @@ def report(
     if table:
         print_tables((found.table(key) for key in table), format)
         return
-    tables = found.tables()
-    print_tables(tables, format)
+    brief = format is TableFormat.rich and not every
+    print_tables([found.leaderboard()] if brief else found.tables(), format)
+    if brief:
+        for sentence in found.verdict():
+            out.print(f"• {sentence}", markup=False)
+        out.print()
     written = found.report(output)
     for name, reason in written.missing.items():
         out.print(f"figure {name} is missing: {reason}", markup=False)
