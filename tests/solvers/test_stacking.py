@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kshot.solvers.stacking import stack
+from kshot.solvers.stacking import ScalePrior, stack
 
 
 def drawn(n, seed=0, C=5):
@@ -45,3 +45,11 @@ def test_information_is_what_the_scores_tell():
     )
     assert np.isclose(found.information, np.log(5) - cross_entropy / len(y))
     assert abs(stack(0 * scores[:1], y, 0.5).information) < 1e-9
+
+
+def test_the_scale_leans_on_what_was_known_as_long_as_few_shots_judge():
+    known = ScalePrior(np.log(5.0), 0.2)
+    few, many = (stack(drawn(n)[0][:1], drawn(n)[1], 0.5, known).weights[0] for n in (4, 20_000))
+    free = stack(drawn(20_000)[0][:1], drawn(20_000)[1], 0.5).weights[0]
+    assert abs(np.log(few / 5)) < 0.5
+    assert np.isclose(many, free, rtol=0.05)

@@ -15,7 +15,7 @@ from kshot.methods.parameters import Count, Positive
 from kshot.methods.views import average_view, part_of
 from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.rows import unit_prototypes
-from kshot.solvers.stacking import stack
+from kshot.solvers.stacking import ScalePrior, stack
 from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
 
 INFO = MethodInfo(
@@ -30,6 +30,8 @@ INFO = MethodInfo(
 )
 # The logarithm of the ratio of the two weights has this standard deviation before any shot is looked at.
 RATIO_SPREAD = 0.5
+# So does the logarithm of the common scale, around the first side's own.
+SCALE_SPREAD = 0.2
 # Two weights need no more shots than these to judge.
 MOST_JUDGES = 2048
 
@@ -40,6 +42,7 @@ class Side(NamedTuple):
     coef: Float[Array, "C d"]
     intercept: Float[Array, " C"]
     held_out: Float[Array, "n C"]
+    spread: float
 
     @classmethod
     def of(
@@ -50,7 +53,7 @@ class Side(NamedTuple):
         X: Float[Array, "N d"],
     ) -> "Side":
         spread = _spread(X @ coef.T + intercept)
-        return cls(coef / spread, intercept / spread, held_out / _spread(held_out))
+        return cls(coef / spread, intercept / spread, held_out / _spread(held_out), spread)
 
 
 class GaussProbe(Classifier):
@@ -127,7 +130,7 @@ class GaussProbe(Classifier):
                 starts.append(weights)
         found = self._learn_probe(task, np.mean(starts, axis=0) if starts else None)
         self.selected_ |= found.selected
-        coef = unit_prototypes(found.weights)
+        coef = self.logit_scale * unit_prototypes(found.weights)
         return Side.of(coef, np.zeros(len(coef), coef.dtype), held_out, X)
 
     def _gaussian_side(self, task: Task, X: Float[Array, "N d"], folds: Sequence[Fold]) -> Side:
@@ -146,17 +149,23 @@ class GaussProbe(Classifier):
     ) -> Float[Array, " B"]:
         """Stacked weights, carried from the shots that the judged heads had to all of them.
 
-        How much surer more shots make a head depends on how much of what it knows comes from shots: nothing
-        where text alone says as much about the judges.
+        Few judges know little about the common scale, so it starts from that of the probe's own logits. How much
+        surer more shots make a head depends on how much of what it knows comes from shots: nothing where text
+        alone says as much about the judges.
         """
         if not self.stacked:
             return np.ones(len(sides), X.dtype)
         judges = _asked(folds)
         y, text_scores = task.y[judges], X[judges] @ (self.logit_scale * task.text).T
-        found = stack(np.stack([side.held_out for side in sides.values()]), y, RATIO_SPREAD)
+        held_out = np.stack([side.held_out for side in sides.values()])
+        found = stack(held_out, y, RATIO_SPREAD)
         text = stack(text_scores[None], y, RATIO_SPREAD)
         from_shots = 1 - min(max(text.information, 0) / max(found.information, 1e-6), 1)
-        weights = found.weights * shots_correction(task.counts) ** from_shots
+        growth = shots_correction(task.counts) ** from_shots
+        first = next(iter(sides.values())).spread
+        own_scale = ScalePrior(float(np.log(first / (growth * found.weights.sum()))), SCALE_SPREAD)
+        total = np.einsum("b,bnc->nc", found.weights.astype(X.dtype), held_out)
+        weights = growth * stack(total[None], y, RATIO_SPREAD, own_scale).weights * found.weights
         for name, weight in zip(sides, weights.tolist(), strict=True):
             self.selected_[f"{name}_weight"] = Choice(weight, "support")
         self.selected_["from_shots"] = Choice(from_shots, "support")

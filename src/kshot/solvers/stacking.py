@@ -18,12 +18,27 @@ class Stacked(NamedTuple):
     information: float
 
 
-def stack(scores: Float[Array, "B n C"], y: Int[Array, " n"], ratio_spread: float) -> Stacked:
+class ScalePrior(NamedTuple):
+    """What is known of the common scale before any shot judges: the mean of log w_b is Gaussian."""
+
+    centre: float
+    spread: float
+
+
+NOTHING_KNOWN = ScalePrior(0.0, np.inf)
+
+
+def stack(
+    scores: Float[Array, "B n C"],
+    y: Int[Array, " n"],
+    ratio_spread: float,
+    scale: ScalePrior = NOTHING_KNOWN,
+) -> Stacked:
     """Minimise the summed cross-entropy of sum_b w_b·scores_b, the weights being positive.
 
     A few shots cannot tell much about ratios, so the logarithms of the weights have a Gaussian prior around their
-    mean, such that the logarithm of the ratio of two has standard deviation `ratio_spread`. The common scale is free:
-    it makes the sum's softmax a probability. `information` is log C minus the mean cross-entropy.
+    mean, such that the logarithm of the ratio of two has standard deviation `ratio_spread`. The common scale makes
+    the sum's softmax a probability. `information` is log C minus the mean cross-entropy.
     """
     from scipy.optimize import minimize
 
@@ -40,9 +55,14 @@ def stack(scores: Float[Array, "B n C"], y: Int[Array, " n"], ratio_spread: floa
         logits /= total[:, None]
         logits[here, y] -= 1
         slope = np.array([float(np.vdot(logits, of_head)) for of_head in scores])
-        apart = logs - logs.mean()
-        loss = np.sum(np.log(total) - own, dtype=np.float64) + stiffness * (apart @ apart) / 2
-        return float(loss), weights * slope + stiffness * apart
+        prior, pull = beliefs(logs)
+        return float(np.sum(np.log(total) - own, dtype=np.float64)) + prior, weights * slope + pull
+
+    def beliefs(logs: Float[Array, " B"]) -> tuple[float, Float[Array, " B"]]:
+        apart, off = logs - logs.mean(), (logs.mean() - scale.centre) / scale.spread
+        return float(stiffness * (apart @ apart) + off**2) / 2, stiffness * apart + off / scale.spread / len(
+            logs
+        )
 
     found = minimize(
         objective,
@@ -52,6 +72,5 @@ def stack(scores: Float[Array, "B n C"], y: Int[Array, " n"], ratio_spread: floa
         bounds=[(-LARGEST_LOG, LARGEST_LOG)] * len(scores),
         options={"maxiter": 50},
     )
-    apart = found.x - found.x.mean()
-    cross_entropy = (found.fun - stiffness * (apart @ apart) / 2) / len(y)
+    cross_entropy = (found.fun - beliefs(found.x)[0]) / len(y)
     return Stacked(np.exp(found.x), float(np.log(scores.shape[2]) - cross_entropy))

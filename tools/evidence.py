@@ -1,0 +1,163 @@
+"""What committed records say of the heads: tables for docs/gauss-probe.md, and the advice of `kshot fit`.
+
+`python tools/evidence.py` prints the tables and writes src/kshot/apply/evidence.json. Cells of several studies are the
+same where dataset, backbone, tier, shots, seed and the hashes of the features are.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from kshot.bench.records.query import load_table
+from kshot.stats.bootstrap import Estimate, cluster_mean
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = [ROOT / "docs" / name / "records" for name in ("open", "clip", "gauss")]
+WRITTEN = ROOT / "src" / "kshot" / "apply" / "evidence.json"
+TIERS = ("dataset", "text")
+HEADS = ("zero_shot", "loo_blend", "clap", "lpp", "fold_gda", "fast_probe", "gauss_probe")
+OURS = "gauss_probe"
+SHOTS = (1, 2, 4, 8, 16)
+GOOD_TEXT = 50.0
+FEW_CLASSES = 10
+
+Cell = tuple[str, int, int]
+
+
+def read(folders: Iterable[Path]) -> tuple[dict[str, dict[Cell, float]], dict[str, int]]:
+    """Accuracy in per cent by method and (dataset, shots, seed), and the number of classes by dataset."""
+    accuracy: dict[str, dict[Cell, float]] = {}
+    hashes: dict[Cell, str] = {}
+    classes: dict[str, int] = {}
+    wanted = (
+        "dataset",
+        "tier",
+        "shots",
+        "seed",
+        "method",
+        "status",
+        "accuracy",
+        "n_classes",
+        "feature_hashes",
+    )
+    for folder in folders:
+        columns = load_table(folder).select(wanted).to_pydict()
+        for dataset, tier, shots, seed, method, status, value, C, features in zip(
+            *columns.values(), strict=True
+        ):
+            if status == "ok" and tier in TIERS:
+                cell = dataset, shots, seed
+                if hashes.setdefault(cell, features) != features:
+                    sys.exit(f"{folder}: {cell} was computed on other features than in the folders before.")
+                accuracy.setdefault(method, {})[cell] = 100 * value
+                classes[dataset] = C
+    return accuracy, classes
+
+
+def difference(a: dict[Cell, float], b: dict[Cell, float], keep: Callable[[Cell], bool]) -> Estimate:
+    cells = sorted(cell for cell in a if cell in b and keep(cell))
+    values = np.array([a[cell] - b[cell] for cell in cells])
+    return cluster_mean(values, np.array([cell[0] for cell in cells]))
+
+
+def shown(found: Estimate) -> str:
+    if found.low is None:
+        return "–"
+    return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]".replace("-", "−")
+
+
+def paired_table(accuracy: dict[str, dict[Cell, float]]) -> None:
+    print("\n| gauss-probe minus | " + " | ".join(f"K={k}" for k in SHOTS) + " | K≥4 |\n|" + "---|" * 7)
+    for other in (*(head for head in HEADS if head != OURS), "equal_weights"):
+        by_shots = [difference(accuracy[OURS], accuracy[other], lambda c, k=k: c[1] == k) for k in SHOTS]
+        late = difference(accuracy[OURS], accuracy[other], lambda c: c[1] >= 4)
+        print(f"| {other} | " + " | ".join(map(shown, [*by_shots, late])) + " |")
+
+
+def dataset_table(accuracy: dict[str, dict[Cell, float]], other: str) -> None:
+    """Mean difference and the standard error of the draws."""
+    print(f"\n| minus {other} | " + " | ".join(f"K={k}" for k in SHOTS) + " |\n|" + "---|" * 6)
+    for dataset in sorted({cell[0] for cell in accuracy[OURS]}):
+        line = []
+        for k in SHOTS:
+            cells = [cell for cell in accuracy[OURS] if cell[:2] == (dataset, k)]
+            values = np.array([accuracy[OURS][cell] - accuracy[other][cell] for cell in cells])
+            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) else np.nan
+            line.append(f"{values.mean():+.2f} ± {error:.2f}".replace("-", "−") if len(values) else "–")
+        print(f"| {dataset} | " + " | ".join(line) + " |")
+
+
+def real_table(accuracy: dict[str, dict[Cell, float]], datasets: Iterable[str]) -> None:
+    names = ("zero_shot", "clap", "lpp", "fold_gda", "fast_probe", OURS)
+    print("\n| mean over K ≥ 4 | " + " | ".join(names) + " |\n|" + "---|" * 7)
+    common = set.intersection(*(set(accuracy[m]) for m in names))
+    for dataset in datasets:
+        cells = [c for c in common if c[0] == dataset and c[1] >= 4]
+        means = [np.mean([accuracy[m][c] for c in cells]) for m in names]
+        print(f"| {dataset} | " + " | ".join(f"{mean:.2f}" for mean in means) + " |")
+
+
+def advice(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> list[dict]:
+    """For each number of shots and kind of dataset: the head with the best mean, and its paired lead on the others."""
+    zero = {d: np.mean([v for c, v in accuracy["zero_shot"].items() if c[0] == d]) for d in classes}
+    kinds: dict[str, Callable[[str], bool]] = {
+        "all": lambda d: True,
+        "few classes": lambda d: classes[d] <= FEW_CLASSES,
+        "many classes": lambda d: classes[d] > FEW_CLASSES,
+        "good text": lambda d: zero[d] >= GOOD_TEXT,
+        "weak text": lambda d: zero[d] < GOOD_TEXT,
+    }
+    found = []
+    for k in SHOTS:
+        for kind, belongs in kinds.items():
+
+            def keep(cell: Cell, k: int = k, belongs: Callable[[str], bool] = belongs) -> bool:
+                return cell[1] == k and belongs(cell[0])
+
+            common = set.intersection(*(set(accuracy[m]) for m in HEADS if any(map(keep, accuracy[m]))))
+            means = {
+                m: float(np.mean([v for c, v in accuracy[m].items() if keep(c) and c in common]))
+                for m in HEADS
+                if any(map(keep, accuracy[m]))
+            }
+            best = max(means, key=means.__getitem__)
+            leads = {m: difference(accuracy[best], accuracy[m], keep) for m in means if m != best}
+            found.append(
+                {
+                    "shots": k,
+                    "kind": kind,
+                    "head": best,
+                    "datasets": next(iter(leads.values())).G,
+                    "accuracy": {m: round(v, 2) for m, v in means.items()},
+                    "lead": {
+                        m: [round(float(x), 2) for x in (e.mean, e.low, e.high)] for m, e in leads.items()
+                    },
+                }
+            )
+    return found
+
+
+def advice_table(found: list[dict]) -> None:
+    print("\n| shots | kind | sets | best mean | over gauss-probe | over CLAP |\n|---|---|---|---|---|---|")
+    for row in found:
+        leads = (row["lead"].get(m) for m in (OURS, "clap"))
+        words = [
+            "–" if x is None else f"{x[0]:+.2f} [{x[1]:+.2f}, {x[2]:+.2f}]".replace("-", "−") for x in leads
+        ]
+        print(
+            f"| {row['shots']} | {row['kind']} | {row['datasets']} | {row['head']} | {words[0]} | {words[1]} |"
+        )
+
+
+if __name__ == "__main__":
+    accuracy, classes = read([Path(name) for name in sys.argv[1:]] or FOLDERS)
+    paired_table(accuracy)
+    for other in ("clap", "lpp"):
+        dataset_table(accuracy, other)
+    real_table(accuracy, ("stanford-cars", "fgvc-aircraft", "caltech101", "food101"))
+    found = advice(accuracy, classes)
+    advice_table(found)
+    WRITTEN.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
