@@ -13,7 +13,7 @@ from jaxtyping import Int
 from kshot.errors import InputError
 from kshot.methods import registry
 from kshot.methods.base import Classifier
-from kshot.types import Array
+from kshot.types import FREE_EVIDENCE, Array
 
 AUTO = "auto"
 # Written by tools/evidence.py from the records in docs: by shots and kind of dataset, the best head and its leads.
@@ -46,7 +46,7 @@ def advise(
         method, reason = wanted, "asked for"
     params = scales(method, logit_scale, text_norm)
     info = registry.create(method, **params).info
-    if info.reference_point:
+    if not info.sees <= FREE_EVIDENCE:
         raise InputError(
             f"{method} looks at data that you do not have ({', '.join(sorted(info.sees))}). Leave --method out."
         )

@@ -68,9 +68,9 @@ def _methods() -> list[str]:
     lines = []
     for name in registry.names():
         info = registry.create(name).info
-        kind = "reference point, sees" if info.reference_point else "sees"
+        kind = "reference point, " if info.reference_point else "transductive, " if info.transductive else ""
         lines.append(
-            f"{name:17} {info.title:26} from {info.min_shots} shot(s), {kind} {', '.join(sorted(info.sees))}"
+            f"{name:17} {info.title:26} from {info.min_shots} shot(s), {kind}sees {', '.join(sorted(info.sees))}"
         )
     return lines
 

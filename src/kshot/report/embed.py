@@ -57,7 +57,7 @@ def _method(panel: Panel, index: int) -> dict[str, Any]:
     return {
         "key": name,
         "title": panel.titles[name],
-        "reference": name in panel.reference_points,
+        "reference": name not in panel.free_methods(),
         "accuracy": _floats(panel.accuracy[:, index]),
         "fit_seconds": _floats(panel.fit_seconds[:, index]),
         "score_seconds": _floats(panel.score_seconds[:, index]),

@@ -1,5 +1,6 @@
 """Which slice a table shows when it cannot show everything, and the words that say so."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -54,6 +55,12 @@ def provenance(panel: Panel) -> str:
     simulated = " SIMULATED features, no pictures." if panel.simulated else ""
     part = f", only {panel.only}" if panel.only else ""
     return f"Study {panel.study}{part}, hash {panel.study_hash}, kshot {panel.version}, {panel.dtype}.{simulated}"
+
+
+def turned_over(panel: Panel) -> frozenset[str]:
+    """Methods that recorded in some cell that their rule turned classes over (SS-Text+ where shots are few)."""
+    records = zip(panel.records["method"].to_pylist(), panel.records["selected"].to_pylist(), strict=True)
+    return frozenset(name for name, text in records if json.loads(text or "{}").get("turned_over"))
 
 
 def missing(panel: Panel, wanted: Iterable[str]) -> str:

@@ -26,10 +26,11 @@ class Placing:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Ranked methods, then reference points that are never ranked."""
+    """Ranked methods; then, never ranked, transductive methods and reference points."""
 
     shots: tuple[int, ...]
     ranked: tuple[Placing, ...]
+    transductive: tuple[Placing, ...]
     reference_points: tuple[Placing, ...]
     combinations: int
     datasets: int
@@ -56,7 +57,8 @@ def leaderboard(panel: Panel) -> Leaderboard:
     means = {method: _by_shots(guarded, method, shots) for method in guarded.methods}
     overall = {method: _overall(values) for method, values in means.items()}
     order = sorted(guarded.methods, key=lambda m: (-np.nan_to_num(overall[m], nan=-1), m))
-    ranked = [method for method in order if method not in guarded.reference_points]
+    free = set(guarded.free_methods())
+    ranked = [method for method in order if method in free]
     leader = ranked[0] if ranked else None
     later = guarded.where(guarded.shots >= 2)
     behind = paired_with(later, [m for m in order if m != leader], leader) if leader is not None else {}
@@ -67,6 +69,7 @@ def leaderboard(panel: Panel) -> Leaderboard:
     return Leaderboard(
         shots=shots,
         ranked=tuple(placing(method) for method in ranked),
+        transductive=tuple(placing(m) for m in order if m in guarded.transductive),
         reference_points=tuple(placing(m) for m in order if m in guarded.reference_points),
         combinations=len(np.unique(guarded.combinations())) if len(guarded.shots) else 0,
         datasets=len(np.unique(guarded.dataset)),

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from kshot.errors import StudyError
 from kshot.selected import RATIO, ratio_of
-from kshot.types import FREE_EVIDENCE, Array
+from kshot.types import LABEL_FREE_EVIDENCE, Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +49,7 @@ class Panel:
     methods: tuple[str, ...]
     titles: dict[str, str]
     reference_points: frozenset[str]
+    transductive: frozenset[str]
     study: str
     study_hash: str
     version: str
@@ -68,8 +69,9 @@ class Panel:
         return replace(self, **{name: getattr(self, name)[keep] for name in axes})
 
     def free_methods(self) -> list[str]:
-        """Methods that a deployed system could run."""
-        return [method for method in self.methods if method not in self.reference_points]
+        """Methods that a deployed system could run on every picture as it comes."""
+        apart = self.reference_points | self.transductive
+        return [method for method in self.methods if method not in apart]
 
     def with_text(self) -> "Panel":
         """Cells whose backbone has a text side; elsewhere no blend exists."""
@@ -125,7 +127,12 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         row=row,
         methods=methods,
         titles=titles,
-        reference_points=frozenset(name for name, seen in sees.items() if not set(seen) <= FREE_EVIDENCE),
+        reference_points=frozenset(
+            name for name, seen in sees.items() if not set(seen) <= LABEL_FREE_EVIDENCE
+        ),
+        transductive=frozenset(
+            name for name, seen in sees.items() if "queries" in seen and set(seen) <= LABEL_FREE_EVIDENCE
+        ),
         study=table["study"][0].as_py(),
         study_hash=table["study_hash"][0].as_py(),
         version=table["version"][0].as_py(),

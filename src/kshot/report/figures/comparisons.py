@@ -35,7 +35,7 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
     left = low - 0.3 * (high - low) - 1
     axis.set_xlim(left, high + 0.15 * (high - low) + 1)
     for place, method in enumerate(order):
-        reference = method in panel.reference_points
+        reference = method not in panel.free_methods()
         colour = COLOURS[7] if reference else COLOURS[0]
         axis.barh(place, means[method], color="white" if reference else colour, edgecolor=colour)
         # At the foot of the bar, where the oracle's line never crosses the number.
@@ -79,7 +79,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
                 handles["other methods"] = line
                 continue
             index = coloured.index(method)
-            filled = "none" if method in panel.reference_points else COLOURS[index]
+            filled = "none" if method not in panel.free_methods() else COLOURS[index]
             (line,) = axis.plot(shots[known], means[known], markerfacecolor=filled, **line_style(index))
             handles[panel.titles[method]] = line
         axis.set_xscale("log", base=2)

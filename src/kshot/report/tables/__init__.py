@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from kshot.errors import StudyError, unknown
 from kshot.report.context import Context
 from kshot.report.table import Table
-from kshot.report.tables import arms, contrasts, probed, ratio_estimates, standings, strata, workings
+from kshot.report.tables import arms, atlas, contrasts, probed, ratio_estimates, standings, strata, workings
 from kshot.stats.panel import Panel
 
 TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
     "leaderboard": standings.leaderboard_table,
+    "transductive": standings.transductive_table,
     "headline": standings.headline_table,
     "per_dataset": standings.per_dataset_table,
     "per_backbone": contrasts.per_backbone_table,
@@ -21,6 +22,8 @@ TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
     "sample_level": strata.sample_table,
     "prior_upgrade": ratio_estimates.prior_upgrade_table,
     "ratio_tracking": ratio_estimates.tracking_table,
+    "knobs": atlas.knobs_table,
+    "fixed_heads": atlas.fixed_heads_table,
     "datasets": workings.datasets_table,
     "cost": workings.cost_table,
     "precision": arms.precision_table,

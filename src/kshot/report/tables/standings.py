@@ -6,6 +6,7 @@ from kshot.report.context import Context
 from kshot.report.focus import (
     INTERVALS,
     ORACLE,
+    ZERO_SHOT,
     counted,
     focus,
     missing,
@@ -13,6 +14,7 @@ from kshot.report.focus import (
     provenance,
     sentences,
     single,
+    turned_over,
     without_pool,
 )
 from kshot.report.numbers import Number, count, interval, marked, number
@@ -21,7 +23,7 @@ from kshot.stats.leaderboard import Leaderboard, Placing, leaderboard, paired_wi
 from kshot.stats.multiplicity import simultaneous
 from kshot.stats.panel import Panel
 
-TIED = " ≈"
+TIED, TURNED_OVER = " ≈", " ‡"
 
 
 def leaderboard_table(panel: Panel, context: Context) -> Table:
@@ -41,11 +43,37 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
             INTERVALS,
             "≈: tied with the leader, the interval reaches zero. –: the method does not exist in every cell of the "
             "column. Below the rule: reference points that look at labels or pictures a user does not have.",
+            f"{TURNED_OVER.strip()}: in some cells its repulsion turned classes over; its mean is not to be trusted."
+            if turned_over(panel)
+            else "",
             without_pool(shown),
             provenance(panel),
         ),
         rule=len(board.ranked),
         best=_best_by_column(board),
+    )
+
+
+def transductive_table(panel: Panel, context: Context) -> Table:
+    """Heads that saw all test pictures at once, in a table of their own: no other head may do that."""
+    shown = primary(panel)
+    board = leaderboard(shown)
+    rows = [_leaderboard_row(panel, board, placing)[:-1] for placing in board.transductive]
+    gains = paired_with(shown, [placing.method for placing in board.transductive], ZERO_SHOT)
+    return Table(
+        key="transductive",
+        title="Transductive heads: mean accuracy (%) by shots",
+        columns=("method", *(f"K={k}" for k in board.shots), "mean K≥2", "minus zero-shot, all K"),
+        rows=tuple((*row, interval(gain)) for row, gain in zip(rows, gains.values(), strict=True)),
+        caption=sentences(
+            "They see all test pictures without labels, and a picture's prediction depends on the others; so they are "
+            "ranked with nobody."
+            if rows
+            else "No transductive method in these records.",
+            f"n = {board.cells} cells of tier {focus(panel).tier}, G = {board.datasets} datasets.",
+            INTERVALS,
+            provenance(panel),
+        ),
     )
 
 
@@ -100,7 +128,8 @@ def per_dataset_table(panel: Panel, context: Context) -> Table:
     shots = 16 if 16 in shown.shots else int(max(shown.shots, default=0))
     at = shown.where(shown.shots == shots)
     names = sorted(set(at.dataset.tolist()))
-    means = {m: np.array([_mean(at, name, m) for name in names]) for m in shown.methods}
+    inductive = [m for m in shown.methods if m not in shown.transductive]
+    means = {m: np.array([_mean(at, name, m) for name in names]) for m in inductive}
     free = set(shown.free_methods())
     order = sorted(means, key=lambda m: (m not in free, -np.nan_to_num(means[m].mean())))
     values = np.array([means[m] for m in order]).reshape(len(order), len(names))
@@ -134,7 +163,8 @@ def _mean(panel: Panel, dataset: str, method: str) -> float:
 
 def _leaderboard_row(panel: Panel, board: Leaderboard, placing: Placing) -> tuple[TableCell, ...]:
     cells = (number(placing.by_shots[k]) for k in board.shots)
-    return (panel.titles[placing.method], *cells, number(placing.mean), _behind(board, placing))
+    title = panel.titles[placing.method] + TURNED_OVER * (placing.method in turned_over(panel))
+    return (title, *cells, number(placing.mean), _behind(board, placing))
 
 
 def _behind(board: Leaderboard, placing: Placing) -> Number:

@@ -1,0 +1,103 @@
+"""The atlas: what every knob is worth, and where the heads stand without choosing."""
+
+from collections.abc import Iterable
+
+from kshot.report.context import Context
+from kshot.report.focus import CLAP, INTERVALS, LPP, ORACLE, provenance, sentences
+from kshot.report.numbers import ABSENT, count, interval, number
+from kshot.report.table import Table
+from kshot.stats.atlas import SELECTED, knob_cells, saw_queries, surveys
+from kshot.stats.bootstrap import cluster_mean
+from kshot.stats.panel import Panel
+
+NAMES = {
+    "fixed": "fixed",
+    "loo": "leave-one-out",
+    "folds": "folds",
+    "few_shot_validation": "few-shot validation",
+    "validation": "validation",
+    "ensemble": "ensemble",
+    "test": "test labels",
+}
+BELOW = "transductive: saw all test pictures"
+NOTHING = "These records hold no survey of a knob; `kshot run atlas` makes them."
+
+
+def knobs_table(panel: Panel, context: Context) -> Table:
+    """Accuracy under each selector, the knob's worth, and what free selection recovers of it."""
+    rows = []
+    order = _inductive_first(panel)
+    for method in order:
+        cells = knob_cells(panel, method)
+        shown = (
+            number(float(cells.accuracy[name].mean())) if name in cells.accuracy else ABSENT
+            for name in SELECTED
+        )
+        recovered = cells.recovered
+        rows.append(
+            (
+                panel.titles[method].removesuffix(f" ({method})"),
+                *shown,
+                interval(cluster_mean(cells.worth, cells.dataset)),
+                ABSENT if recovered is None else interval(cluster_mean(recovered, cells.dataset)),
+                count(len(cells.rows)),
+            )
+        )
+    return Table(
+        key="knobs",
+        title="The atlas: test accuracy (%) of every knob under each selector",
+        columns=("knob", *(NAMES[name] for name in SELECTED), "worth", "recovered", "n"),
+        rows=tuple(rows),
+        rule=_inductive(panel, order),
+        below_rule=BELOW,
+        caption=sentences(
+            "worth: choosing by the test labels minus the best of the grid's two ends and the fixed value, which is "
+            "read off the test set as well. recovered: choosing on the shots alone (folds, else leave-one-out) minus "
+            "the same. n: cells in which every selector of the row exists; rows differ in them and are not to be "
+            "compared."
+            if rows
+            else NOTHING,
+            INTERVALS,
+            provenance(panel),
+        ),
+    )
+
+
+def fixed_heads_table(panel: Panel, context: Context) -> Table:
+    """Each head as it comes against the oracle blend and the two probes, on the same cells."""
+    rivals = [name for name in (ORACLE, CLAP, LPP) if name in panel.methods]
+    rows = []
+    heads: dict[str, str] = {}
+    for method in _inductive_first(panel):
+        if "fixed" in knob_cells(panel, method).accuracy:
+            heads.setdefault(panel.titles[method].split(":")[0], method)
+    for head, method in heads.items():
+        cells = knob_cells(panel, method, ["fixed"])
+        fixed = cells.accuracy["fixed"]
+        against = [
+            interval(cluster_mean(fixed - panel.column(rival)[cells.rows], cells.dataset)) for rival in rivals
+        ]
+        rows.append((head, number(float(fixed.mean())), *against, count(len(cells.rows))))
+    rule = _inductive(panel, heads.values())
+    rows[:rule] = sorted(rows[:rule], key=lambda row: -float(row[1]))
+    return Table(
+        key="fixed_heads",
+        title="Heads with their knobs at the fixed values (percentage points)",
+        columns=("head", "accuracy", *(f"minus {panel.titles[rival]}" for rival in rivals), "n"),
+        rows=tuple(rows),
+        rule=rule,
+        below_rule=BELOW,
+        caption=sentences(
+            "Nothing is chosen." if rows else NOTHING,
+            INTERVALS,
+            provenance(panel),
+        ),
+    )
+
+
+def _inductive_first(panel: Panel) -> list[str]:
+    return sorted(surveys(panel), key=lambda method: saw_queries(panel, method))
+
+
+def _inductive(panel: Panel, methods: Iterable[str]) -> int:
+    return sum(not saw_queries(panel, method) for method in methods)

@@ -1,0 +1,88 @@
+"""The atlas and the block of transductive heads, on records that a small study makes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import compute, open_run
+from kshot.bench.records.folder import Records
+from kshot.bench.records.query import load_table
+from kshot.bench.study import parse_study
+from kshot.report.tables import make_table
+from kshot.stats.atlas import knob_cells, surveys
+from kshot.stats.panel import panel
+
+SURVEY = "kshot.methods.knob_survey:KnobSurvey"
+STUDY = {
+    "name": "small",
+    "datasets": ["sim-pets", "sim-satellite"],
+    "backbones": ["simulated"],
+    "tiers": ["dataset"],
+    "shots": [1, 2],
+    "seeds": [0],
+    "methods": [
+        "zero_shot",
+        "oracle_lambda",
+        "clap",
+        "ss_text_plus",
+        "transclip_aligned",
+        {"as": "blend", "use": SURVEY, "method": "loo_blend"},
+        {"as": "ridge", "use": SURVEY, "method": "proker", "knob": "ridge"},
+        {"as": "gamma", "use": SURVEY, "method": "transclip_aligned"},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("atlas")
+    features, records = folder / "features", Records(folder / "records")
+    compute(open_run(parse_study(STUDY, "test"), features, records), features, records, LocalEngine(1))
+    return panel(load_table(folder / "records"))
+
+
+def test_every_column_of_a_knob_is_averaged_over_the_same_cells(made):
+    assert surveys(made) == ["blend", "gamma", "ridge"]
+    cells = knob_cells(made, "blend")
+    assert set(made.shots[cells.rows]) == {2}, "K = 1 has no leave-one-out"
+    records = made.records.to_pylist()
+    for position, cell in enumerate(cells.rows):
+        record = records[made.row[cell, made.methods.index("blend")]]
+        survey = json.loads(record["selected"])
+        for name in ("loo", "folds", "validation", "few_shot_validation", "test"):
+            chosen = survey["test"][int(np.argmax(survey[name]))]
+            assert cells.accuracy[name][position] == pytest.approx(100 * chosen)
+        ends = 100 * max(survey["test"][0], survey["test"][-1])
+        assert cells.worth[position] == pytest.approx(100 * max(survey["test"]) - ends)
+
+
+def test_the_oracle_of_a_survey_is_the_oracle_method(made):
+    assert np.allclose(made.column("blend"), made.column("oracle_lambda"))
+
+
+def test_worth_counts_from_the_fixed_value_where_there_is_one(made):
+    cells = knob_cells(made, "ridge")
+    assert "fixed" in cells.accuracy
+    assert np.all(cells.known >= cells.accuracy["fixed"])
+    assert np.all(cells.recovered <= cells.worth)
+
+
+def test_transductive_heads_are_ranked_with_nobody(made):
+    title = made.titles["transclip_aligned"]
+    assert title not in {row[0] for row in make_table("leaderboard", made).rows}
+    assert title not in {row[0] for row in make_table("per_dataset", made).rows}
+    assert title not in {row[0] for row in make_table("headline", made).rows}
+    assert [row[0] for row in make_table("transductive", made).rows] == [title]
+    knobs = make_table("knobs", made)
+    assert knobs.rule == 2
+    assert str(knobs.rows[2][0]).startswith(title)
+    assert make_table("fixed_heads", made).rule == 1
+
+
+def test_a_classifier_that_was_turned_over_is_marked(made):
+    records = [row for row in made.records.to_pylist() if row["method"] == "ss_text_plus"]
+    flagged = [json.loads(row["selected"])["turned_over"] for row in records]
+    marked = [str(row[0]) for row in make_table("leaderboard", made).rows if "SS-Text+" in str(row[0])]
+    assert marked[0].endswith("‡") == any(flagged)
