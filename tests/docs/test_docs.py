@@ -62,7 +62,8 @@ def run_as_written(commands: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=lambda page: page.name)
 def test_commands_of_a_page(page, tmp_path, monkeypatch, cache):
-    shutil.copytree(ROOT / "docs" / "open", tmp_path / "docs" / "open")
+    for kept in ("open", "atlas"):
+        shutil.copytree(ROOT / "docs" / kept, tmp_path / "docs" / kept)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
     monkeypatch.setenv("KSHOT_CACHE", str(cache))
     for kind, text in blocks(page):
@@ -116,6 +117,20 @@ def test_open_report_is_rebuilt_from_its_records(tmp_path):
     command = [sys.executable, "-m", "kshot", "report", kept / "records", "--headroom", "--output", tmp_path]
     assert subprocess.run(command, capture_output=True).returncode == 0
     assert (tmp_path / "report.md").read_text() == (kept / "report.md").read_text(), "run `make open`"
+
+
+def test_the_atlas_shows_the_tables_of_its_records():
+    from kshot.bench.records.folder import Records
+    from kshot.bench.records.query import load_table
+    from kshot.bench.study import load_study
+    from kshot.report.tables import make_table
+    from kshot.stats.panel import panel
+
+    folder = ROOT / "docs" / "atlas" / "records"
+    assert Records(folder).study() == load_study("atlas")
+    made, page = panel(load_table(folder)), (ROOT / "docs" / "atlas.md").read_text()
+    for key in ("knobs", "fixed_heads"):
+        assert make_table(key, made).markdown().strip() in page
 
 
 def test_readme_example():
