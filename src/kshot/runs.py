@@ -17,6 +17,7 @@ from kshot.bench.study import DTYPES, Cell, Study, load_study
 from kshot.bench.work import check_stored, find_work, finished_cells
 from kshot.diagnose.stored import ProbeFolder
 from kshot.diagnose.whole_study import GROUPS, probe_batches, probe_workload
+from kshot.episodes.check import failed_gates
 from kshot.features.store import Store
 from kshot.progress import Progress, human_seconds
 from kshot.report.questions import OwnKnob, judgement, judgement_table
@@ -87,6 +88,8 @@ def complete(
         f"{loaded.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
         f"{work.done} done, {todo} to compute{share} with {engine!r}."
     )
+    for warning in failed_gates(Store(features), work.strata) if todo else ():
+        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot check`.")
     start = time.perf_counter()
     with Progress("cells", todo) as progress:
         compute(work, Path(features), target, engine, shard, progress.advance)

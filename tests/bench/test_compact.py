@@ -1,4 +1,5 @@
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from kshot.bench.records.compact import compact, failed_cells, forget
 from kshot.bench.records.diff import compare
 from kshot.bench.records.folder import Records
 from kshot.bench.records.query import load_table
+from kshot.bench.records.schema import CELL
 from kshot.bench.status import run_status
 from kshot.bench.study import Cell, load_study
 from kshot.bench.work import finished_cells
@@ -67,6 +69,16 @@ def test_diff_finds_what_moved(records, folder):
     assert found.circumstances["dtype"] == (["float32"], ["float64"])
     assert {move.method for move in found.moves} == {"zero_shot", "ncm", "loo_blend"}
     assert all(abs(move.largest_change) < 0.5 for move in found.moves)
+    hits = [
+        {
+            tuple(row[name] for name in (*CELL, "method")): row["hits"]
+            for row in load_table(each.folder).to_pylist()
+        }
+        for each in (records, other)
+    ]
+    unmoved = sum(hits[0][key] == hits[1][key] for key in hits[0])
+    assert unmoved > 12
+    assert sum(move.identical for move in found.moves) == unmoved
     other.path(Cell("sim-pets", "simulated", "dataset", 2, 1)).unlink()
     assert compare(records.folder, other.folder).only_first == 3
 
@@ -99,3 +111,26 @@ def test_a_damaged_header_is_said(tmp_path, header, why):
     (tmp_path / "study.json").write_text(header)
     with pytest.raises(StudyError, match=rf"study.json is damaged \(.*{why}.*Choose another --records"):
         run_status(tmp_path)
+
+
+def test_the_documented_way_sees_loose_and_joined_cells(records):
+    import duckdb
+
+    from kshot import load_records
+
+    every = set(records.study().cells())
+    late = Cell("sim-pets", "simulated", "dataset", 1, 0)
+    kept = records.path(late).read_bytes()
+    records.path(late).unlink()
+    compact(records)
+    records.path(late).parent.mkdir(parents=True, exist_ok=True)
+    records.path(late).write_bytes(kept)
+    everything = duckdb.from_arrow(load_records(records.folder).to_arrow())
+    assert everything.aggregate(f"count(distinct ({', '.join(CELL)}))").fetchall() == [(len(every),)]
+
+
+def test_no_page_tells_readers_to_open_the_files_themselves():
+    """Whoever names files sees the loose cells or the joined ones, never all."""
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *root.glob("docs/*.md")]
+    assert [page.name for page in pages if "*.parquet" in page.read_text()] == []

@@ -1,5 +1,6 @@
 """Probes on a stored world: the stratum's tables, the records' tables and the command."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,25 @@ def test_surplus_and_tuned_weight_come_from_the_records(store, tmp_path):
     assert over_cells.rows[0]["leave-one-out"] == pytest.approx(1)
     assert over_cells.rows[0]["James–Stein"] == pytest.approx(-1)
     assert diagnose_records(folder, store, "photo") == []
+
+
+def test_a_stratum_without_features_is_left_out_and_told(store, tmp_path):
+    folder = records_with(
+        tmp_path,
+        {
+            "zero_shot": lambda d, s: (0.3, {}),
+            "oracle_lambda": lambda d, s: (0.5, {"lambda": 0.2}),
+            "clap": lambda d, s: (0.5 + 0.01 * d, {}),
+            "loo_blend": lambda d, s: (0.4, {"lambda": 0.1 * d + 0.05 * s}),
+            "tip_adapter_test": lambda d, s: (0.4, {"alpha": 3.0 * d + s, "beta": 1.0}),
+        },
+    )
+    fewer = Store(tmp_path / "fewer")
+    shutil.copytree(store.root, fewer.root)
+    shutil.rmtree(fewer.root / NAMES[1])
+    surplus, tuned = diagnose_records(folder, fewer, "dataset")
+    assert tuned.rows[0]["cells"] == 6
+    assert f"Left out, without features in {fewer.root}: {NAMES[1]}/simulated" in surplus.note
 
 
 def test_the_command_prints_every_table(store):

@@ -173,6 +173,17 @@ def test_text_free():
     assert "logistic_probe_test" in table.caption
 
 
+def test_the_text_free_control_does_not_depend_on_how_tiers_are_called():
+    """The probes run on one tier; another one whose name comes first must not blank them."""
+    rows = synthetic_rows(
+        datasets=DATASETS, backbones=("ViT-B-16", "DINO"), tiers=("dataset", "cupl"), text_free=("DINO",)
+    )
+    probed = [row for row in rows if row["method"] != "logistic_probe" or row["tier"] == "dataset"]
+    alone = [row for row in probed if row["tier"] == "dataset"]
+    assert tables(probed)["text_free"].rows == tables(alone)["text_free"].rows
+    assert all(numbers(cell) for cell in tables(probed)["text_free"].rows[-1][1:])
+
+
 def test_prior_upgrade():
     import json
 

@@ -36,7 +36,7 @@ def diagnose(
     folder = None if records is None else existing_records(records)
     stratum = load_stratum(store, dataset, backbone)
     text = load_prior(store, dataset, backbone, tier).text
-    with Progress("", pause=0) as progress:
+    with Progress("", pause=0.0) as progress:
 
         def heard(what: str) -> None:
             progress.advance(1, what)

@@ -20,7 +20,9 @@ def load_encoder(name: str, weights: Path | None = None, device: str = "auto") -
             raise KshotError(f"{name} brings its own weights; leave --weights out.")
         return lite.LiteEncoder(name, where)
     if name in vision.VARIANTS:
-        return vision.VisionEncoder(name, weights, where)
+        encoder = vision.VisionEncoder(name, weights, where)
+        vision.check_trained(encoder, name)
+        return encoder
     from kshot.encode.openclip import OpenClipEncoder, known_models
 
     entry = backbones().get(name)

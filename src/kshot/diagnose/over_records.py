@@ -13,14 +13,14 @@ from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.features.store import Store
 from kshot.selected import RATIO
 
+LEFT_OUT = "Left out, without features"
 PROBE, BOUND, DIFFICULTY = "clap", "oracle_lambda", "zero_shot"
 
 
 def diagnose_records(records: Path, store: Store, tier: str) -> list[Section]:
     """Headroom against the probe's surplus, and fitted ratios against a tuned weight, where recorded."""
-    return [
-        section for section in (_surplus(records, store, tier), _tuned_weight(records, tier)) if section.rows
-    ]
+    found = (_surplus(records, store, tier), _tuned_weight(records, tier))
+    return [section for section in found if section.rows or LEFT_OUT in section.note]
 
 
 def _surplus(records: Path, store: Store, tier: str) -> Section:
@@ -36,9 +36,11 @@ def _surplus(records: Path, store: Store, tier: str) -> Section:
             where probe is not null and bound is not null and plain is not null
             group by all order by all""",
     )
-    rows = []
+    rows, headroom = [], []
+    with_features = [row for row in strata if store.has(row[0], row[1], f"text-{tier}")]
+    absent = [f"{row[0]}/{row[1]}" for row in strata if row not in with_features]
+    strata = with_features
     if len(strata) > 2:
-        headroom = []
         for dataset, backbone, *_ in strata:
             text = load_prior(store, dataset, backbone, tier).text
             headroom.append(headroom_row(load_stratum(store, dataset, backbone).pool, text)["headroom"])
@@ -48,7 +50,8 @@ def _surplus(records: Path, store: Store, tier: str) -> Section:
     return Section(
         "Headroom against CLAP's surplus over the oracle blend",
         rows,
-        "Rank correlations over strata; difficulty is zero-shot accuracy; within: median over groups.",
+        "Rank correlations over strata; difficulty is zero-shot accuracy; within: median over groups."
+        + (f" {LEFT_OUT} in {store.root}: {', '.join(absent)}." if absent else ""),
     )
 
 

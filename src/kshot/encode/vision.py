@@ -8,17 +8,21 @@ before a feature is trusted. DINOv2 scales the shorter side to 256 and crops 224
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from kshot.encode.preprocess import Preprocessing
-from kshot.encode.protocol import PromptFeatures, weights_fingerprint
+from kshot.encode.protocol import Encoder, PromptFeatures, weights_fingerprint
 from kshot.encode.torchvision_fix import import_torchvision
 from kshot.errors import KshotError, need
 from kshot.types import Array
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MOST_ALIKE, PIXELS = 0.95, 256
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -127,6 +131,36 @@ def check_architecture(model: Any, name: str) -> None:
     wrong = [f"{key} {found[key]}, expected {expected[key]}" for key in found if found[key] != expected[key]]
     if wrong:
         raise KshotError(f"this checkpoint is not {name}: {'; '.join(wrong)}.")
+
+
+def check_trained(encoder: Encoder, name: str) -> None:
+    """Raise where four pictures that have nothing in common look alike.
+
+    A class token of random weights hardly depends on the picture: every cosine is above 0.99.
+    """
+    rows = encoder.encode_images(np.stack([encoder.preprocessing(picture) for picture in _unlike_pictures()]))
+    cosines = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
+    if not np.isfinite(cosines).all() or cosines.mean() > MOST_ALIKE:
+        raise KshotError(
+            f"the weights of {name} are not trained: a grid, a disc, a slope and noise look alike to it (mean cosine "
+            f"{cosines.mean():.3f}). Give a genuine checkpoint with --weights."
+        )
+
+
+def _unlike_pictures() -> "list[Image]":
+    from PIL import Image
+
+    down, right = np.mgrid[:PIXELS, :PIXELS]
+    grid = np.where((down // 16 + right // 16) % 2, 255, 0)
+    disc = np.where((down - PIXELS / 2) ** 2 + (right - PIXELS / 2) ** 2 < (PIXELS / 4) ** 2, 255, 0)
+    noise = np.random.default_rng(0).integers(0, 256, (PIXELS, PIXELS, 3))
+    colours = (
+        np.stack([grid] * 3, -1),
+        np.stack([disc, 255 - disc, disc], -1),
+        np.stack([right, down, right[::-1]], -1),
+        noise,
+    )
+    return [Image.fromarray(values.astype(np.uint8)) for values in colours]
 
 
 def parameter_count(model: Any) -> int:

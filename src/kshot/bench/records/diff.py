@@ -10,6 +10,8 @@ from kshot.bench.records.query import load_table
 from kshot.bench.records.schema import CELL, SECONDS
 
 KEY = (*CELL, "method")
+# Measured or fitted in the working precision.
+ROUNDED = {"lambda_js", "d2", "v", "share", "selected"}
 CIRCUMSTANCES = ("study_hash", "version", "dtype", "feature_hashes")
 
 
@@ -40,7 +42,8 @@ class Difference:
 
 
 def compare(first: Path, second: Path) -> Difference:
-    """Compare the records both folders have; `identical` means every column but the seconds and circumstances."""
+    """Compare the records both folders have; `identical` means every column but the seconds and circumstances, and
+    between two precisions, where every measured number moves in its last digits, the same predictions."""
     rows = [
         {tuple(row[name] for name in KEY): row for row in load_table(folder).to_pylist()}
         for folder in (first, second)
@@ -61,8 +64,7 @@ def compare(first: Path, second: Path) -> Difference:
 
 
 def _move(method: str, pairs: list[tuple[dict, dict]]) -> Move:
-    ignored = {*SECONDS, *CIRCUMSTANCES, "study"}
-    identical = sum(all(a[name] == b[name] for name in a if name not in ignored) for a, b in pairs)
+    identical = sum(_identical(a, b) for a, b in pairs)
     scored = [(a, b) for a, b in pairs if a["accuracy"] is not None and b["accuracy"] is not None]
     changes = np.array([100 * (b["accuracy"] - a["accuracy"]) for a, b in scored])
     return Move(
@@ -73,6 +75,13 @@ def _move(method: str, pairs: list[tuple[dict, dict]]) -> Move:
         mean_change=float(changes.mean()) if scored else 0.0,
         largest_change=float(changes[np.abs(changes).argmax()]) if scored else 0.0,
     )
+
+
+def _identical(a: dict, b: dict) -> bool:
+    ignored = {*SECONDS, *CIRCUMSTANCES, "study"}
+    if a["dtype"] != b["dtype"]:
+        ignored |= ROUNDED
+    return all(a[name] == b[name] for name in a if name not in ignored)
 
 
 def _flipped(a: dict, b: dict) -> float:

@@ -173,8 +173,9 @@ def _draw(panel: Panel, index: int) -> tuple[str, int, int]:
 def _against(
     panel: Panel, backbone: str, method: str, bound: dict[tuple[str, int, int], float], least: int, most: int
 ) -> Estimate:
-    """Each draw counts once: a probe does not read the prompt, so the first tier's record serves."""
-    own = panel.where((panel.backbone == backbone) & (panel.shots >= least) & (panel.shots <= most))
+    """Each draw counts once: a probe does not read the prompt, so the first tier that has its record serves."""
+    recorded = np.isfinite(panel.column(method)) & (panel.backbone == backbone)
+    own = panel.where(recorded & (panel.shots >= least) & (panel.shots <= most))
     first = {_draw(own, i): i for i in reversed(range(len(own.shots)))}
     chosen = np.array(sorted(first.values()), int)
     own = own.where(np.isin(np.arange(len(own.shots)), chosen))
