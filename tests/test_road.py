@@ -1,0 +1,62 @@
+"""One command computes every arm, goes on where it was stopped, and says what the paper would have said."""
+
+import numpy as np
+import pytest
+
+from kshot import road
+from kshot.bench.records.folder import Records
+from kshot.bench.study import load_study
+from kshot.datasets.rehearsal import write_rehearsal
+from kshot.features.store import Store, view_part
+
+SMALL = """
+name = "NAME"
+datasets = ["DTD", "Pets", "Cars"]
+backbones = ["ViT-B-16"]
+tiers = ["dataset"]
+shots = [1, 2]
+seeds = [0, 1]
+methods = ["zero_shot", "oracle_lambda", "loo_blend", "gda_alpha1"]
+"""
+VIEWS = SMALL.replace("tiers =", 'views = { recipe = "tip", count = 2 }\ntiers =')
+
+
+@pytest.fixture
+def features(tmp_path, monkeypatch):
+    """Two arms of the paper cut small, on generated numbers."""
+    store = Store(tmp_path / "features")
+    write_rehearsal(store, ["ViT-B-16"])
+    rng = np.random.default_rng(0)
+    for name in ("DTD", "Pets", "Cars"):
+        pool = store.images(name, "ViT-B-16", "pool")
+        for number in range(2):
+            X = (np.asarray(pool.X, np.float32) + rng.normal(0, 0.03, pool.X.shape)).astype(np.float16)
+            part = view_part("pool", "tip", number)
+            store.write_images(
+                name, "ViT-B-16", part, X, pool.y, pool.ids, pool.manifest.classes, simulated=True
+            )
+    (tmp_path / "small").mkdir()
+    for name, content in (("paper", SMALL), ("augmentation", VIEWS)):
+        (tmp_path / "small" / f"{name}.toml").write_text(content.replace("NAME", name))
+    monkeypatch.setattr("kshot.bench.study.BUNDLED_STUDIES", tmp_path / "small")
+    return store.root
+
+
+def test_the_road_goes_on_where_it_was_stopped(features, tmp_path):
+    arms = ["paper", "augmentation"]
+    records = tmp_path / "records"
+    words = road.walk(features, records, arms, workers=1)
+    assert any("simulated" in sentence.lower() for sentence in words)
+    for arm in arms:
+        assert (records / arm / "report" / "report.html").is_file()
+    table = (records / "augmentation" / "report" / "tables" / "augmentation.csv").read_text()
+    assert "tip × 2" in table
+    assert (records / "paper" / "probes").is_dir()
+    assert (records / "published.csv").is_file()
+
+    cell = next(iter(load_study("augmentation").cells()))
+    Records(records / "augmentation").path(cell).unlink()
+    kept = {path: path.stat().st_mtime_ns for path in records.glob("*/cells/**/*.parquet")}
+    road.walk(features, records, ["augmentation"], workers=1)
+    assert Records(records / "augmentation").path(cell).is_file()
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
