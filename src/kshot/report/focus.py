@@ -9,7 +9,7 @@ import numpy as np
 from kshot.stats.panel import Panel
 
 ORACLE, ZERO_SHOT, CLAP, LPP, LOO, JS = "oracle_lambda", "zero_shot", "clap", "lpp", "loo_blend", "js_blend"
-FOLD_GDA, NCM = "fold_gda", "ncm"
+FOLD_GDA, GAUSS_PROBE, NCM = "fold_gda", "gauss_probe", "ncm"
 STORY = (ZERO_SHOT, JS, LOO, ORACLE, CLAP, LPP, FOLD_GDA)
 INTERVALS = (
     "Differences are paired within cells; 95 % Student-t intervals on the cluster-bootstrap standard error over "

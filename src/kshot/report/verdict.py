@@ -2,7 +2,19 @@
 
 import numpy as np
 
-from kshot.report.focus import CLAP, FOLD_GDA, JS, LOO, LPP, NCM, ORACLE, ZERO_SHOT, focus, primary
+from kshot.report.focus import (
+    CLAP,
+    FOLD_GDA,
+    GAUSS_PROBE,
+    JS,
+    LOO,
+    LPP,
+    NCM,
+    ORACLE,
+    ZERO_SHOT,
+    focus,
+    primary,
+)
 from kshot.report.numbers import interval, number
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.leaderboard import leaderboard, paired
@@ -52,9 +64,9 @@ def _over_better_end(panel: Panel) -> str:
 
 def _probes(panel: Panel) -> list[str]:
     found = []
-    for method in (CLAP, LPP, FOLD_GDA):
+    for method in (CLAP, LPP, FOLD_GDA, GAUSS_PROBE):
         if method not in panel.methods:
-            if method != FOLD_GDA:
+            if method in (CLAP, LPP):
                 found.append(f"Whether {method} beats the ceiling is unknown: these records do not hold it.")
             continue
         if ORACLE in panel.methods:
