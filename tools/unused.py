@@ -26,7 +26,6 @@ ALLOWED = {
     "not_computed": "a word that users type",
     "not_reproducible": "a word that users type",
     "inode": "part of what a cached answer is remembered by",
-    "train": "the format of split files has it",
     "deep": "scikit-learn calls get_params(deep=…)",
     "writeable": "numpy's flag: once it is set, numpy refuses to write",
     "versions": "stands in every manifest for whoever asks what made the features",

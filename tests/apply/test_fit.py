@@ -16,7 +16,7 @@ from kshot.apply.encoded import encode_files
 from kshot.apply.fit import fit_folder
 from kshot.apply.head import PictureHead
 from kshot.apply.held_out import Interval
-from kshot.apply.predict import NONE, evidence, judge, nearest_shots, predict_files
+from kshot.apply.predict import NONE, evidence, judge_picture, nearest_shots, predict_files
 from kshot.errors import InputError
 
 
@@ -247,8 +247,8 @@ def test_evidence_adds_up_to_the_logits(shades, colours):
 
 def test_below_the_threshold_it_is_none_of_these(shades, colours):
     head = fit_folder(shades, encoder=colours).head
-    assert judge(head, "x", head.shots.X[0], threshold=1.01).answer == NONE
-    assert judge(head, "x", head.shots.X[0], threshold=0.0).answer == "blue"
+    assert judge_picture(head, "x", head.shots.X[0], threshold=1.01).answer == NONE
+    assert judge_picture(head, "x", head.shots.X[0], threshold=0.0).answer == "blue"
 
 
 def test_advice_follows_the_shots_and_refuses_oracles():

@@ -40,7 +40,7 @@ class Encoded:
     thumbnail: bytes
 
 
-class Cache:
+class PictureCache:
     """Features under ~/.cache/kshot, or where KSHOT_CACHE points; a damaged entry is encoded again, and a folder
     that cannot be written costs a warning, not the work."""
 
@@ -88,14 +88,17 @@ def fingerprint(facts: dict[str, Any]) -> str:
 
 def encode_files(encoder: Encoder, paths: Sequence[Path]) -> Iterator[Encoded | InputError]:
     """Every file in its turn: its features, or why it has none."""
-    cache = Cache(encoder)
+    cache = PictureCache(encoder)
     with ThreadPoolExecutor(2) as pool:
         for some in _batches(paths, BATCH):
             yield from encode_contents(encoder, list(pool.map(_content, some)), cache)
 
 
 def encode_contents(
-    encoder: Encoder, contents: Sequence[tuple[str, bytes] | InputError], cache: Cache | None, **limits: int
+    encoder: Encoder,
+    contents: Sequence[tuple[str, bytes] | InputError],
+    cache: PictureCache | None,
+    **limits: int,
 ) -> list[Encoded | InputError]:
     """Named bytes to features; `limits` go to the decoder. Without a cache nothing is written anywhere."""
     found: list[Encoded | InputError | None] = []
@@ -135,7 +138,7 @@ def encode_contents(
 
 def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> PromptFeatures:
     """Text prototypes of the classes, from the cache where the sentence was met before."""
-    cache = Cache(encoder)
+    cache = PictureCache(encoder)
     prompts = from_templates(classes, [template])
     keys = [hashlib.sha256(f"prompt\x1f{own[0]}".encode()).hexdigest() for own in prompts]
     rows = [cache.get(key) or {} for key in keys]
@@ -145,10 +148,12 @@ def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> Pro
         for row, unit, norm in zip(missing, encoded.unit, encoded.norms, strict=True):
             rows[row] = {"feature": unit.astype(np.float32), "norm": np.array([norm], np.float32)}
             cache.put(keys[row], **rows[row])
-    return PromptFeatures(np.stack([r["feature"] for r in rows]), np.concatenate([r["norm"] for r in rows]))
+    return PromptFeatures(
+        np.stack([r["feature"] for r in rows]), np.concatenate([r["norm"] for r in rows])
+    )
 
 
-def stack(rows: Iterable[Encoded]) -> Float[Array, "N d"]:
+def stacked_rows(rows: Iterable[Encoded]) -> Float[Array, "N d"]:
     return np.stack([row.feature for row in rows])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kshot.apply.advice import AUTO, advise
 from kshot.apply.assess import Assessment, assess
-from kshot.apply.encoded import Encoded, encode_files, encode_names, stack
+from kshot.apply.encoded import Encoded, encode_files, encode_names, stacked_rows
 from kshot.apply.head import About, PictureHead
 from kshot.apply.held_out import Shots
 from kshot.apply.photos import list_photos, listed
@@ -57,7 +57,7 @@ def fit_folder(
     if lost:
         raise InputError(f"no readable picture is left for {listed(lost)}. {' '.join(unreadable[:5])}")
     text = encode_names(encoder, folder.classes, prompt)
-    shots = Shots(stack(r for _, r in kept), labels, text.unit)
+    shots = Shots(stacked_rows(r for _, r in kept), labels, text.unit)
     about = {
         "classes": folder.classes,
         "backbone": backbone,

@@ -77,12 +77,12 @@ def predict_files(
     return [
         Prediction(str(file), (), False, str(found))
         if isinstance(found, InputError)
-        else judge(head, str(file), found.feature, top, threshold)
+        else judge_picture(head, str(file), found.feature, top, threshold)
         for file, found in zip(files, results, strict=True)
     ]
 
 
-def judge(
+def judge_picture(
     head: PictureHead, picture: str, feature: Array, top: int = 3, threshold: float | None = None
 ) -> Prediction:
     """`threshold` is the least probability of a known class; the head's own unless given."""

@@ -7,8 +7,8 @@ from kshot.bench.records.schema import Record
 from kshot.bench.study import Cell, MethodSpec
 from kshot.bench.work import Work
 from kshot.datasets.simulated import World, sample
+from kshot.episodes.stored_views import OneView, StoredViews
 from kshot.episodes.stratum import Prior, Stratum
-from kshot.episodes.views import OneView, StoredViews
 from kshot.solvers.rows import unit_rows
 from kshot.types import Labelled
 

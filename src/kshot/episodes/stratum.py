@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from kshot.episodes.draw import draw_support, keyed_order, self_split
 from kshot.episodes.guard import Episode
-from kshot.episodes.views import StoredViews, open_views
+from kshot.episodes.stored_views import StoredViews, open_views
 from kshot.errors import FeatureError
 from kshot.features.format import Manifest
 from kshot.features.store import IMAGE_PARTS, ImageFeatures, Store

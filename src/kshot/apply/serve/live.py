@@ -12,7 +12,7 @@ from kshot.apply.encoded import Encoded, encode_contents
 from kshot.apply.fit import learn
 from kshot.apply.head import About, PictureHead
 from kshot.apply.held_out import Shots
-from kshot.apply.predict import judge, nearest_shots
+from kshot.apply.predict import judge_picture, nearest_shots
 from kshot.apply.serve.guards import Refused
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError, unknown
@@ -56,7 +56,7 @@ class LiveHead:
     def predict(self, content: bytes) -> dict[str, Any]:
         head = self.head
         feature = self.encode(content).feature
-        said = judge(head, "", feature)
+        said = judge_picture(head, "", feature)
         return {
             "answer": said.answer,
             "known": said.known,
