@@ -53,10 +53,7 @@ def _short(study: Study) -> Study:
 
 
 def _tell(step: str) -> None:
-    print(
-        f"{time.perf_counter():5.0f} s, {time.process_time():4.0f} s of them computing here: {step}",
-        flush=True,
-    )
+    print(f"{time.perf_counter() - STARTED:4.0f} s: {step}", flush=True)
 
 
 if __name__ == "__main__":
