@@ -1,5 +1,7 @@
 """Probes over a study: the same numbers as one stratum's, on any engine, resumed and never measured twice."""
 
+import csv
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -139,3 +141,17 @@ def test_the_command_says_how_much_it_measures(stored, records):
     result = CliRunner().invoke(app, ["probe", str(records.folder), *options])
     assert result.exit_code == 0, result.output
     assert "0 batches" in result.stdout
+
+
+def test_records_of_other_datasets_answer_only_what_is_a_formula(records, tmp_path):
+    target = tmp_path / "beside.csv"
+    arguments = ["published", str(records.folder), "--output", str(target), "--show", "agrees"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "theory.js_constant" in result.stdout
+    assert "SIMULATED" in result.stdout
+    with target.open(encoding="utf-8", newline="") as file:
+        lines = {line["id"]: line for line in csv.DictReader(file)}
+    assert len(lines) == 917
+    assert lines["theory.js_constant"]["verdict"] == "agrees"
+    assert lines["headline.clap.allk"]["verdict"] == "not computed"
