@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kshot.bench.study import Study, load_study
-from kshot.datasets.rehearsal import write_rehearsal
+from kshot.datasets.rehearsal import COOP_BACKBONES, VIEWED_BACKBONE, write_rehearsal
 from kshot.features.store import Store
 from kshot.files import write_text
 from kshot.report.published.claims import paper_claims
@@ -19,25 +19,28 @@ from kshot.reproduction import compare_folders
 from kshot.results import load_records
 from kshot.runs import measure, run
 
-ARMS = ("paper", "tiers", "siglip2", "textfree", "precision")
-COOP_BACKBONES = ("RN50", "ViT-B-16")
+# Each arm with the encoders it is rehearsed on; all of its own where none are named.
+ARMS = {
+    "paper": (),
+    "tiers": (),
+    "siglip2": (),
+    "textfree": (),
+    "precision": (),
+    "coop": COOP_BACKBONES,
+    "augmentation": (VIEWED_BACKBONE,),
+}
 SEEDS = (0, 1)
 STARTED = time.perf_counter()
 
 
 def rehearse(folder: Path) -> list[str]:
     """Do everything in this folder and give back what the comparison says."""
-    features, coop, records = folder / "features", folder / "features-coop", folder / "records"
+    features, records = folder / "features", folder / "records"
     write_rehearsal(Store(features))
-    write_rehearsal(Store(coop), COOP_BACKBONES, protocol="coop")
     _tell("features")
-    for arm in ARMS:
-        run(_short(load_study(arm)), records=records / arm, features=features)
+    for arm, backbones in ARMS.items():
+        run(_short(load_study(arm), backbones), records=records / arm, features=features)
         _tell(arm)
-    short = _short(load_study("coop"))
-    grids = tuple(replace(grid, backbones=COOP_BACKBONES) for grid in short.grids)
-    run(replace(short, grids=grids), records=records / "coop", features=coop)
-    _tell("coop")
     measure(records / "paper", features=features)
     _tell("probes")
     load_records(records / "paper", features=features).report()
@@ -48,8 +51,9 @@ def rehearse(folder: Path) -> list[str]:
     return verdict_sentences(lines, simulated)
 
 
-def _short(study: Study) -> Study:
-    return replace(study, grids=tuple(replace(grid, seeds=SEEDS) for grid in study.grids))
+def _short(study: Study, backbones: tuple[str, ...]) -> Study:
+    grids = (replace(grid, seeds=SEEDS, backbones=backbones or grid.backbones) for grid in study.grids)
+    return replace(study, grids=tuple(grids))
 
 
 def _tell(step: str) -> None:

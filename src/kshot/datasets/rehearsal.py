@@ -4,15 +4,16 @@ A rehearsal shows that every arm, probe, table and comparison works from end to 
 paper, and every part is labelled simulated.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from jaxtyping import Float
 
 from kshot.datasets.simulated import Sample, World, put, sample, unit
 from kshot.features import catalog
-from kshot.features.store import Store
+from kshot.features.store import Store, view_part
 from kshot.types import Array, Labelled
 
 # Strength of the text prior and classes of each dataset; from the strong priors of the paper to the weak ones.
@@ -42,37 +43,50 @@ BACKBONES = (
     "DINOv2-B-14",
     "DINOv3-B-16",
 )
+COOP = "-coop"
+COOP_BACKBONES = ("RN50", "ViT-B-16")
+# Augmented views of one encoder's pools, as many as each recipe's official code has.
+VIEWED_BACKBONE, VIEWS, VIEW_ERROR = "ViT-B-16", {"clap": 20, "tip": 10}, 0.3
 FEW_IN_POOL = {"Flowers102": 10}
 # How far each tier's text is from the best one.
 TIER_ERROR = {"photo": 0.35, "dataset": 0.2, "ensemble": 0.1, "cupl": 0.15}
 
 
-def write_rehearsal(store: Store, backbones: Iterable[str] = BACKBONES, protocol: str = "") -> int:
-    """Write every dataset for these encoders (the paper's unless given); returns the number of strata.
-
-    Another `protocol` draws other pictures, as other splits of a dataset do, and adds its name to the dataset's.
-    """
-    written = 0
-    for backbone in backbones:
-        for world in WORLDS.values():
-            _write(store, world, backbone, protocol)
-            written += 1
-    return written
+def write_rehearsal(store: Store) -> int:
+    """Write every dataset for every encoder, CoOp's splits for two of them and the augmented views of one; returns the
+    number of strata."""
+    for backbone, world in product(BACKBONES, WORLDS.values()):
+        write_stratum(store, world, backbone, VIEWS if backbone == VIEWED_BACKBONE else None)
+    for backbone, world in product(COOP_BACKBONES, WORLDS.values()):
+        write_stratum(store, replace(world, name=world.name + COOP), backbone)
+    return (len(BACKBONES) + len(COOP_BACKBONES)) * len(WORLDS)
 
 
-def _write(store: Store, world: World, backbone: str, protocol: str) -> None:
-    sized = replace(world, pool_per_class=FEW_IN_POOL.get(world.name, world.pool_per_class))
-    drawn = sample(replace(sized, name=f"{world.name} {backbone} {protocol}"))
+def write_stratum(store: Store, world: World, backbone: str, views: Mapping[str, int] | None = None) -> None:
+    """One dataset for one encoder: pictures, the text of every tier, and so many augmented views by each recipe."""
+    few = FEW_IN_POOL.get(world.name.removesuffix(COOP), world.pool_per_class)
+    sized = replace(world, pool_per_class=few)
+    drawn = sample(replace(sized, name=f"{world.name} {backbone}"))
     texts = {}
     if catalog.backbones()[backbone].text:
         texts = {tier: _further(drawn.text, error, tier) for tier, error in TIER_ERROR.items()}
-    named = replace(sized, name=f"{world.name}-{protocol}" if protocol else world.name)
-    put(store, named, backbone, _parts(world.name, drawn), texts)
+    parts = _parts(world.name, drawn)
+    put(store, sized, backbone, parts, texts)
+    base, pictures = next(iter(parts.items()))
+    augmented = {
+        view_part(base, recipe, number): Labelled(
+            _further(pictures.X, VIEW_ERROR, f"{recipe}{number}"), pictures.y
+        )
+        for recipe, count in (views or {}).items()
+        for number in range(count)
+    }
+    put(store, sized, backbone, augmented, {}, ids_of=base)
 
 
 def _parts(dataset: str, drawn: Sample) -> dict[str, Labelled]:
     """Pool and test, or one part where the dataset has no official split."""
-    if catalog.datasets()[dataset].split != "self":
+    known = catalog.datasets().get(dataset)
+    if known is None or known.split != "self":
         return {"pool": drawn.pool, "test": drawn.test}
     return {"all": Labelled(*(np.concatenate(arrays) for arrays in zip(drawn.pool, drawn.test, strict=True)))}
 

@@ -114,8 +114,10 @@ def put(
     backbone: str,
     parts: Mapping[str, Labelled],
     texts: Mapping[str, Float[Array, "C d"]],
+    ids_of: str | None = None,
 ) -> None:
-    """Write parts and text tiers of a generated dataset; ids depend on part and row only."""
+    """Write parts and text tiers of a generated dataset; ids depend on part and row only, or are those of the part that
+    these are views of."""
     classes = [f"class {number}" for number in range(world.classes)]
     about = {
         "simulated": True,
@@ -125,7 +127,7 @@ def put(
         "encoder": {"name": "none: generated numbers, no pictures"},
     }
     for part, pictures in parts.items():
-        ids = [f"{world.name}/{part}/{row:06d}" for row in range(len(pictures.y))]
+        ids = [f"{world.name}/{ids_of or part}/{row:06d}" for row in range(len(pictures.y))]
         X = pictures.X.astype(np.float16)
         store.write_images(world.name, backbone, part, X, pictures.y, ids, classes, **about)
     norms = np.full(world.classes, TEXT_NORM, np.float32)

@@ -28,7 +28,7 @@ import kshot.theory.capacity
 from kshot.bench.execution.cell import run_cell
 from kshot.bench.records.schema import CELL, table
 from kshot.bench.study import Cell, MethodSpec, Study
-from kshot.datasets.rehearsal import write_rehearsal
+from kshot.datasets.rehearsal import WORLDS, write_stratum
 from kshot.diagnose.whole_study import measure_draws, measure_geometry
 from kshot.episodes.draw import too_thin
 from kshot.episodes.stratum import load_prior, load_stratum
@@ -74,7 +74,8 @@ def few_trials():
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     found = Store(tmp_path_factory.mktemp("features"))
-    write_rehearsal(found, BACKBONES)
+    for dataset, backbone in product(DATASETS, BACKBONES):
+        write_stratum(found, WORLDS[dataset], backbone)
     return found
 
 

@@ -196,9 +196,14 @@ def test_an_arm_joins_the_matrix_only_on_the_same_features(rows, probes):
     assert found["headline.clap.allk"].ours.n == len(
         differences(rows, "clap", "oracle_lambda", tier="dataset")
     )
+    known = [row | {"feature_hashes": '{"pool": "one"}'} for row in rows]
+    views = [
+        row | {"study": "augmentation", "feature_hashes": '{"pool": "one", "views": "v"}'} for row in rows[:6]
+    ]
+    assert "clap+views" in gather([as_table(known), as_table(views)], [probes]).sides["matrix"].panel.methods
     moved = [row | {"study_hash": "d" * 16, "feature_hashes": '{"pool": "other"}'} for row in rows[:6]]
     with pytest.raises(StudyError, match="different features"):
-        gather([as_table(rows), as_table(moved)], [probes])
+        gather([as_table(known), as_table(moved)], [probes])
 
 
 def test_the_lines_are_counted_printed_and_written(lines):
