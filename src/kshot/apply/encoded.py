@@ -148,9 +148,7 @@ def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> Pro
         for row, unit, norm in zip(missing, encoded.unit, encoded.norms, strict=True):
             rows[row] = {"feature": unit.astype(np.float32), "norm": np.array([norm], np.float32)}
             cache.put(keys[row], **rows[row])
-    return PromptFeatures(
-        np.stack([r["feature"] for r in rows]), np.concatenate([r["norm"] for r in rows])
-    )
+    return PromptFeatures(np.stack([r["feature"] for r in rows]), np.concatenate([r["norm"] for r in rows]))
 
 
 def stacked_rows(rows: Iterable[Encoded]) -> Float[Array, "N d"]:
