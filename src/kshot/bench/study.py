@@ -125,6 +125,15 @@ class Study:
         kept = (replace(g, datasets=tuple(d for d in g.datasets if d in names)) for g in self.grids)
         return replace(self, grids=tuple(grid for grid in kept if grid.datasets))
 
+    def on_features(self, strata: Sequence[tuple[str, str, str]]) -> "Study":
+        """The same shots, seeds and methods on these (dataset, backbone, tier), as a study of its own."""
+        shots = tuple(sorted({k for grid in self.grids for k in grid.shots}))
+        seeds = tuple(sorted({seed for grid in self.grids for seed in grid.seeds}))
+        methods = tuple(self.methods().values())
+        grids = tuple(Grid((d,), (b,), (t,), shots, seeds, methods) for d, b, t in strata)
+        named = "-".join(dict.fromkeys(dataset for dataset, _, _ in strata))
+        return replace(self, name=f"{self.name}-on-{named}", grids=grids)
+
     def with_methods(self, extra: Sequence[str]) -> "Study":
         """The study plus outsiders' methods on every grid that lacks them."""
         specs = [MethodSpec(name, name) for name in dict.fromkeys(extra)]

@@ -83,4 +83,5 @@ def import_(
         typer.echo(
             f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(found.classes):.1f} % by chance)"
         )
-    typer.echo(f"next: kshot check {name} --features {features}")
+    tier = next((m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")), "none")
+    typer.echo(f"next: kshot run embedded --on {name}/{stored}/{tier} --features {features} --report")

@@ -13,6 +13,7 @@ from kshot.cli.shared import (
     RecordsOption,
     StudyArgument,
     WorkersOption,
+    console,
     own_modules,
 )
 
@@ -28,15 +29,33 @@ def run(
     features: FeaturesOption = DEFAULT_FEATURES,
     workers: WorkersOption = DEFAULT_WORKERS,
     shard: Annotated[str, typer.Option(help="Only part i of n, as i/n counted from 0.")] = "0/1",
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="DATASET/BACKBONE/TIER: the study's shots, seeds and methods on these features. Repeatable."
+        ),
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--report", help="Then print the leaderboard and write the report.")
+    ] = False,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
     from kshot.bench.execution.engines import choose_engine
+    from kshot.bench.study import load_study
     from kshot.runs import complete
 
     own_modules()
     part, chosen = parse_shard(shard), choose_engine(engine, workers)
-    folder = complete(study, records, features, chosen, method or (), part)
-    typer.echo(f"next: kshot report {folder}")
+    asked = load_study(study).on_features([parse_stratum(text) for text in on]) if on else study
+    folder = complete(asked, records, features, chosen, method or (), part)
+    if not show:
+        typer.echo(f"next: kshot report {folder}")
+        return
+    from kshot.results import load_records
+
+    found = load_records(folder, features=features)
+    console().print(found.leaderboard())
+    typer.echo(f"wrote {found.report().page}")
 
 
 def retry(
@@ -64,3 +83,16 @@ def parse_shard(text: str) -> "StudyShard":
     if slash and index.isdigit() and count.isdigit() and int(index) < int(count):
         return StudyShard(int(index), int(count))
     raise KshotError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
+
+
+def parse_stratum(text: str) -> tuple[str, str, str]:
+    from kshot.errors import KshotError
+    from kshot.files import safe_name
+
+    parts = text.split("/")
+    if len(parts) != 3:
+        raise KshotError(f"--on {text}: write DATASET/BACKBONE/TIER; `kshot ls features` lists them.")
+    dataset, backbone, tier = (
+        safe_name(kind, part) for kind, part in zip(("dataset", "backbone", "tier"), parts, strict=True)
+    )
+    return dataset, backbone, tier
