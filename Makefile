@@ -6,7 +6,7 @@ BASE_PYTHON ?= python3
 TORCH := torch==2.13.0
 .DEFAULT_GOAL := help
 
-.PHONY: help bench rehearsal browser cluster test test-slow lint types contracts unused names check docs dist benchmarks readme open clean
+.PHONY: help bench rehearsal browser cluster test test-slow lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -81,7 +81,26 @@ open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep i
 	$(KSHOT) run open
 	$(KSHOT) compact records/open
 	$(KSHOT) report records/open --headroom
-	$(PY) tools/update_open.py
+	$(PY) tools/update_kept.py open
+
+clip-features: $(VENV)/.installed  ## import the four real CLIP sets of ../shared
+	$(KSHOT) import $(SHARED)/real/caltech101_vitb16.npz --dataset caltech101 --backbone ViT-B-16 \
+	  --pool train_x,train_y --val val_x,val_y --test test_x,test_y --classes classnames \
+	  --text text=text --text text-alt=text_alt --origin "images oz-e/applied-ml, text zzeoZheng/HiCroPL"
+	$(KSHOT) import $(SHARED)/real/fgvc_aircraft_vitb16.npz --dataset fgvc-aircraft --backbone ViT-B-16 \
+	  --pool train_x,train_y --test test_x,test_y --text text=text \
+	  --origin "images cvl-umass/GTA-CLIP, text zzeoZheng/HiCroPL"
+	$(KSHOT) import $(SHARED)/real/food101_vitb16.npz --dataset food101 --backbone ViT-B-16 \
+	  --pool train_x,train_y --test test_x,test_y --text text=text \
+	  --origin "images oz-e/applied-ml, text zzeoZheng/HiCroPL"
+	$(KSHOT) import $(SHARED)/real/stanford_cars_vitb32.npz --dataset stanford-cars --backbone ViT-B-32 \
+	  --pool train16_x,train16_y --test eval_x,eval_y --classes names --text text=text
+
+clip: clip-features  ## run the real CLIP study (some hours) and keep its report in docs/clip
+	$(KSHOT) run clip
+	$(KSHOT) compact records/clip
+	$(KSHOT) report records/clip
+	$(PY) tools/update_kept.py clip
 
 benchmarks: $(VENV)/.installed-encode  ## speed, as ratios against named baselines
 	$(PY) -m benchmarks

@@ -69,7 +69,7 @@ def import_(
         raise InputError(f"{source} has {found.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
     encode_text = text_encoder(found, name, backbone, tier or [], template, weights)
-    about = {"logit_scale": scale, "source": origin or str(source), "licence": licence}
+    about = {"logit_scale": scale, "source": origin or source.resolve().name, "licence": licence}
     manifests = write_cache(
         found, Store(features), name, stored, encode_text, **about, provenance=provenance(cache, found.told)
     )
