@@ -101,6 +101,7 @@ clip: clip-features  ## run the real CLIP study (some hours) and keep its report
 	$(KSHOT) compact records/clip
 	$(KSHOT) report records/clip
 	$(PY) tools/update_kept.py clip
+	$(PY) tools/update_clip.py
 
 benchmarks: $(VENV)/.installed-encode  ## speed, as ratios against named baselines
 	$(PY) -m benchmarks

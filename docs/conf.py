@@ -11,7 +11,7 @@ project = "kshot"
 author = "the kshot contributors"
 version = release = kshot.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton", "tools.glossary"]
-exclude_patterns = ["open/records"]
+exclude_patterns = ["open/records", "clip/records"]
 html_theme = "furo"
 html_title = "kshot"
 html_show_copyright = False

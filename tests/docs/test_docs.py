@@ -62,7 +62,7 @@ def run_as_written(commands: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=lambda page: page.name)
 def test_commands_of_a_page(page, tmp_path, monkeypatch, cache):
-    for kept in ("open", "atlas"):
+    for kept in ("open", "atlas", "clip"):
         shutil.copytree(ROOT / "docs" / kept, tmp_path / "docs" / kept)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
     monkeypatch.setenv("KSHOT_CACHE", str(cache))
@@ -131,6 +131,18 @@ def test_the_atlas_shows_the_tables_of_its_records():
     made, page = panel(load_table(folder)), (ROOT / "docs" / "atlas.md").read_text()
     for key in ("knobs", "fixed_heads"):
         assert make_table(key, made).markdown().strip() in page
+
+
+def test_clip_records_are_whole_and_its_page_shows_what_they_say():
+    from tools.update_clip import PAGE, RECORDS, filled
+
+    from kshot.bench.records.folder import Records
+    from kshot.bench.status import run_status
+    from kshot.bench.study import load_study
+
+    assert Records(RECORDS).study() == load_study("clip"), "run `make clip`"
+    assert run_status(RECORDS).missing == 0
+    assert filled(PAGE.read_text()) == PAGE.read_text(), "run tools/update_clip.py"
 
 
 def test_readme_example():
