@@ -4,6 +4,7 @@ PY := $(VENV)/bin/python
 BASE_PYTHON ?= python3
 # Elsewhere users choose their torch; the tests run on one.
 TORCH := torch==2.13.0
+SHARED := ../shared
 .DEFAULT_GOAL := help
 
 .PHONY: help bench rehearsal browser cluster test test-slow lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean

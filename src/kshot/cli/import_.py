@@ -77,11 +77,12 @@ def import_(
         typer.echo(f"{name}/{stored}/{manifest.part}: {manifest.rows} × {manifest.dim}, {manifest.dtype}")
     for sentence in found.told:
         typer.echo(f"note: {sentence}")
-    for kept in (m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")):
+    tiers = [m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")]
+    for kept in tiers:
         prototypes = Store(features).text(name, stored, kept).prototypes
         accuracy = zero_shot(found.test, prototypes)
         typer.echo(
             f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(found.classes):.1f} % by chance)"
         )
-    tier = next((m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")), "none")
-    typer.echo(f"next: kshot run embedded --on {name}/{stored}/{tier} --features {features} --report")
+    of = f"{name}/{stored}/{tiers[0] if tiers else 'none'}"
+    typer.echo(f"next: kshot run embedded --on {of} --features {features} --report")
