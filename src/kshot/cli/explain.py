@@ -35,4 +35,4 @@ def explain(
     near = tuple(
         (one.name, one.label, Number(one.cosine, ".3f")) for one in nearest_shots(loaded, feature, nearest)
     )
-    console().print(Table("Nearest shots", ("picture", "class", "cosine"), near, ""))
+    console().print(Table("What it is near to", ("nearest shot", "class", "cosine"), near, ""))
