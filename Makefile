@@ -65,7 +65,7 @@ unused: $(VENV)/.installed  ## code that nothing calls
 names: $(VENV)/.installed  ## names that stand for two things
 	$(PY) tools/names.py
 
-check: lint types contracts unused dist docs test  ## everything that CI runs
+check: lint types contracts unused names dist docs test  ## everything that CI runs
 
 docs: $(VENV)/.installed-encode  ## the site in build/site: every link is checked, the notebook is run
 	$(PY) -m sphinx --quiet --fail-on-warning --keep-going docs build/site

@@ -50,7 +50,7 @@ def import_(
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """Check features from elsewhere and store them as a dataset; nothing in the files is run."""
-    from kshot.datasets.caches.importing import provenance, read_cache, write_cache
+    from kshot.datasets.caches.importing import cache_provenance, read_cache, write_cache
     from kshot.datasets.caches.looks import zero_shot
     from kshot.datasets.caches.options import named_cache
     from kshot.datasets.caches.own_text import text_encoder
@@ -71,7 +71,13 @@ def import_(
     encode_text = text_encoder(found, name, backbone, tier or [], template, weights)
     about = {"logit_scale": scale, "source": origin or source.resolve().name, "licence": licence}
     manifests = write_cache(
-        found, Store(features), name, stored, encode_text, **about, provenance=provenance(cache, found.told)
+        found,
+        Store(features),
+        name,
+        stored,
+        encode_text,
+        **about,
+        provenance=cache_provenance(cache, found.told),
     )
     for manifest in manifests:
         typer.echo(f"{name}/{stored}/{manifest.part}: {manifest.rows} × {manifest.dim}, {manifest.dtype}")

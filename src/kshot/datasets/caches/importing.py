@@ -12,7 +12,7 @@ import numpy as np
 from kshot.datasets.caches import looks
 from kshot.datasets.caches.arrays import Address, read_array
 from kshot.datasets.caches.layouts import Cache
-from kshot.datasets.caches.rows import Rows, label_words, read_names, read_rows, read_text
+from kshot.datasets.caches.store_form import Rows, label_words, read_names, read_rows, read_text
 from kshot.errors import FeatureError, InputError, KshotError
 from kshot.features.format import Manifest
 from kshot.features.store import Store
@@ -104,7 +104,7 @@ def write_cache(
                 folder.rmdir()
 
 
-def provenance(cache: Cache, told: Sequence[str]) -> dict[str, Any]:
+def cache_provenance(cache: Cache, told: Sequence[str]) -> dict[str, Any]:
     """What the manifests say about where the rows came from."""
     return {
         "layout": cache.layout,

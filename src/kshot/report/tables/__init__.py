@@ -5,7 +5,16 @@ from collections.abc import Callable, Mapping
 from kshot.errors import StudyError, unknown
 from kshot.report.context import Context
 from kshot.report.table import Table
-from kshot.report.tables import arms, atlas, contrasts, probed, ratio_estimates, standings, strata, workings
+from kshot.report.tables import (
+    contrasts,
+    knob_atlas,
+    ratio_estimates,
+    reruns,
+    standings,
+    strata,
+    stratum_probes,
+    workings,
+)
 from kshot.stats.panel import Panel
 
 TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
@@ -18,16 +27,16 @@ TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
     "text_free": contrasts.text_free_table,
     "further_contrasts": contrasts.further_contrasts_table,
     "strata": strata.strata_table,
-    "probes": probed.probes_table,
+    "probes": stratum_probes.probes_table,
     "sample_level": strata.sample_table,
     "prior_upgrade": ratio_estimates.prior_upgrade_table,
     "ratio_tracking": ratio_estimates.tracking_table,
-    "knobs": atlas.knobs_table,
-    "fixed_heads": atlas.fixed_heads_table,
+    "knobs": knob_atlas.knobs_table,
+    "fixed_heads": knob_atlas.fixed_heads_table,
     "datasets": workings.datasets_table,
     "cost": workings.cost_table,
-    "precision": arms.precision_table,
-    "augmentation": arms.augmentation_table,
+    "precision": reruns.precision_table,
+    "augmentation": reruns.augmentation_table,
 }
 
 
