@@ -36,7 +36,7 @@ ALLOWED_SECONDS = 1.0
 
 def main() -> int:
     study = parse_study(STUDY, "benchmark")
-    facts = CellFacts(True, "float32", 10, {}, 0.9, 1.0, 0.1, 0.8)
+    facts = CellFacts(True, "float32", 10, "self", {}, 0.9, 1.0, 0.1, 0.8)
     with tempfile.TemporaryDirectory() as temporary:
         records = Records(Path(temporary) / "records")
         records.claim(study, [], {})

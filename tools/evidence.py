@@ -107,8 +107,8 @@ def advice(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> l
         "all": lambda d: True,
         "few classes": lambda d: classes[d] <= FEW_CLASSES,
         "many classes": lambda d: classes[d] > FEW_CLASSES,
-        "good text": lambda d: zero[d] >= GOOD_TEXT,
-        "weak text": lambda d: zero[d] < GOOD_TEXT,
+        "good text": lambda d: bool(zero[d] >= GOOD_TEXT),
+        "weak text": lambda d: bool(zero[d] < GOOD_TEXT),
     }
     found = []
     for k in SHOTS:
@@ -133,7 +133,8 @@ def advice(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> l
                     "datasets": next(iter(leads.values())).G,
                     "accuracy": {m: round(v, 2) for m, v in means.items()},
                     "lead": {
-                        m: [round(float(x), 2) for x in (e.mean, e.low, e.high)] for m, e in leads.items()
+                        m: [round(float(x or 0), 2) for x in (e.mean, e.low, e.high)]
+                        for m, e in leads.items()
                     },
                 }
             )

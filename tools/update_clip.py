@@ -41,15 +41,13 @@ def blocks() -> dict[str, str]:
 
 def findings(found: Results) -> str:
     """Method minus oracle ratio in the paper and here, with intervals over datasets."""
-    claims = _claims()
     rows = ["| minus the oracle ratio | cells | the paper, G = 10 | here, G = 4 |", "|---|---|---|---|"]
     for title, (method, wanted) in FINDINGS.items():
         for cells in ("all K", "K≥4"):
             part = found if cells == "all K" else found.where(shots=(4, 8, 16))
             here = part.paired(method, ORACLE)
-            claim = claims[wanted[cells]] if cells in wanted else None
-            paper = "–" if claim is None else _shown(*(float(claim[key]) for key in ("value", "low", "high")))
-            rows.append(f"| {title} | {cells} | {paper} | {_shown(here.mean, here.low, here.high)} |")
+            paper = with_interval(*paper_numbers(wanted[cells])) if cells in wanted else "–"
+            rows.append(f"| {title} | {cells} | {paper} | {with_interval(here.mean, here.low, here.high)} |")
     return "\n".join(rows)
 
 
@@ -83,11 +81,17 @@ def _over_draws(found: Results, method: str) -> str:
         return f"{differences.mean():+.2f}".replace("-", "−")
     draws = np.array([differences[panel.seed == seed].mean() for seed in np.unique(panel.seed)])
     half = t.ppf(0.975, len(draws) - 1) * draws.std(ddof=1) / np.sqrt(len(draws))
-    return _shown(draws.mean(), draws.mean() - half, draws.mean() + half)
+    return with_interval(draws.mean(), draws.mean() - half, draws.mean() + half)
 
 
-def _shown(mean: float, low: float | None, high: float | None) -> str:
+def with_interval(mean: float, low: float | None, high: float | None) -> str:
     return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]".replace("-", "−")
+
+
+def paper_numbers(claim: str) -> tuple[float, float, float]:
+    """The paper's value and the ends of its interval."""
+    row = _claims()[claim]
+    return float(row["value"]), float(row["low"]), float(row["high"])
 
 
 def _claims() -> dict[str, dict[str, str]]:

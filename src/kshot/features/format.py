@@ -59,6 +59,12 @@ class Manifest:
     # A hash of everything else that stands in the file, as it stands there.
     seal: str = field(default="", compare=False)
 
+    def meaning(self) -> str:
+        """A hash of what results depend on: not of who wrote the file, nor of fields that say nothing."""
+        about = {"source", "licence", "provenance", "versions", "seal"}
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in about}
+        return _seal({name: value for name, value in told.items() if value not in (None, "", {}, False)})
+
     def to_json(self) -> str:
         content = asdict(self)
         content["seal"] = _seal(content)

@@ -67,13 +67,13 @@ class Store:
         yield from self.bundled()
 
     def hashes(self, strata: Iterable[tuple[str, str]]) -> dict[str, str]:
-        """sha256 of every stored part of these (dataset, backbone), and the seal of its manifest."""
+        """sha256 of every stored part of these (dataset, backbone), and a hash of what its manifest says."""
         wanted = set(strata)
         hashes = {}
         for manifest in self.readable():
             if (manifest.dataset, manifest.backbone) in wanted:
                 name = f"{manifest.dataset}/{manifest.backbone}/{manifest.part}"
-                hashes |= {name: manifest.sha256, f"{name}.json": manifest.seal}
+                hashes |= {name: manifest.sha256, f"{name}.json": manifest.meaning()}
         return hashes
 
     def path(self, dataset: str, backbone: str, part: str) -> Path:

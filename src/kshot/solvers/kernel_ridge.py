@@ -9,7 +9,7 @@ and a = G⁻¹·R, ridge regression without the rows I predicts R_I − (G⁻¹_
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -127,7 +127,8 @@ def skeleton(
     from scipy.linalg import qr, solve_triangular
 
     factors = 1 / (values.astype(np.float64) / ridges[:, None] + 1)
-    triangle, order = qr(factors.T, mode="r", pivoting=True, check_finite=False)
+    decomposed: Any = qr(factors.T, mode="r", pivoting=True, check_finite=False)
+    triangle, order = decomposed
     size = np.abs(np.diag(triangle))
     rank = int(np.count_nonzero(size > max(np.finfo(dtype).eps / 16, 1e-14) * size[0]))
     shares = np.empty((len(ridges), rank))

@@ -72,9 +72,7 @@ def set_aside(folder: Path, paths: Iterable[Path]) -> list[Path]:
 
 def contradictory_rows(table: "pa.Table") -> np.ndarray:
     """Rows whose accuracy, counts and hits do not say the same."""
-    import pyarrow.compute as pc
-
-    scored = pc.equal(table["status"], "ok").to_numpy(zero_copy_only=False)
+    scored = np.array([status == "ok" for status in table["status"].to_pylist()], bool)
     hits = [value or b"" for value in table["hits"].to_pylist()]
     lengths = np.array([len(value) for value in hits])
     ones = np.unpackbits(np.frombuffer(b"".join(hits), np.uint8)).reshape(-1, 8).sum(axis=1)
@@ -82,8 +80,8 @@ def contradictory_rows(table: "pa.Table") -> np.ndarray:
     ends = np.cumsum(lengths)
     counted = sums[ends] - sums[ends - lengths]
     n_test = table["n_test"].to_numpy()
-    n_correct = pc.fill_null(table["n_correct"], -1).to_numpy()
-    accuracy = pc.fill_null(table["accuracy"], -1.0).to_numpy()
+    n_correct = table["n_correct"].fill_null(-1).to_numpy()
+    accuracy = table["accuracy"].fill_null(-1.0).to_numpy()
     agree = (counted == n_correct) & (lengths == -(-n_test // 8))
     agree &= np.abs(accuracy * n_test - n_correct) < 1e-6 * np.maximum(n_test, 1)
     return np.flatnonzero(scored & ~agree)
