@@ -156,7 +156,7 @@ def test_joining_leaves_what_was_written_meanwhile(folder, monkeypatch):
         path.write_bytes(again)
         return table
 
-    monkeypatch.setattr("kshot.bench.records.compact.load", load_slowly)
+    monkeypatch.setattr("kshot.bench.records.compact.load_table", load_slowly)
     compact(records)
     assert records.loose() == [path]
 

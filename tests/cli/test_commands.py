@@ -101,7 +101,7 @@ def test_report_with_headroom(kshot):
     content = Path("tiny.toml").read_text().replace('"ncm"', '"clap"')
     Path("tiny.toml").write_text(content.replace('["sim-satellite"]', '["sim-satellite", "sim-pets"]'))
     kshot("run", "tiny.toml")
-    done = kshot("report", "tiny.toml", "--headroom")
+    done = kshot("report", "tiny.toml", "--headroom", "--all")
     assert "figure headroom is missing" not in done.stdout
     assert Path("records/tiny/report/figures/headroom.pdf").is_file()
     assert "Headroom against CLAP's surplus" in done.stdout.replace("\n", " ")

@@ -61,7 +61,7 @@ def uninterrupted(tiny_clip, tmp_path_factory):
         root / "features",
     )
     assert code == 0, err
-    assert "Pets: 72 pictures" in out
+    assert "72 pictures of Pets" in out
     assert "per second" in out
     return root
 
@@ -261,4 +261,5 @@ def test_a_missing_extra_prints_the_pip_command():
         "except KshotError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.strip() == "open_clip is not installed. Type: pip install 'kshot[encode]'", done.stderr
+    said = "this needs open_clip, which is not installed. Type: pip install 'kshot[encode]'"
+    assert done.stdout.strip() == said, done.stderr
