@@ -1,13 +1,12 @@
 """One command computes every arm, goes on where it was stopped, and says what the paper would have said."""
 
-import numpy as np
 import pytest
 
 from kshot import road
 from kshot.bench.records.folder import Records
 from kshot.bench.study import load_study
-from kshot.datasets.rehearsal import write_rehearsal
-from kshot.features.store import Store, view_part
+from kshot.datasets.rehearsal import WORLDS, write_stratum
+from kshot.features.store import Store
 
 SMALL = """
 name = "NAME"
@@ -25,16 +24,8 @@ VIEWS = SMALL.replace("tiers =", 'views = { recipe = "tip", count = 2 }\ntiers =
 def features(tmp_path, monkeypatch):
     """Two arms of the paper cut small, on generated numbers."""
     store = Store(tmp_path / "features")
-    write_rehearsal(store, ["ViT-B-16"])
-    rng = np.random.default_rng(0)
     for name in ("DTD", "Pets", "Cars"):
-        pool = store.images(name, "ViT-B-16", "pool")
-        for number in range(2):
-            X = (np.asarray(pool.X, np.float32) + rng.normal(0, 0.03, pool.X.shape)).astype(np.float16)
-            part = view_part("pool", "tip", number)
-            store.write_images(
-                name, "ViT-B-16", part, X, pool.y, pool.ids, pool.manifest.classes, simulated=True
-            )
+        write_stratum(store, WORLDS[name], "ViT-B-16", {"tip": 2})
     (tmp_path / "small").mkdir()
     for name, content in (("paper", SMALL), ("augmentation", VIEWS)):
         (tmp_path / "small" / f"{name}.toml").write_text(content.replace("NAME", name))
