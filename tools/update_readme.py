@@ -1,7 +1,6 @@
 """Put the tables of the kept records and of `make bench` into the README: `make readme`."""
 
 import re
-import shutil
 from pathlib import Path
 
 from kshot.report.table import Table
@@ -25,7 +24,6 @@ def blocks() -> dict[str, str]:
     embedded = ROOT / "records" / "embedded"
     if embedded.is_dir():
         found["leaderboard"] = as_text(load_records(embedded).leaderboard())
-        shutil.copy(embedded / "report" / "figures" / "bars.png", ROOT / "docs" / "embedded.png")
     return found
 
 
