@@ -30,7 +30,7 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
     )
     if sketch is None:
         return context.sketches_absent
-    figure, axes = new_figure(3.6, 3.0)
+    figure, axes = new_figure(5.6, 4.2)
     axis = axes[0, 0]
     for text, image in zip(sketch.text, sketch.image, strict=True):
         axis.plot(*np.stack([text, image]).T, color="#999999", linestyle=":", linewidth=0.7, zorder=1)
@@ -44,9 +44,11 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
         (panel.dataset == sketch.dataset) & (panel.backbone == sketch.backbone) & (panel.tier == sketch.tier)
     )
     share = _mean(own.share)
-    known_share = f", {100 * share:.0f} % of the squared distance" if share == share else ""
+    known_share = f",\n{100 * share:.0f} % of the squared distance" if share == share else ""
     middle = (middle_text + middle_image) / 2
-    axis.annotate(f"common offset{known_share}", middle, (4, 4), textcoords="offset points")
+    named = axis.annotate(f"common offset{known_share}", middle, (4, 4), textcoords="offset points")
+    # A long note near the edge would otherwise leave no room for the axes.
+    named.set_in_layout(False)
     for method, marker, name, size in OBJECTIVES:
         ratio = _mean(own.column(method, "ratio"))
         if ratio == ratio:
@@ -55,7 +57,7 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
             axis.plot(*points.T, marker, color=BLEND_COLOUR, markersize=size / 2, label=label, alpha=0.8)
     shown = f"{len(sketch.names)} of {sketch.classes} classes"
     axis.set_title(
-        f"{sketch.dataset}, {sketch.backbone}, {shown}; {100 * sketch.explained:.0f} % of the variance"
+        f"{sketch.dataset}, {sketch.backbone}, {shown};\n{100 * sketch.explained:.0f} % of the variance"
     )
     axis.set_xlabel("first principal direction")
     axis.set_ylabel("second principal direction")
