@@ -1,6 +1,7 @@
 """Probes over a study: the same numbers as one stratum's, on any engine, resumed and never measured twice."""
 
 import csv
+import shutil
 
 import numpy as np
 import pytest
@@ -155,3 +156,20 @@ def test_records_of_other_datasets_answer_only_what_is_a_formula(records, tmp_pa
     assert len(lines) == 917
     assert lines["theory.js_constant"]["verdict"] == "agrees"
     assert lines["headline.clap.allk"]["verdict"] == "not computed"
+
+
+def test_a_damaged_file_of_probes_is_missing_and_a_folder_named_like_a_column_changes_nothing(
+    stored, records, tmp_path
+):
+    folder = tmp_path / "seed=7" / "records"
+    shutil.copytree(records.folder, folder)
+    assert quantities(folder) == quantities(records.folder)
+    work = find_work(load_study(stored / "two.toml"), Store(stored / "features"), Records(folder))
+    assert not list(probe_batches(work, ProbeFolder(folder), GROUPS, everything))
+    damaged = sorted(ProbeFolder(folder).folder.glob("*/*/*/*/K*.parquet"))[0]
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    (batch,) = probe_batches(work, ProbeFolder(folder), GROUPS, everything)
+    run_probe_batch(work.study, stored / "features", ProbeFolder(folder), batch)
+    assert quantities(folder) == quantities(records.folder)

@@ -12,10 +12,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kshot.bench.records.integrity import intact_only, write_sealed
 from kshot.bench.records.schema import CELL
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.diagnose.section import Row
-from kshot.files import write_atomically
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,6 @@ class ProbeFolder:
     ) -> None:
         """All quantities of one file, all or nothing; `cells` are the draws that went into it."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         shared = {
             "study": study.name,
@@ -73,17 +72,15 @@ class ProbeFolder:
         ]
         seeds = ",".join(str(cell.seed) for cell in cells)
         content = pa.Table.from_pylist(rows, schema=probe_schema()).replace_schema_metadata({"seeds": seeds})
-        write_atomically(
-            self.path(cells[0], group),
-            lambda temporary: pq.write_table(content, temporary, compression="zstd"),
-        )
+        write_sealed(content, self.path(cells[0], group))
 
     def load(self) -> "pa.Table":
         """Every row, in an order that does not depend on how they were computed; no rows where nothing is stored."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        tables = [pq.read_table(path) for path in sorted(self.folder.glob("*/*/*/*/K*.parquet"))]
+        paths = intact_only(sorted(self.folder.glob("*/*/*/*/K*.parquet")))
+        tables = [pq.read_table(path, partitioning=None) for path in paths]
         whole = (
             pa.concat_tables(t.replace_schema_metadata() for t in tables)
             if tables
@@ -116,10 +113,10 @@ def probe_schema() -> "pa.Schema":
 
 
 def _seeds(path: Path) -> set[int]:
-    """The draws that a file holds; none where there is no file."""
+    """The draws that a file holds; none where there is no file, or a damaged one."""
     import pyarrow.parquet as pq
 
-    if not path.is_file():
+    if not path.is_file() or not intact_only([path]):
         return set()
     metadata = pq.read_schema(path).metadata or {}
     return {int(seed) for seed in metadata.get(b"seeds", b"").decode().split(",") if seed}

@@ -41,7 +41,7 @@ def sealed(table: "pa.Table") -> bytes:
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
-    blank = table.replace_schema_metadata({KEY: BLANK})
+    blank = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: BLANK})
     pq.write_table(blank, sink, compression="zstd", write_page_checksum=True)
     content = sink.getvalue().to_pybytes()
     place = _place_of_hash(content)
