@@ -85,12 +85,17 @@ TEXT = {"ViT-B-16", "RN50"}
 @pytest.mark.parametrize("method", ["clap", "lpp", "loo_blend", "js_blend", "zero_shot", "logistic_probe"])
 def test_headline(method):
     shown = row("headline", TITLE[method])
-    for cell, n, shots in ((shown[1], shown[2], {1, 2, 4, 16}), (shown[3], shown[4], {4, 16})):
+    slices = ({1, 2, 4, 16}, {2, 4, 16}, {4, 16})
+    assert TABLES["headline"].columns == ("method", "all K", "K≥2", "K≥4", "n, all K")
+    sizes = []
+    for cell, shots in zip(shown[1:4], slices, strict=True):
         one = select(method=method, tier="dataset", backbone=TEXT, shots=shots)
         two = select(method="oracle_lambda", tier="dataset", backbone=TEXT, shots=shots)
         values, datasets = difference(one, two)
-        assert str(n) == str(len(values))
+        sizes.append(len(values))
         agrees(cell, values, datasets)
+    assert str(shown[4]) == str(sizes[0])
+    assert f"the same {sizes[1]} and {sizes[2]} cells" in TABLES["headline"].caption
 
 
 def test_leaderboard():
@@ -133,18 +138,26 @@ def test_per_dataset():
 def test_per_backbone():
     for backbone in TEXT:
         shown = row("per_backbone", backbone)
-        zero = select(method="zero_shot", tier="dataset", backbone=backbone)
+        wanted = {"tier": "dataset", "backbone": backbone, "shots": {2, 4, 16}}
+        zero = select(method="zero_shot", **wanted)
         assert float(shown[1]) == pytest.approx(np.mean(list(zero.values())), abs=0.051)
         share = select("share", method="zero_shot", backbone=backbone)
         agrees(shown[2], 100 * np.array(list(share.values())), np.array([c[0] for c in share]), digits=1)
         for cell, method in zip(shown[3:7], ("js_blend", "loo_blend", "clap", "lpp"), strict=True):
-            sides = (select(method=m, tier="dataset", backbone=backbone) for m in (method, "oracle_lambda"))
-            agrees(cell, *difference(*sides))
+            agrees(cell, *difference(*(select(method=m, **wanted) for m in (method, "oracle_lambda"))))
+        assert str(shown[-1]) == str(len(zero))
     assert {r[0] for r in TABLES["per_backbone"].rows} == TEXT
 
 
 def test_by_shots():
-    ranges = {"K=1": {1}, "K=2": {2}, "K=4": {4}, "K=16": {16}, "K≥4 pooled": {4, 16}, "all K": {1, 2, 4, 16}}
+    ranges = {
+        "K=1": {1},
+        "K=2": {2},
+        "K=4": {4},
+        "K=16": {16},
+        "K≥2 pooled": {2, 4, 16},
+        "K≥4 pooled": {4, 16},
+    }
     for name, shots in ranges.items():
         shown = row("by_shots", name)
         for cell, method in zip(shown[1:5], ("js_blend", "loo_blend", "clap", "lpp"), strict=True):
@@ -200,12 +213,15 @@ def test_prior_upgrade():
         )
 
     shown = row("prior_upgrade", "→ dataset")
+    loo = ratio("loo_blend", "dataset").keys() & ratio("loo_blend", "photo").keys()
+    assert str(shown[5]) == str(len(loo))
     for cell, values, digits in (
         (shown[1], [drop_tier(select(method="zero_shot", tier=t)) for t in ("dataset", "photo")], 2),
         (shown[2], [drop_tier(select("d2", method="zero_shot", tier=t)) for t in ("dataset", "photo")], 4),
         (shown[3], [ratio("oracle_lambda", t) for t in ("dataset", "photo")], 3),
         (shown[4], [ratio("loo_blend", t) for t in ("dataset", "photo")], 3),
     ):
+        values = [{draw: side[draw] for draw in loo} for side in values]
         agrees(cell, *difference(*values), digits=digits)
 
 
@@ -313,12 +329,16 @@ def test_datasets_and_gate():
 
 
 def test_cost():
-    seconds = list(select("fit_seconds", method="clap", status="ok").values())
+    everywhere = select("fit_seconds", method="clap", status="ok")
+    common = everywhere.keys() & select("fit_seconds", method="loo_blend", status="ok").keys()
+    seconds = [everywhere[cell] for cell in common]
     shown = row("cost", "CLAP")
     assert float(shown[1]) == pytest.approx(np.median(seconds))
     assert str(shown[1]).endswith(" ms")
     assert float(str(shown[1]).split()[0]) == pytest.approx(1000 * np.median(seconds), rel=0.01)
-    assert str(shown[-1]) == str(len(seconds))
+    assert float(shown[2]) == pytest.approx(max(everywhere.values()))
+    assert str(shown[-1]) == str(len(everywhere))
+    assert f"the {len(common)} cells where every method exists" in TABLES["cost"].caption
 
 
 def test_precision_arm():
@@ -344,7 +364,7 @@ def test_precision_arm():
 
 def test_simultaneous_intervals_stand_beside_the_plain_ones():
     found = tables(context=Context(corrected=True))["headline"]
-    assert found.columns[-2:] == ("all K, simultaneous", "K≥4, simultaneous")
+    assert found.columns[-3:] == tuple(f"{name}, simultaneous" for name in ("all K", "K≥2", "K≥4"))
     for shown in found.rows:
         plain, wider = numbers(shown[1]), numbers(shown[5])
         assert plain[0] == wider[0]

@@ -10,9 +10,9 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.focus import LOO, ORACLE, focus, story_first
-from kshot.report.verdict import verdict
+from kshot.report.verdict import CHOSEN, PROBES, WORDS
 from kshot.selected import FLAT_RATIOS, ratio_curve
-from kshot.stats.bootstrap import RESAMPLES
+from kshot.stats.bootstrap import RESAMPLES, SEED
 from kshot.stats.panel import CELL, FACTS, Panel
 from kshot.types import Sketch
 
@@ -31,7 +31,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "dtype": panel.dtype,
         "simulated": panel.simulated,
         "focus": {"tier": found.tier, "backbone": found.backbone},
-        "verdict": verdict(panel),
+        "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": PROBES},
         "axes": {name: _dictionary(getattr(panel, name)) for name in CELL},
         "facts": {name: _floats(getattr(panel, name)) for name in (*FACTS, "n_test")},
         "methods": [_method(panel, index) for index in range(len(panel.methods))],
@@ -43,6 +43,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "headroom": [[*stratum, round(value, 4)] for stratum, value in sorted(context.headroom.items())],
         "resamples": RESAMPLES,
         "t": _critical_values(),
+        "generator": _generator_state(),
     }
 
 
@@ -190,3 +191,9 @@ def _critical_values() -> Sequence[float]:
     from scipy.stats import t
 
     return [round(float(value), 6) for value in t.ppf(0.975, np.arange(1, MOST_CLUSTERS))]
+
+
+def _generator_state() -> dict[str, str]:
+    """Where the report's draws begin, so that the browser draws the same clusters; too long for a JavaScript number."""
+    state: Any = np.random.default_rng(SEED).bit_generator.state
+    return {name: str(state["state"][name]) for name in ("state", "inc")}

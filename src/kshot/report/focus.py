@@ -71,18 +71,31 @@ def missing(panel: Panel, wanted: Iterable[str]) -> str:
 
 def without_pool(panel: Panel) -> str:
     """The sentence about cells whose pool leaves too little for methods that look at it; empty where none are."""
+    lacking = _thin_pool(panel.where(panel.shots >= 2))
+    named = [f"{panel.titles[method]} in {cells} cells" for method, cells in lacking.items() if cells]
+    return f"Too few pool pictures beside the shots: {', '.join(named)}." if named else ""
+
+
+def incomplete(panel: Panel, methods: Iterable[str]) -> str:
+    """The sentence about methods that lack some of these cells for any other reason, so that they have no mean."""
+    pool = _thin_pool(panel)
+    lacking = {m: np.count_nonzero(~np.isfinite(panel.column(m))) - pool[m] for m in methods}
+    named = [f"{panel.titles[method]} {cells}" for method, cells in lacking.items() if cells]
+    return f"No mean, because of {len(panel.shots)} cells some lack: {', '.join(named)}." if named else ""
+
+
+def _thin_pool(panel: Panel) -> dict[str, int]:
+    """In how many cells each method was refused because the pool leaves too little."""
     sees, status = panel.records["sees"].to_pylist(), panel.records["status"].to_pylist()
-    lacking = {
+    return {
         method: sum(
             status[row] == "undefined"
             and not {"pool", "few_shot_validation", "validation"}.isdisjoint(sees[row])
-            for row in panel.row[panel.shots >= 2, place].tolist()
+            for row in panel.row[:, place].tolist()
             if row >= 0
         )
         for place, method in enumerate(panel.methods)
     }
-    named = [f"{panel.titles[method]} in {cells} cells" for method, cells in lacking.items() if cells]
-    return f"Too few pool pictures beside the shots: {', '.join(named)}." if named else ""
 
 
 def sentences(*parts: str) -> str:

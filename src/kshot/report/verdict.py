@@ -1,4 +1,7 @@
-"""The verdict in words: what the knob is worth, and whether a probe beats its ceiling."""
+"""The verdict in words: what the knob is worth, and whether a probe beats its ceiling.
+
+The page says the same sentences about the cells that its filters leave; it is given `WORDS` and `CHOSEN`.
+"""
 
 import numpy as np
 
@@ -20,36 +23,52 @@ from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.leaderboard import leaderboard, paired
 from kshot.stats.panel import Panel
 
+PROBES = (CLAP, LPP, FOLD_GDA, GAUSS_PROBE)
+CHOSEN = {LOO: "without a single extra label", JS: "by the closed form that minimises prototype error"}
+WORDS = {
+    "no text": "These records hold no cell with text prototypes, so there is no ratio to judge.",
+    "no oracle": f"What the ratio is worth is unknown: these records do not hold {ORACLE}.",
+    "worth": "Blending at its best, with the ratio tuned on the test labels, is worth {gain} points over "
+    "zero-shot{ends}: nobody who turns this knob can get more.",
+    "ends": ", and {gain} over the better of text alone and pictures alone",
+    "chosen": "Chosen {how} ({title}), the ratio ends {gap} points from that ceiling ({n} cells).",
+    "no probe": "Whether {method} beats the ceiling is unknown: these records do not hold it.",
+    "probe": "{title}, which needs no validation data, {stands} the ratio tuned on test labels: {overall} points over "
+    "all K, {late} from K = 4.",
+    "unsure": "stands (no interval from one dataset) against",
+    "level": "is level (the interval reaches zero) with",
+    "above": "beats",
+    "below": "loses to",
+    "leader": "The best validation-free head here is {title} with {mean} % over {counted}; {others}.",
+    "tied": "tied with it: {titles}",
+    "alone": "no other validation-free method is tied with it",
+    "cells": "Tier {tier}, {n} cells in {G} dataset(s); intervals ask whether the figure would survive another draw "
+    "of datasets.",
+    "one dataset": "One dataset gives no interval: nothing is known about other datasets.",
+    "simulated": "The features are SIMULATED: generated numbers, no pictures. They show the tool, not an encoder.",
+}
+
 
 def verdict(panel: Panel) -> list[str]:
     """A few sentences, each with its numbers; what the records cannot answer is said."""
     shown = primary(panel)
     if not len(shown.shots):
-        return ["These records hold no cell with text prototypes, so there is no ratio to judge."]
+        return [WORDS["no text"]]
     return [*_worth(shown), *_probes(shown), *_leader(shown), *_caveats(panel, shown)]
 
 
 def _worth(panel: Panel) -> list[str]:
     if ORACLE not in panel.methods:
-        return [f"What the ratio is worth is unknown: these records do not hold {ORACLE}."]
+        return [WORDS["no oracle"]]
     found = []
     if ZERO_SHOT in panel.methods:
         gain = paired(panel, ORACLE, ZERO_SHOT)
-        found.append(
-            f"Blending at its best, with the ratio tuned on the test labels, is worth {interval(gain)} points over "
-            f"zero-shot{_over_better_end(panel)}: nobody who turns this knob can get more."
-        )
-    for method, free in (
-        (LOO, "without a single extra label"),
-        (JS, "by the closed form that minimises prototype error"),
-    ):
-        if method in panel.methods:
-            gap = paired(panel, method, ORACLE)
-            if gap.n:
-                found.append(
-                    f"Chosen {free} ({panel.titles[method]}), the ratio ends {interval(gap)} points from that ceiling "
-                    f"({gap.n} cells)."
-                )
+        found.append(WORDS["worth"].format(gain=interval(gain), ends=_over_better_end(panel)))
+    for method, how in CHOSEN.items():
+        gap = paired(panel, method, ORACLE)
+        if gap.n:
+            title = panel.titles[method]
+            found.append(WORDS["chosen"].format(how=how, title=title, gap=interval(gap), n=gap.n))
     return found
 
 
@@ -57,58 +76,53 @@ def _over_better_end(panel: Panel) -> str:
     """A ratio that only ever chooses text or pictures alone needs no blending."""
     if NCM not in panel.methods:
         return ""
-    ends = np.fmax(panel.column(ZERO_SHOT), panel.column(NCM))
+    ends = np.maximum(panel.column(ZERO_SHOT), panel.column(NCM))
     gain = cluster_mean(panel.column(ORACLE) - ends, panel.dataset)
-    return f", and {interval(gain)} over the better of text alone and pictures alone"
+    return WORDS["ends"].format(gain=interval(gain))
 
 
 def _probes(panel: Panel) -> list[str]:
     found = []
-    for method in (CLAP, LPP, FOLD_GDA, GAUSS_PROBE):
+    for method in PROBES:
         if method not in panel.methods:
-            if method in (CLAP, LPP):
-                found.append(f"Whether {method} beats the ceiling is unknown: these records do not hold it.")
-            continue
-        if ORACLE in panel.methods:
+            found += [WORDS["no probe"].format(method=method)] if method in (CLAP, LPP) else []
+        elif ORACLE in panel.methods:
             surplus = paired(panel, method, ORACLE)
             late = paired(panel.where(panel.shots >= 4), method, ORACLE)
-            found.append(
-                f"{panel.titles[method]}, which needs no validation data, {_against(surplus)} the ratio tuned on "
-                f"test labels: {interval(surplus)} points over all K, {interval(late)} from K = 4."
+            sentence = WORDS["probe"].format(
+                title=panel.titles[method],
+                stands=_stands(surplus),
+                overall=interval(surplus),
+                late=interval(late),
             )
+            found.append(sentence)
     return found
 
 
-def _against(surplus: Estimate) -> str:
+def _stands(surplus: Estimate) -> str:
     if surplus.low is None:
-        return "stands (no interval from one dataset) against"
+        return WORDS["unsure"]
     if not surplus.excludes_zero:
-        return "is level (the interval reaches zero) with"
-    return "beats" if surplus.mean > 0 else "loses to"
+        return WORDS["level"]
+    return WORDS["above" if surplus.mean > 0 else "below"]
 
 
 def _leader(panel: Panel) -> list[str]:
-    ranked = leaderboard(panel).ranked
-    if not ranked or ranked[0].mean != ranked[0].mean:
+    board = leaderboard(panel)
+    if not board.ranked or board.ranked[0].mean != board.ranked[0].mean:
         return []
-    tied = [panel.titles[s.method] for s in ranked if s.tied]
-    others = f"tied with it: {', '.join(tied)}" if tied else "no other validation-free method is tied with it"
-    return [
-        f"The best validation-free head here is {panel.titles[ranked[0].method]} with {number(ranked[0].mean)} % over "
-        f"K ≥ 2; {others}."
-    ]
+    first = board.ranked[0]
+    tied = [panel.titles[placing.method] for placing in board.ranked if placing.tied]
+    others = WORDS["tied"].format(titles=", ".join(tied)) if tied else WORDS["alone"]
+    title, mean = panel.titles[first.method], number(first.mean)
+    return [WORDS["leader"].format(title=title, mean=mean, counted=board.counted, others=others)]
 
 
 def _caveats(panel: Panel, shown: Panel) -> list[str]:
     datasets = len(set(shown.dataset.tolist()))
-    found = [
-        f"Tier {focus(panel).tier}, {len(shown.shots)} cells in {datasets} dataset(s); intervals ask whether the "
-        "figure would survive another draw of datasets."
-    ]
+    found = [WORDS["cells"].format(tier=focus(panel).tier, n=len(shown.shots), G=datasets)]
     if datasets == 1:
-        found.append("One dataset gives no interval: nothing is known about other datasets.")
+        found.append(WORDS["one dataset"])
     if panel.simulated:
-        found.append(
-            "The features are SIMULATED: generated numbers, no pictures. They show the tool, not an encoder."
-        )
+        found.append(WORDS["simulated"])
     return found

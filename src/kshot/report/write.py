@@ -14,7 +14,7 @@ from kshot.report.table import Table
 from kshot.report.verdict import verdict
 from kshot.stats.panel import Panel
 
-SCRIPTS = ("data", "stats", "charts", "leaderboard", "views", "explorer", "cells", "main")
+SCRIPTS = ("data", "stats", "charts", "leaderboard", "verdict", "views", "explorer", "cells", "main")
 VERDICT_TITLE = "The verdict"
 
 
@@ -22,19 +22,20 @@ def write_report(
     panel: Panel, tables: Sequence[Table], folder: Path, context: Context, lead: Sequence[str] | None = None
 ) -> list[Path]:
     """Write report.html, report.md and tables/; `lead` replaces the verdict's sentences."""
-    own = verdict(panel) if lead is None else lead
-    sentences = [context.unfinished, *own] if context.unfinished else own
+    before = [context.unfinished] if context.unfinished else []
+    before += lead or []
+    own = verdict(panel) if lead is None else []
     markdown = "\n".join(
         [
             f"# kshot: {panel.study}",
             "",
-            *(f"- {line}" for line in sentences),
+            *(f"- {line}" for line in [*before, *own]),
             "",
             *(t.markdown() for t in tables),
         ]
     )
     written = {
-        folder / "report.html": page(panel, tables, context, sentences),
+        folder / "report.html": page(panel, tables, context, before, own),
         folder / "report.md": markdown,
         **{folder / "tables" / f"{table.key}.tex": table.latex() for table in tables},
         **{folder / "tables" / f"{table.key}.csv": table.csv() for table in tables},
@@ -44,7 +45,9 @@ def write_report(
     return list(written)
 
 
-def page(panel: Panel, tables: Sequence[Table], context: Context, sentences: Sequence[str]) -> str:
+def page(
+    panel: Panel, tables: Sequence[Table], context: Context, lead: Sequence[str], own: Sequence[str]
+) -> str:
     """One self-contained page; its policy admits exactly the script and the style that are in it."""
     from jinja2 import Environment
 
@@ -58,7 +61,8 @@ def page(panel: Panel, tables: Sequence[Table], context: Context, sentences: Seq
             simulated=panel.simulated,
             provenance=provenance(panel),
             verdict_title=VERDICT_TITLE,
-            verdict=sentences,
+            lead=lead,
+            verdict=own,
             tables=[table.html() for table in tables],
             data=as_script(embedded(panel, context)),
             style=style,

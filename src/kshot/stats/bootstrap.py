@@ -9,6 +9,7 @@ from jaxtyping import Float, Shaped
 from kshot.types import Array
 
 RESAMPLES = 10_000
+SEED = 0
 LEVEL = 0.95
 
 
@@ -55,7 +56,7 @@ def draw_counts(clusters: int, resamples: int, seed: int) -> Float[Array, "R G"]
 @lru_cache(maxsize=8)
 def shared_draws(clusters: int) -> Float[Array, "R G"]:
     """One draw serves every column of a report."""
-    return draw_counts(clusters, RESAMPLES, seed=0)
+    return draw_counts(clusters, RESAMPLES, SEED)
 
 
 def cluster_sums(

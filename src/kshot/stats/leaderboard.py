@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from kshot.stats.bootstrap import Estimate, cluster_mean, cluster_means
 from kshot.stats.panel import Panel
+from kshot.types import Array
 
 
 @dataclass(frozen=True)
 class Placing:
-    """One method's row: mean accuracy at each K, the mean of the columns K ≥ 2, and the distance to the leader."""
+    """One method's row: mean accuracy at each K, the mean over the cells from K = 2 on (`counting`), and over the same
+    cells the distance to the leader."""
 
     method: str
     by_shots: dict[int, float]
@@ -36,6 +39,11 @@ class Leaderboard:
     datasets: int
     cells: int
 
+    @property
+    def counted(self) -> str:
+        """Which shots the means and the distances count."""
+        return "K≥2" if any(k >= 2 for k in self.shots) else "K=1"
+
 
 def paired(panel: Panel, method: str, baseline: str) -> Estimate:
     """Mean within-cell difference, method minus baseline, over the cells where both exist."""
@@ -50,18 +58,34 @@ def paired_with(panel: Panel, methods: list[str], baseline: str) -> dict[str, Es
     return dict(zip(methods, cluster_means(differences, panel.dataset), strict=True))
 
 
+def side_by_side(panel: Panel, methods: list[str], baseline: str) -> dict[str, Estimate]:
+    """Differences that may stand beside each other: all over the baseline's cells; none for a method that lacks one."""
+    common = panel.where(np.isfinite(panel.column(baseline)))
+    everywhere = {m: bool(np.isfinite(common.column(m)).all()) for m in methods}
+    found = paired_with(common, [m for m in methods if everywhere[m]], baseline)
+    nothing = Estimate(float("nan"), None, None, 0, 0)
+    return {m: found.get(m, nothing) for m in methods}
+
+
+def counting(panel: Panel) -> Panel:
+    """The cells that means and differences are taken over: from K = 2 on, where every method exists; all where the
+    records end at K = 1."""
+    later = panel.shots >= 2
+    return panel.where(later) if later.any() else panel
+
+
 def leaderboard(panel: Panel) -> Leaderboard:
     """Means by K over the combinations present at every K."""
     guarded = panel.where(panel.present_at_every_shot_count())
     shots = tuple(int(k) for k in np.unique(guarded.shots))
     means = {method: _by_shots(guarded, method, shots) for method in guarded.methods}
-    overall = {method: _overall(values) for method, values in means.items()}
+    counted = counting(guarded)
+    overall = {method: _mean(counted.column(method)) for method in guarded.methods}
     order = sorted(guarded.methods, key=lambda m: (-np.nan_to_num(overall[m], nan=-1), m))
     free = set(guarded.free_methods())
     ranked = [method for method in order if method in free]
     leader = ranked[0] if ranked else None
-    later = guarded.where(guarded.shots >= 2)
-    behind = paired_with(later, [m for m in order if m != leader], leader) if leader is not None else {}
+    behind = side_by_side(counted, [m for m in order if m != leader], leader) if leader is not None else {}
 
     def placing(method: str) -> Placing:
         return Placing(method, means[method], overall[method], behind.get(method))
@@ -78,11 +102,10 @@ def leaderboard(panel: Panel) -> Leaderboard:
 
 
 def _by_shots(panel: Panel, method: str, shots: tuple[int, ...]) -> dict[int, float]:
-    """A column counts only where the method exists in every cell of it: a mean over fewer is another mean."""
     column = panel.column(method)
-    return {k: float(column[panel.shots == k].mean()) for k in shots}
+    return {k: _mean(column[panel.shots == k]) for k in shots}
 
 
-def _overall(by_shots: dict[int, float]) -> float:
-    later = [value for k, value in by_shots.items() if k >= 2]
-    return float(np.mean(later)) if later else float("nan")
+def _mean(accuracies: Float[Array, " n"]) -> float:
+    """Only where the method exists in every cell: a mean over fewer is another mean."""
+    return float(accuracies.mean()) if len(accuracies) else float("nan")

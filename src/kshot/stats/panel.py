@@ -73,6 +73,12 @@ class Panel:
         apart = self.reference_points | self.transductive
         return [method for method in self.methods if method not in apart]
 
+    def with_all(self, methods: Iterable[str]) -> "Panel":
+        """Cells in which each of these methods exists; one that exists in no cell at all is no condition."""
+        columns = [np.isfinite(self.column(method)) for method in methods]
+        known = [column for column in columns if column.any()]
+        return self.where(np.all(known, axis=0)) if known else self
+
     def with_text(self) -> "Panel":
         """Cells whose backbone has a text side; elsewhere no blend exists."""
         return self.where(np.isfinite(self.d2))

@@ -1,6 +1,7 @@
 """Methods against each other: bars, shots, strata. A figure, or the sentence that says why there is none."""
 
 import math
+import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def bars(panel: Panel, context: Context) -> "Figure | str":
-    """Mean accuracy at K ≥ 4 against the oracle line, over the combinations present at every K and their cells where
-    every method exists."""
+    """Mean accuracy at K ≥ 4 against the oracle line, over the combinations present at every K; methods that lack one
+    of these cells are named and have no bar."""
     balanced = primary(panel)
     balanced = balanced.where(balanced.present_at_every_shot_count())
     late = balanced.where(balanced.shots >= 4)
-    complete = late.where(np.asarray(np.isfinite(late.accuracy).all(axis=1)))
-    if not len(complete.shots):
-        return "no cell with K ≥ 4 holds every method"
-    means = dict(zip(panel.methods, complete.accuracy.mean(axis=0), strict=True))
-    order = sorted((m for m in panel.methods if m != ORACLE), key=lambda m: means[m])
+    everywhere = [m for m in panel.methods if np.isfinite(late.column(m)).all()]
+    if not len(late.shots) or not everywhere:
+        return "no method exists in every cell with K ≥ 4"
+    means = {m: float(late.column(m).mean()) for m in everywhere}
+    order = sorted((m for m in means if m != ORACLE), key=lambda m: means[m])
     figure, axes = new_figure(4.6, 0.8 + 0.22 * len(order))
     axis = axes[0, 0]
     low, high = min(means.values()), max(means.values())
@@ -48,8 +49,11 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
         )
         axis.legend(loc="lower right", bbox_to_anchor=(1, 1))
     axis.grid(visible=False, axis="y")
+    absent = [panel.titles[m] for m in panel.methods if m not in means]
+    without = f"not in every cell: {', '.join(absent)}" if absent else ""
     axis.set_xlabel(
-        f"mean accuracy (%), K ≥ 4, {len(complete.shots)} cells\n(the axis does not start at zero)"
+        f"mean accuracy (%), K ≥ 4, {len(late.shots)} cells\n(the axis does not start at zero)\n"
+        + textwrap.fill(without, 60)
     )
     return figure
 

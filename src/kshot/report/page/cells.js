@@ -1,17 +1,17 @@
 // From a dataset to its cells to every fitted quantity and the split it was chosen from.
 const PAGE = 60;
 
-function renderDatasets() {
+function renderDatasets(chosen) {
   const probes = ["zero_shot", "loo_blend", "clap", "lpp", "oracle_lambda"].map((key) => byKey.get(key)).filter(Boolean);
-  const rows = axes.dataset.names.map((name) => {
-    const cells = allCells.filter((cell) => axes.dataset.at(cell) === name);
-    const means = probes.map((method) => number(clusterMean(cells, (cell) => method.accuracy[cell]).mean));
+  const rows = axes.dataset.names.map((name, code) => {
+    const own = allCells.find((cell) => axes.dataset.codes[cell] === code);
+    const cells = counting(chosen.filter((cell) => axes.dataset.codes[cell] === code));
     return element("tr", { "data-dataset": name }, element("th", { scope: "row" }, name), element("td", {}, cells.length),
-      element("td", {}, number(facts.n_classes[cells[0]], 0)), element("td", {}, facts.n_test[cells[0]].toLocaleString("en")),
-      ...means.map((value) => element("td", {}, value)),
+      element("td", {}, number(facts.n_classes[own], 0)), element("td", {}, facts.n_test[own].toLocaleString("en")),
+      ...probes.map((method) => element("td", {}, number(meanOver(cells, method)))),
       element("td", {}, element("button", { type: "button", onclick: () => renderCells(name, PAGE), "aria-label": `cells of ${name}` }, "cells")));
   });
-  const head = ["Dataset", "cells", "classes", "test pictures", ...probes.map((method) => method.title), ""];
+  const head = ["Dataset", `cells, ${countedShots(chosen)}`, "classes", "test pictures", ...probes.map((method) => method.title), ""];
   document.getElementById("dataset-table").replaceChildren(
     element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, ...rows));
 }

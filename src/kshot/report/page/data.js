@@ -66,6 +66,6 @@ function element(name, attributes = {}, ...children) {
 const ABSENT = "–";
 const number = (value, digits = 1) => (Number.isFinite(value) ? value.toFixed(digits).replace("-", "−") : ABSENT);
 const signed = (value, digits = 2) =>
-  !Number.isFinite(value) ? ABSENT : (Number(value.toFixed(digits)) === 0 ? "" : value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
+  !Number.isFinite(value) ? ABSENT : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
 const cellName = (cell) =>
   `${axes.dataset.at(cell)}, ${axes.backbone.at(cell)}, ${axes.tier.at(cell)}, K=${axes.shots.at(cell)}, seed ${axes.seed.at(cell)}`;

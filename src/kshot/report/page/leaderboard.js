@@ -40,18 +40,13 @@ function buildFilters() {
   document.getElementById("filters").addEventListener("submit", (event) => event.preventDefault());
 }
 
-function standings(cells) {
+function standings(cells, baseline) {
   const shots = [...new Set(cells.map((cell) => axes.shots.at(cell)))].sort((a, b) => a - b);
-  const kept = guarded(cells, shots);
+  const kept = guarded(cells, shots), counted = counting(kept);
   const columns = new Map(shots.map((k) => [k, kept.filter((cell) => axes.shots.at(cell) === k)]));
-  const baseline = byKey.get(state.baseline);
-  const rows = methods.map((method) => {
-    const means = shots.map((k) => meanOver(columns.get(k), method));
-    const later = means.filter((_, index) => shots[index] >= 2);
-    return { method, means, mean: later.length ? later.reduce((a, b) => a + b, 0) / later.length : NaN,
-      against: clusterMean(kept, (cell) => method.accuracy[cell] - baseline.accuracy[cell]) };
-  });
-  return { shots, kept, rows };
+  const rows = methods.map((method) => ({ method, means: shots.map((k) => meanOver(columns.get(k), method)),
+    mean: meanOver(counted, method), against: sideBySide(counted, method, baseline) }));
+  return { shots, kept, counted, rows };
 }
 
 function sortValue(row, shots) {
@@ -70,9 +65,10 @@ function compare(a, b) {
 }
 
 function renderBoard(cells) {
-  const { shots, kept, rows } = standings(cells);
-  const headings = [["title", "Method"], ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", "mean K≥2"],
-    ["against", `against ${byKey.get(state.baseline).title}, 95 %`], ["n", "n"]];
+  const { shots, kept, counted, rows } = standings(cells, byKey.get(state.baseline));
+  const which = countedShots(kept);
+  const headings = [["title", "Method"], ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
+    ["against", `against ${byKey.get(state.baseline).title}, ${which}, 95 %`], ["n", "n"]];
   const head = element("tr", {}, ...headings.map(([key, text]) =>
     element("th", { scope: "col", "aria-sort": state.sort === key ? (state.descending ? "descending" : "ascending") : "none" },
       element("button", { type: "button", "data-sort": key, onclick: () => {
@@ -96,6 +92,7 @@ function renderBoard(cells) {
   const datasets = new Set(kept.map((cell) => axes.dataset.codes[cell])).size;
   document.getElementById("board-note").textContent = kept.length
     ? `${kept.length} cells in ${datasets} dataset${datasets === 1 ? " (no interval from one)" : "s"}, ${kept.length < cells.length ? `of ${cells.length} chosen; the others lack some of the shown K` : "all that were chosen"}. ` +
+      `Mean and difference count the ${counted.length} with ${which}, the same in every row: a method that lacks one has none. ` +
       `Intervals: Student-t on the cluster-bootstrap standard error over datasets, ${data.resamples.toLocaleString("en")} resamples. ` +
       "Below the rule: reference points, which look at what a user does not have; they are never ranked."
     : "No cell is left; widen the filters.";

@@ -14,7 +14,7 @@ showTheme();
 
 buildFilters();
 renderLegend();
-listeners.push(renderBars, renderShots, renderRatios);
+listeners.push(renderVerdict, renderBars, renderShots, renderRatios, renderDatasets);
 refresh();
 renderHeadroom();
 const start = allCells.find((cell) => axes.tier.at(cell) === data.focus.tier && axes.backbone.at(cell) === data.focus.backbone
@@ -22,4 +22,3 @@ const start = allCells.find((cell) => axes.tier.at(cell) === data.focus.tier && 
 explorer.cell = start;
 buildPicker();
 openExplorer(start);
-renderDatasets();

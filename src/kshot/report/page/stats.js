@@ -1,21 +1,46 @@
-// The cluster bootstrap of the report, again in the browser: datasets are resampled, Student-t on its standard error.
-function generator(seed) {
-  let state = seed >>> 0;
+// The cluster bootstrap of the report, again in the browser: the same draws of datasets, so that a figure that stands
+// in a table too has the same interval there; Student-t on its standard error.
+
+// numpy's PCG64 (O'Neill 2014, XSL-RR), as numbers in [0, 1).
+function generator() {
+  const [low128, low64] = [(1n << 128n) - 1n, (1n << 64n) - 1n];
+  const multiplier = 0x2360ED051FC65DA44385DF649FCCF645n, increment = BigInt(data.generator.inc);
+  let state = BigInt(data.generator.state);
   return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+    state = (state * multiplier + increment) & low128;
+    const turn = state >> 122n, mixed = (state >> 64n) ^ (state & low64);
+    return Number((((mixed >> turn) | (mixed << (64n - turn))) & low64) >> 11n) / 2 ** 53;
   };
+}
+
+// numpy's binomial by inversion, which it uses up to n·p = 30; clusters are drawn one at a time on average.
+function binomial(random, n, p) {
+  if (p > 0.5) return n - binomial(random, n, 1 - p);
+  if (!n || !p) return 0;
+  const q = 1 - p, none = Math.exp(n * Math.log1p(-p)), bound = Math.floor(Math.min(n, n * p + 10 * Math.sqrt(n * p * q + 1)));
+  let found = 0, chance = none, left = random();
+  while (left > chance) {
+    found += 1;
+    if (found > bound) { found = 0; chance = none; left = random(); }
+    else { left -= chance; chance = ((n - found + 1) * p * chance) / (found * q); }
+  }
+  return found;
 }
 
 const drawnCounts = new Map();
 function draws(clusters) {
   if (!drawnCounts.has(clusters)) {
-    const random = generator(20240607 + clusters);
-    const counts = new Uint16Array(data.resamples * clusters);
-    for (let r = 0; r < data.resamples; r++)
-      for (let g = 0; g < clusters; g++) counts[r * clusters + Math.floor(random() * clusters)]++;
+    const random = generator(), counts = new Uint16Array(data.resamples * clusters);
+    for (let r = 0; r < data.resamples; r++) {
+      let left = clusters, share = 1;
+      for (let g = 0; g < clusters - 1 && left; g++) {
+        const times = binomial(random, left, 1 / clusters / share);
+        counts[r * clusters + g] = times;
+        left -= times;
+        share -= 1 / clusters;
+      }
+      counts[r * clusters + clusters - 1] += left;
+    }
     drawnCounts.set(clusters, counts);
   }
   return drawnCounts.get(clusters);
@@ -32,7 +57,7 @@ function clusterMean(cells, valueOf) {
     group[1] += 1;
     groups.set(code, group);
   }
-  const sums = [...groups.values()];
+  const sums = [...groups].sort(([a], [b]) => a - b).map(([, group]) => group);
   const n = sums.reduce((total, group) => total + group[1], 0);
   const mean = sums.reduce((total, group) => total + group[0], 0) / n;
   const found = { mean: n ? mean : NaN, low: NaN, high: NaN, n, clusters: sums.length };
@@ -76,4 +101,19 @@ function meanOver(cells, method) {
   let total = 0;
   for (const cell of cells) total += method.accuracy[cell];
   return cells.length ? total / cells.length : NaN;
+}
+
+// Means and differences count the cells from K = 2 on, where every method exists; all where only K = 1 is left.
+function counting(cells) {
+  const later = cells.filter((cell) => axes.shots.at(cell) >= 2);
+  return later.length ? later : cells;
+}
+const countedShots = (cells) => (cells.some((cell) => axes.shots.at(cell) >= 2) ? "K≥2" : "K=1");
+
+const paired = (cells, method, baseline) => clusterMean(cells, (cell) => method.accuracy[cell] - baseline.accuracy[cell]);
+
+// Differences that may stand beside each other: all over the baseline's cells; none for a method that lacks one.
+function sideBySide(cells, method, baseline) {
+  const common = cells.filter((cell) => Number.isFinite(baseline.accuracy[cell]));
+  return paired(common.every((cell) => Number.isFinite(method.accuracy[cell])) ? common : [], method, baseline);
 }

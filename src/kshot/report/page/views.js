@@ -18,12 +18,13 @@ function renderLegend() {
 
 function renderBars(cells) {
   const place = document.getElementById("bars"), caption = document.getElementById("bars-caption");
-  const late = cells.filter((cell) => axes.shots.at(cell) >= 4);
-  const complete = late.filter((cell) => methods.every((method) => Number.isFinite(method.accuracy[cell])));
-  const used = complete.length ? complete : late;
-  const rows = methods.map((method) => ({ method, found: clusterMean(used, (cell) => method.accuracy[cell]) }))
-    .filter((row) => row.found.n === used.length && used.length).sort((a, b) => b.found.mean - a.found.mean);
-  caption.textContent = rows.length ? `Mean accuracy, K ≥ 4, over the ${used.length} cells where every method shown exists; the dashed line is the oracle ratio. The axis does not start at zero`
+  const shots = new Set(cells.map((cell) => axes.shots.at(cell)));
+  const late = guarded(cells, [...shots]).filter((cell) => axes.shots.at(cell) >= 4);
+  const rows = methods.map((method) => ({ method, found: { mean: meanOver(late, method), n: late.length, clusters: new Set(late.map((cell) => axes.dataset.codes[cell])).size } }))
+    .filter((row) => Number.isFinite(row.found.mean)).sort((a, b) => b.found.mean - a.found.mean);
+  const absent = methods.filter((method) => rows.every((row) => row.method !== method)).map((method) => method.title);
+  caption.textContent = rows.length ? `Mean accuracy, K ≥ 4, over ${late.length} cells, the same for every bar; the dashed line is the oracle ratio. The axis does not start at zero`
+    + (absent.length ? `. Not in all of these cells, so without a bar: ${absent.join(", ")}` : "")
     : "Mean accuracy: no cell with K ≥ 4 is left by the filters";
   if (!rows.length) return place.replaceChildren();
   const width = 560, step = 26, left = 214, height = rows.length * step + 40;

@@ -30,6 +30,7 @@ from kshot.stats.panel import Panel
 CENTRAL = (JS, LOO, CLAP, LPP)
 NCM, CENTRED = "ncm", "centred_js_blend"
 PROBES = ("logistic_probe_test", "logistic_probe")
+SAME_CELLS = "; n: the cells of a row where all of its methods exist."
 
 
 def _contrasted(panel: Panel) -> list[str]:
@@ -41,7 +42,8 @@ def per_backbone_table(panel: Panel, context: Context) -> Table:
     shown, methods = primary(panel), _contrasted(panel)
     rows = []
     for backbone in sorted(set(shown.backbone.tolist())):
-        own, everywhere = shown.where(shown.backbone == backbone), panel.where(panel.backbone == backbone)
+        own, everywhere = (part.where(part.backbone == backbone) for part in (shown, panel))
+        own = own.with_all((ORACLE, ZERO_SHOT, *methods))
         share = cluster_mean(100 * everywhere.share, everywhere.dataset)
         contrasts = paired_with(own, methods, ORACLE)
         rows.append(
@@ -60,7 +62,7 @@ def per_backbone_table(panel: Panel, context: Context) -> Table:
         rows=tuple(rows),
         caption=sentences(
             f"Tier {focus(panel).tier}; share: class-independent part of the squared text–image distance, over all "
-            f"tiers. {counted(shown)}.",
+            f"tiers. {counted(shown)}{SAME_CELLS}",
             _rank_sentence(rows),
             INTERVALS,
             missing(panel, (ORACLE, ZERO_SHOT, *methods)),
@@ -109,21 +111,23 @@ def further_contrasts_table(panel: Panel, context: Context) -> Table:
 
 
 def by_shots_table(panel: Panel, context: Context) -> Table:
-    """The central contrasts at each K for one backbone."""
+    """The central contrasts at each K for one backbone; the pooled rows have the cells where all of them exist."""
     shown, methods = single(panel), _contrasted(panel)
-    slices = {f"K={k}": shown.shots == k for k in np.unique(shown.shots)}
-    pooled = {"K≥4 pooled": shown.shots >= 4, "all K": shown.shots >= 1}
+    slices = {f"K={k}": shown.where(shown.shots == k) for k in np.unique(shown.shots)}
+    later = shown.where(shown.shots >= 2)
+    pooled = {"K≥2 pooled": later, "K≥4 pooled": shown.where(shown.shots >= 4)}
     rows = []
-    for name, keep in (slices | pooled).items():
-        contrasts = paired_with(shown.where(keep), methods, ORACLE)
-        rows.append((name, *(interval(contrasts[m]) for m in methods), count(np.count_nonzero(keep))))
+    for name, cells in (slices | pooled).items():
+        common = cells.with_all((ORACLE, *methods))
+        contrasts = paired_with(common, methods, ORACLE)
+        rows.append((name, *(interval(contrasts[m]) for m in methods), count(len(common.shots))))
     return Table(
         key="by_shots",
         title=f"By shots, {focus(panel).backbone}: against the oracle ratio (percentage points)",
         columns=("shots", *(panel.titles.get(m, m) for m in methods), "n"),
         rows=tuple(rows) if len(shown.shots) else (),
         caption=sentences(
-            f"Tier {focus(panel).tier}; {counted(shown)}.",
+            f"Tier {focus(panel).tier}; {counted(shown)}{SAME_CELLS}",
             INTERVALS,
             missing(panel, (ORACLE, *methods)),
             provenance(panel),

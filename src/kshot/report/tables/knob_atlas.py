@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+from jaxtyping import Int
+
 from kshot.report.context import Context
 from kshot.report.focus import CLAP, INTERVALS, LPP, ORACLE, provenance, sentences
 from kshot.report.numbers import ABSENT, count, interval, number
@@ -9,6 +12,7 @@ from kshot.report.table import Table
 from kshot.stats.atlas import SELECTED, knob_cells, saw_queries, surveys
 from kshot.stats.bootstrap import cluster_mean
 from kshot.stats.panel import Panel
+from kshot.types import Array
 
 NAMES = {
     "fixed": "fixed",
@@ -71,13 +75,17 @@ def fixed_heads_table(panel: Panel, context: Context) -> Table:
     for method in _inductive_first(panel):
         if "fixed" in knob_cells(panel, method).accuracy:
             heads.setdefault(panel.titles[method].split(":")[0], method)
+    shared = _shared_cells(panel, heads.values(), rivals)
     for head, method in heads.items():
         cells = knob_cells(panel, method, ["fixed"])
-        fixed = cells.accuracy["fixed"]
+        fixed = cells.accuracy["fixed"][np.isin(cells.rows, shared)]
         against = [
-            interval(cluster_mean(fixed - panel.column(rival)[cells.rows], cells.dataset)) for rival in rivals
+            interval(cluster_mean(fixed - panel.column(rival)[shared], panel.dataset[shared]))
+            for rival in rivals
         ]
-        rows.append((head, number(float(fixed.mean())), *against, count(len(cells.rows))))
+        rows.append(
+            (head, number(float(fixed.mean()) if len(shared) else None), *against, count(len(shared)))
+        )
     rule = _inductive(panel, heads.values())
     rows[:rule] = sorted(rows[:rule], key=lambda row: -float(row[1]))
     return Table(
@@ -93,6 +101,16 @@ def fixed_heads_table(panel: Panel, context: Context) -> Table:
             provenance(panel),
         ),
     )
+
+
+def _shared_cells(panel: Panel, surveyed: Iterable[str], rivals: Iterable[str]) -> Int[Array, " n"]:
+    """The cells in which all these heads were surveyed and all rivals exist."""
+    cells = np.arange(len(panel.shots))
+    for rival in rivals:
+        cells = cells[np.isfinite(panel.column(rival)[cells])]
+    for method in surveyed:
+        cells = np.intersect1d(cells, knob_cells(panel, method, ["fixed"]).rows)
+    return cells
 
 
 def _inductive_first(panel: Panel) -> list[str]:

@@ -45,6 +45,8 @@ def prior_upgrade_table(panel: Panel, context: Context) -> Table:
         if not shared:
             continue
         change = np.array([after[draw] - before[draw] for draw in shared])
+        complete = np.isfinite(change[:, np.isfinite(change).any(axis=0)]).all(axis=1)
+        change, shared = change[complete], [shared[row] for row in np.flatnonzero(complete)]
         zero_shot, d2, oracle, loo = cluster_means(change, np.array([draw[0] for draw in shared]))
         cells = (interval(zero_shot), interval(d2, 4), interval(oracle, 3), interval(loo, 3))
         rows.append((f"→ {tier}", *cells, count(zero_shot.n)))
@@ -55,7 +57,7 @@ def prior_upgrade_table(panel: Panel, context: Context) -> Table:
         rows=tuple(rows),
         caption=sentences(
             f"Tier minus {GENERIC}, paired within dataset, backbone, K and seed; {counted(known)} in all tiers. "
-            "LOO λ exists from K = 2.",
+            "n: draws where all of a row's figures exist, so from K = 2 where the LOO λ is among them.",
             INTERVALS,
             missing(panel, (ZERO_SHOT, ORACLE, LOO)),
             provenance(panel),

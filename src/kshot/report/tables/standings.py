@@ -9,6 +9,7 @@ from kshot.report.focus import (
     ZERO_SHOT,
     counted,
     focus,
+    incomplete,
     missing,
     primary,
     provenance,
@@ -19,7 +20,14 @@ from kshot.report.focus import (
 )
 from kshot.report.numbers import Number, count, interval, marked, number
 from kshot.report.table import Table, TableCell
-from kshot.stats.leaderboard import Leaderboard, Placing, leaderboard, paired_with
+from kshot.stats.leaderboard import (
+    Leaderboard,
+    Placing,
+    counting,
+    leaderboard,
+    paired_with,
+    side_by_side,
+)
 from kshot.stats.multiplicity import simultaneous
 from kshot.stats.panel import Panel
 
@@ -35,7 +43,12 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
     return Table(
         key="leaderboard",
         title="Leaderboard: mean accuracy (%) by shots",
-        columns=("method", *(f"K={k}" for k in board.shots), "mean K≥2", "behind the leader, K≥2"),
+        columns=(
+            "method",
+            *(f"K={k}" for k in board.shots),
+            f"mean {board.counted}",
+            f"behind the leader, {board.counted}",
+        ),
         rows=tuple(rows),
         caption=sentences(
             f"n = {board.cells} cells of tier {focus(panel).tier}, {board.combinations} dataset × backbone "
@@ -47,6 +60,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
             if turned_over(panel)
             else "",
             without_pool(shown),
+            _without_mean(shown, board),
             provenance(panel),
         ),
         rule=len(board.ranked),
@@ -59,11 +73,17 @@ def transductive_table(panel: Panel, context: Context) -> Table:
     shown = primary(panel)
     board = leaderboard(shown)
     rows = [_leaderboard_row(panel, board, placing)[:-1] for placing in board.transductive]
-    gains = paired_with(shown, [placing.method for placing in board.transductive], ZERO_SHOT)
+    guarded = counting(shown.where(shown.present_at_every_shot_count()))
+    gains = side_by_side(guarded, [placing.method for placing in board.transductive], ZERO_SHOT)
     return Table(
         key="transductive",
         title="Transductive heads: mean accuracy (%) by shots",
-        columns=("method", *(f"K={k}" for k in board.shots), "mean K≥2", "minus zero-shot, all K"),
+        columns=(
+            "method",
+            *(f"K={k}" for k in board.shots),
+            f"mean {board.counted}",
+            f"minus zero-shot, {board.counted}",
+        ),
         rows=tuple((*row, interval(gain)) for row, gain in zip(rows, gains.values(), strict=True)),
         caption=sentences(
             "They see all test pictures without labels, and a picture's prediction depends on the others; so they are "
@@ -78,31 +98,42 @@ def transductive_table(panel: Panel, context: Context) -> Table:
 
 
 def headline_table(panel: Panel, context: Context) -> Table:
-    """Every validation-free method against the ratio tuned on the test set; bold where the interval is above 0."""
+    """Every validation-free method against the ratio tuned on the test set; bold where the interval is above 0.
+
+    `all K` counts whatever cells a method has, as the paper does; the other columns have the same cells in all rows.
+    """
     key, title = "headline", "Against the oracle ratio (percentage points)"
     shown = primary(panel)
     if ORACLE not in panel.methods or not len(shown.shots):
         return Table(title, ("method",), (), sentences(missing(panel, [ORACLE]), provenance(panel)), key=key)
     free = shown.free_methods()
     overall = paired_with(shown, free, ORACLE)
-    late = paired_with(shown.where(shown.shots >= 4), free, ORACLE)
+    later, late = (shown.where((shown.shots >= k) & np.isfinite(shown.column(ORACLE))) for k in (2, 4))
+    slices = {
+        "all K": overall,
+        "K≥2": side_by_side(later, free, ORACLE),
+        "K≥4": side_by_side(late, free, ORACLE),
+    }
     order = sorted(free, key=lambda m: (-np.nan_to_num(overall[m].mean, nan=-1e9), m))
+    columns = ["method", *slices, "n, all K"]
     rows = [
-        [panel.titles[m], interval(overall[m]), count(overall[m].n), interval(late[m]), count(late[m].n)]
+        [panel.titles[m], *(interval(found[m]) for found in slices.values()), count(overall[m].n)]
         for m in order
     ]
-    columns = ["method", "all K", "n", "K≥4", "n K≥4"]
     note = "No correction for the number of intervals."
     if context.corrected:
-        wider = [simultaneous(estimates) for estimates in (overall, late)]
-        rows = [[*row, *(interval(w[m]) for w in wider)] for row, m in zip(rows, order, strict=True)]
-        columns += ["all K, simultaneous", "K≥4, simultaneous"]
+        wider = {name: simultaneous(found) for name, found in slices.items()}
+        rows = [
+            [*row, *(interval(found[m]) for found in wider.values())]
+            for row, m in zip(rows, order, strict=True)
+        ]
+        columns += [f"{name}, simultaneous" for name in wider]
         note = f"Simultaneous: Bonferroni over the {len(order)} rows, beside the plain interval."
     above = {
         (i, j)
         for i, m in enumerate(order)
-        for j, e in ((1, overall[m]), (3, late[m]))
-        if e.low is not None and e.low > 0
+        for j, found in enumerate(slices.values(), start=1)
+        if (low := found[m].low) is not None and low > 0
     }
     return Table(
         key=key,
@@ -110,11 +141,13 @@ def headline_table(panel: Panel, context: Context) -> Table:
         columns=tuple(columns),
         rows=tuple(map(tuple, rows)),
         caption=sentences(
-            f"Method minus oracle ratio, tier {focus(panel).tier}; n counts cells where both exist, {counted(shown)}. "
-            "Bold: the interval lies above zero.",
+            f"Method minus oracle ratio, tier {focus(panel).tier}, {counted(shown)}. All K: every cell that a method "
+            f"has, so rows differ in n; K≥2 and K≥4: the same {len(later.shots)} and {len(late.shots)} cells in every "
+            "row. Bold: the interval lies above zero.",
             INTERVALS,
             note,
             without_pool(shown),
+            incomplete(later, free),
             provenance(panel),
         ),
         best=frozenset(above),
@@ -159,6 +192,11 @@ def per_dataset_table(panel: Panel, context: Context) -> Table:
 
 def _mean(panel: Panel, dataset: str, method: str) -> float:
     return float(panel.column(method)[panel.dataset == dataset].mean())
+
+
+def _without_mean(shown: Panel, board: Leaderboard) -> str:
+    counted = counting(shown.where(shown.present_at_every_shot_count()))
+    return incomplete(counted, (placing.method for placing in board.ranked + board.reference_points))
 
 
 def _leaderboard_row(panel: Panel, board: Leaderboard, placing: Placing) -> tuple[TableCell, ...]:

@@ -44,6 +44,7 @@ def strata_table(panel: Panel, context: Context) -> Table:
     noise: dict[str, list[float]] = {m: [] for m in probes}
     for dataset, backbone in strata:
         own = shown.where((shown.dataset == dataset) & (shown.backbone == backbone))
+        own = own.with_all((ORACLE, *probes))
         for m in probes:
             surplus[m].append(paired(own, m, ORACLE).mean)
             by_seed = [paired(own.where(own.seed == s), m, ORACLE).mean for s in np.unique(own.seed)]
@@ -80,10 +81,10 @@ def strata_table(panel: Panel, context: Context) -> Table:
         caption=sentences(
             *positive,
             _headroom_sentence(strata, surplus, headroom, shown),
-            f"Tier {focus(panel).tier}; {counted(shown)}; means over the cells of a stratum, no interval within one "
-            "cluster. Path/full: what the blend path reaches of the best separation. d_eff: participation ratio. SD λ: "
-            "spread of the James–Stein ratio over draws, measured and predicted, medians over classes"
-            + (f"; {HOW_TO_PROBE}." if not context.probed.values else "."),
+            f"Tier {focus(panel).tier}; {counted(shown)}; means over the cells of a stratum where all of these heads "
+            "exist, no interval within one cluster. Path/full: what the blend path reaches of the best separation. "
+            "d_eff: participation ratio. SD λ: spread of the James–Stein ratio over draws, measured and predicted, "
+            "medians over classes" + (f"; {HOW_TO_PROBE}." if not context.probed.values else "."),
             missing(panel, (ORACLE, CLAP, LPP)),
             provenance(panel),
         ),

@@ -1,12 +1,14 @@
 """What the study is made of and what it costs: datasets with their gate, seconds, precision."""
 
 import numpy as np
+from jaxtyping import Float
 
 from kshot.report.context import Context
 from kshot.report.focus import ZERO_SHOT, counted, provenance, sentences
 from kshot.report.numbers import ABSENT, SECONDS, Number, count, number
 from kshot.report.table import Table
 from kshot.stats.panel import Panel
+from kshot.types import Array
 
 
 def datasets_table(panel: Panel, context: Context) -> Table:
@@ -55,24 +57,24 @@ def _gate_word(accuracy: float, band: tuple[int, int] | None, judged: bool) -> s
 
 
 def cost_table(panel: Panel, context: Context) -> Table:
-    """Seconds per fit and per thousand pictures scored, as recorded."""
+    """Seconds per fit and per thousand pictures scored, as recorded, over the cells that hold every method."""
+    common = panel.with_all(panel.methods)
     rows = []
     for method in panel.methods:
-        fit, score = panel.column(method, "fit_seconds"), panel.column(method, "score_seconds")
-        known = np.isfinite(fit)
-        if not known.any():
+        everywhere = panel.column(method, "fit_seconds")
+        if not np.isfinite(everywhere).any():
             continue
-        largest = np.flatnonzero(known)[np.argmax(fit[known])]
+        largest = int(np.nanargmax(everywhere))
         where = f"{panel.dataset[largest]} · {panel.backbone[largest]}, K={panel.shots[largest]}"
-        per_thousand = 1000 * (score[known] / panel.n_test[known])
+        per_thousand = 1000 * common.column(method, "score_seconds") / common.n_test
         rows.append(
             (
                 panel.titles[method],
-                Number(float(np.median(fit[known])), SECONDS),
-                Number(float(fit[largest]), SECONDS),
+                Number(_median(common.column(method, "fit_seconds")), SECONDS),
+                Number(float(everywhere[largest]), SECONDS),
                 where,
-                Number(float(np.median(per_thousand)), SECONDS),
-                count(np.count_nonzero(known)),
+                Number(_median(per_thousand), SECONDS),
+                count(np.count_nonzero(np.isfinite(everywhere))),
             )
         )
     return Table(
@@ -81,8 +83,13 @@ def cost_table(panel: Panel, context: Context) -> Table:
         columns=("method", "fit, median", "fit, longest", "longest at", "score 1,000 pictures, median", "n"),
         rows=tuple(rows),
         caption=sentences(
-            f"Wall time on cached features as the records hold it, {counted(panel)}; it depends on the machine and on "
-            "what else ran there. An oracle's fit includes scoring the test set.",
+            f"Wall time on cached features as the records hold it; medians over the {len(common.shots)} cells where "
+            f"every method exists, of {counted(panel)}; longest over the n cells of a method. It depends on the "
+            "machine and on what else ran there. An oracle's fit includes scoring the test set.",
             provenance(panel),
         ),
     )
+
+
+def _median(seconds: Float[Array, " n"]) -> float:
+    return float(np.median(seconds)) if len(seconds) else float("nan")
