@@ -30,7 +30,7 @@ def entered(call: Callable[[], object]) -> list[str]:
         name = frame.f_globals.get("__name__", "")
         # Bodies of modules and classes, and what a dataclass generates, are no steps of the way.
         written = frame.f_code.co_flags & inspect.CO_OPTIMIZED and "<" not in frame.f_code.co_filename
-        if event == "call" and written and name.split(".")[0] == "kshot":
+        if event == "call" and written and name.split(".")[0] == "kshot" and not importing(frame):
             seen.setdefault(name)
 
     sys.setprofile(note)
@@ -39,6 +39,16 @@ def entered(call: Callable[[], object]) -> list[str]:
     finally:
         sys.setprofile(None)
     return list(seen)
+
+
+def importing(frame: FrameType) -> bool:
+    """Whether the body of one of kshot's modules is under way above this call."""
+    above = frame.f_back
+    while above is not None:
+        if above.f_code.co_name == "<module>" and above.f_globals["__name__"].startswith("kshot."):
+            return True
+        above = above.f_back
+    return False
 
 
 def walk(folder: Path) -> tuple[list[str], list[str]]:

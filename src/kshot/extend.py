@@ -3,6 +3,8 @@
 from kshot.methods.base import Classifier as Classifier
 from kshot.methods.blending import blend as blend
 from kshot.methods.evidence import Task as Task
+from kshot.methods.evidence import average_view as average_view
+from kshot.methods.evidence import every_view as every_view
 from kshot.methods.knob import Knob as Knob
 from kshot.methods.knob import KnobWithLeaveOneOut as KnobWithLeaveOneOut
 from kshot.methods.parameters import Count as Count
@@ -12,8 +14,6 @@ from kshot.methods.parameters import Range as Range
 from kshot.methods.parameters import Seed as Seed
 from kshot.methods.parameters import Share as Share
 from kshot.methods.ratio_knob import RatioKnob as RatioKnob
-from kshot.methods.views import average_view as average_view
-from kshot.methods.views import every_view as every_view
 from kshot.selected import RATIO as RATIO
 from kshot.selected import curve_name as curve_name
 from kshot.types import ENCODER_CONSTANTS as ENCODER_CONSTANTS

@@ -24,17 +24,16 @@ def clap_weights(data, seed, scale, epochs, penalties, views=None):
     X, y = data["X"], data["y"]
     rows = X if views is None else views
     labels = y if views is None else np.tile(y, len(views) // len(y))
-    found = train_cosine_probe(
-        rows[None],
-        labels[None],
-        scale * data["T"][None],
-        penalties[None],
-        batches([seed], len(rows), len(X), 256),
+    return train_cosine_probe(
+        rows,
+        labels,
+        scale * data["T"],
+        penalties,
+        batches(seed, len(rows), len(X), 256),
         cosine_rates(300, 0.1, 1e-5)[:epochs],
         scale=100.0,
         momentum=0.9,
     )
-    return found[0]
 
 
 @pytest.mark.parametrize(("prefix", "dtype"), BOTH)
@@ -124,22 +123,22 @@ def test_lpp_on_the_way(prefix, dtype, epochs, bias):
     data = inputs("C10_K4_d64", dtype)
     lr_w, lr_alpha, alpha = step_sizes(data["X"], data["y"], data["T"], 250.0)
     W, b, alpha = train_text_probe(
-        data["X"][None],
-        data["y"][None],
-        data["T"][None],
-        class_sums(data["X"], data["y"], 10)[None],
-        expected["bias_init"].astype(dtype)[None] if bias else None,
-        np.full((1, 10), alpha, dtype),
-        np.array([lr_w]),
-        np.array([lr_alpha]),
+        data["X"],
+        data["y"],
+        data["T"],
+        class_sums(data["X"], data["y"], 10),
+        expected["bias_init"].astype(dtype) if bias else None,
+        np.full(10, alpha, dtype),
+        lr_w,
+        lr_alpha,
         epochs=epochs,
         momentum=0.9,
         alpha_every=10,
     )
-    agree(W[0], expected[key.format(prefix, "W")], dtype, 1e-4)
-    agree(alpha[0], expected[key.format(prefix, "alpha")], dtype, 1e-3)
+    agree(W, expected[key.format(prefix, "W")], dtype, 1e-4)
+    agree(alpha, expected[key.format(prefix, "alpha")], dtype, 1e-3)
     if bias:
-        agree(b[0], expected[key.format(prefix, "b")], dtype, 1e-4)
+        agree(b, expected[key.format(prefix, "b")], dtype, 1e-4)
 
 
 @pytest.mark.parametrize(("prefix", "dtype"), BOTH)
@@ -151,7 +150,7 @@ def test_clip_adapter(prefix, dtype):
         data["X"],
         data["y"],
         data["T"],
-        batches([1], 40, 40, 256),
+        batches(1, 40, 40, 256),
         cosine_rates(300, 0.1, 1e-5),
         momentum_sgd(adapter),
         ratio=0.2,

@@ -57,14 +57,14 @@ def test_momentum_descent_ends_in_the_same_weights(setting):
     data, anchors, penalties = setting
     steps = 20_000
     slow = train_cosine_probe(
-        data.X[None],
-        data.y[None],
-        anchors[None],
-        penalties[None],
+        data.X,
+        data.y,
+        anchors,
+        penalties,
         iter([None] * steps),
         np.full(steps, 0.02),
         scale=SCALE,
         momentum=0.9,
-    )[0]
+    )
     fast = fit_cosine_probe(data.X, data.y, anchors, penalties, scale=SCALE, iterations=500)
     assert np.allclose(fast, slow, atol=1e-3)

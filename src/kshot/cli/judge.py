@@ -14,7 +14,6 @@ from kshot.cli.shared import (
     StudyArgument,
     WorkersOption,
     console,
-    own_modules,
 )
 
 
@@ -32,7 +31,6 @@ def judge(
     """A new method: run it beside zero-shot, the oracle ratio, LOO blend, CLAP and LP++; answer five questions."""
     from kshot.runs import judge as judge_newcomer
 
-    own_modules()
     told = judge_newcomer(method, study, records=records, features=features, workers=workers, engine=engine)
     out = console()
     out.print(told.table)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, own_modules
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console
 
 if TYPE_CHECKING:
     from kshot.bench.knobs import KnobRow
@@ -30,7 +30,6 @@ def knob(
     from kshot.features.store import Store
     from kshot.progress import Progress
 
-    own_modules()
     name, store = find_knob(method), Store(features)
     strata, without_tier = knob_strata(store, name, dataset, tier)
     out, rows = console(), []

@@ -7,7 +7,6 @@ from kshot.cli.shared import (
     RecordsOption,
     StudyArgument,
     console,
-    own_modules,
 )
 
 
@@ -25,7 +24,6 @@ def plan(
     from kshot.features.store import Store
     from kshot.progress import human_seconds
 
-    own_modules()
     loaded = load_study(study).with_methods(method or [])
     target = Records(records_folder(records, loaded.name))
     work = find_work(loaded, Store(features), target, must_be_stored=False)

@@ -14,7 +14,6 @@ from kshot.cli.shared import (
     StudyArgument,
     WorkersOption,
     console,
-    own_modules,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ def run(
     from kshot.bench.study import load_study
     from kshot.runs import complete
 
-    own_modules()
     part, chosen = parse_shard(shard), choose_engine(engine, workers)
     asked = load_study(study).on_features([parse_stratum(text) for text in on]) if on else study
     folder = complete(asked, records, features, chosen, method or (), part)
@@ -69,7 +67,6 @@ def retry(
     """Compute the cells with a failed method again, after its cause was repaired."""
     from kshot.runs import retry as compute_again
 
-    own_modules()
     compute_again(
         study, records=records, features=features, workers=workers, engine=engine, method=method or ()
     )

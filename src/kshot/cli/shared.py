@@ -1,7 +1,6 @@
 """Options and helpers that several commands share."""
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,11 +54,3 @@ def existing_records(where: Path) -> Path:
     if not where.is_dir():
         raise StudyError(f"there is no records folder at {where}. Run `kshot run STUDY` first.")
     return where
-
-
-def own_modules() -> None:
-    """Let `--method module:Class` find modules of the current folder, as `python -m` would."""
-    here = os.getcwd()
-    if here not in sys.path:
-        # Last: a file of that folder must not take the place of a library.
-        sys.path.append(here)

@@ -10,9 +10,8 @@ from jaxtyping import Bool, Float, Int
 from kshot.errors import UndefinedError
 from kshot.methods.base import Classifier
 from kshot.methods.blending import unit_prototypes
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
-from kshot.methods.views import average_view
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, weighted_search_hits
 from kshot.solvers.channels import key_divergence, refined_channels
 from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo

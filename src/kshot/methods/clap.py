@@ -4,9 +4,8 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, every_view
 from kshot.methods.parameters import Count, NotNegative, Positive, Seed, Share
-from kshot.methods.views import every_view
 from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
 from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
@@ -70,15 +69,15 @@ class CLAP(Classifier):
         penalties = self._penalties(task, X, y)
         steps = steps_per_epoch(len(task.X), self.batch_size)
         weights = train_cosine_probe(
-            X[None],
-            y[None],
-            self.anchor_scale * task.text[None],
-            penalties[None],
-            batches([self.seed], len(X), len(task.X), self.batch_size),
+            X,
+            y,
+            self.anchor_scale * task.text,
+            penalties,
+            batches(self.seed, len(X), len(task.X), self.batch_size),
             np.repeat(cosine_rates(self.epochs, self.lr, self.warmup_lr), steps),
             scale=self.logit_scale,
             momentum=self.momentum,
-        )[0]
+        )
         self._set_linear(self.logit_scale * unit_prototypes(weights))
 
     def _penalties(self, task: Task, X: Float[Array, "M d"], y: Array) -> Float[Array, " C"]:

@@ -89,7 +89,7 @@ class CLIPAdapter(AdaptedFeature):
             task.X,
             task.y,
             task.text,
-            batches([self.seed], n, n, self.batch_size),
+            batches(self.seed, n, n, self.batch_size),
             np.repeat(cosine_rates(self.epochs, self.lr, self.warmup_lr), steps),
             momentum_sgd(adapter, self.momentum),
             ratio=self.ratio,

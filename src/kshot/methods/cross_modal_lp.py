@@ -5,9 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, every_view
 from kshot.methods.parameters import Count, NotNegative, Positive, Seed, Share
-from kshot.methods.views import every_view
 from kshot.solvers.cross_modal import half_sizes, paired_batches, train_cross_modal, warm_cosine
 from kshot.solvers.schedule import last_state
 from kshot.types import FREE_EVIDENCE, Choice, MethodInfo

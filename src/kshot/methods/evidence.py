@@ -1,17 +1,18 @@
 """What a method is given: checked, normalised arrays and nothing it did not ask for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from kshot.errors import EvidenceError, InputError, UndefinedError
 from kshot.methods.labels import class_labels, encode_labels, read_labels
-from kshot.solvers.rows import class_counts, class_means, unit_rows, working_dtype
+from kshot.solvers.ratio_sweep import deflated_means
+from kshot.solvers.rows import class_counts, class_means, unit_prototypes, unit_rows, working_dtype
 from kshot.types import Array, Labelled, MethodInfo
 
 
@@ -104,6 +105,40 @@ def prepare(
         queries=unit_rows(queries, "the queries", dtype) if "queries" in info.sees else None,
         few_shot_validation=_extra("few_shot_validation", info, few_shot_validation, dtype, names),
     )
+
+
+def every_view(task: Task) -> Labelled:
+    """All views as rows of their own, view by view; the shots themselves where there are none."""
+    if task.views is None:
+        return Labelled(task.X, task.y)
+    return Labelled(task.views.reshape(-1, task.X.shape[1]), np.tile(task.y, len(task.views)))
+
+
+def view_by_view(task: Task) -> list[Float[Array, "N d"]]:
+    """One array of all shots per view; the shots themselves where there are none."""
+    return [task.X] if task.views is None else list(task.views)
+
+
+def part_of(task: Task, rows: Bool[Array, " N"]) -> Task:
+    """The same task with these shots only, their views with them."""
+    views = None if task.views is None else task.views[:, rows]
+    return replace(task, X=task.X[rows], y=task.y[rows], views=views)
+
+
+def average_view(task: Task) -> Float[Array, "N d"]:
+    """One row per shot: the unit direction of the mean of its unit views."""
+    return task.X if task.views is None else unit_prototypes(task.views.mean(axis=0))
+
+
+def without_own_image(task: Task, means: Float[Array, "C d"]) -> Float[Array, "M d"]:
+    """For each row of `every_view`, its class mean with that picture's views taken out.
+
+    Rows of a class with a single picture get its whole mean; callers do not score them.
+    """
+    if task.views is None:
+        return deflated_means(task.X, task.y, means, task.counts)
+    left = deflated_means(task.views.mean(axis=0), task.y, means, task.counts)
+    return np.tile(left, (len(task.views), 1))
 
 
 def labelled(

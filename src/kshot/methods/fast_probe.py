@@ -6,9 +6,8 @@ from jaxtyping import Float
 
 from kshot.methods.base import Classifier
 from kshot.methods.clap import penalty_summary
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, every_view
 from kshot.methods.parameters import Count, Positive
-from kshot.methods.views import every_view
 from kshot.solvers.cosine_optimum import fit_cosine_probe
 from kshot.solvers.cosine_probe import anchor_confidence
 from kshot.solvers.rows import unit_prototypes

@@ -8,9 +8,8 @@ from jaxtyping import Float, Int
 
 from kshot.methods.base import Classifier
 from kshot.methods.clap import CLAP
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import Positive
-from kshot.methods.views import average_view
 from kshot.solvers.folds import (
     PrincipalAxes,
     held_out_among_whole,

@@ -8,11 +8,10 @@ from jaxtyping import Float, Int
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, average_view, part_of
 from kshot.methods.fast_probe import LearntProbe, learn_probe
 from kshot.methods.fold_gda import FoldGDA, shots_correction
 from kshot.methods.parameters import Count, Positive
-from kshot.methods.views import average_view, part_of
 from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.stacking import ScalePrior, stack

@@ -7,9 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, every_view, without_own_image
 from kshot.methods.parameters import NotNegative, Positive, check_parameters
-from kshot.methods.views import every_view, without_own_image
 from kshot.selected import curve_name
 from kshot.solvers.gaussian import GaussianBranch, alpha_hits, fit_gaussian
 from kshot.solvers.rows import class_means

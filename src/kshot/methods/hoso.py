@@ -6,9 +6,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from kshot.methods.clip_adapter import AdaptedFeature
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, every_view
 from kshot.methods.parameters import Count, NotNegative, Positive, Seed, Share
-from kshot.methods.views import every_view
 from kshot.solvers.adapter import Adapter, adapt, initial_adapter, ratio_losses, train_adapter
 from kshot.solvers.optimisers import adamw
 from kshot.solvers.rows import shot_numbers
@@ -101,7 +100,7 @@ class HOSO(AdaptedFeature):
             X,
             y,
             task.text,
-            batches([self.seed], len(X), images, self.batch_size),
+            batches(self.seed, len(X), images, self.batch_size),
             np.repeat(cosine_rates(self.epochs, self.lr, self.warmup_lr), steps),
             adamw(adapter, weight_decay=self.weight_decay),
             ratio=self.train_ratio,

@@ -5,9 +5,8 @@ from jaxtyping import Float
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import Count, NotNegative, Seed, Share
-from kshot.methods.views import average_view
 from kshot.solvers.rows import class_sums
 from kshot.solvers.text_probe import step_sizes, train_text_probe
 from kshot.types import Array, Choice, MethodInfo
@@ -60,14 +59,14 @@ class LPP(Classifier):
         X = average_view(task)
         lr_w, lr_alpha, alpha_init = step_sizes(X, task.y, task.text, self.alpha_factor)
         W, b, alpha = train_text_probe(
-            X[None],
-            task.y[None],
-            task.text[None],
-            class_sums(X, task.y, task.n_classes)[None],
-            self._initial_bias(task)[None],
-            np.full((1, task.n_classes), alpha_init, X.dtype),
-            np.array([lr_w]),
-            np.array([lr_alpha]),
+            X,
+            task.y,
+            task.text,
+            class_sums(X, task.y, task.n_classes),
+            self._initial_bias(task),
+            np.full(task.n_classes, alpha_init, X.dtype),
+            lr_w,
+            lr_alpha,
             epochs=self.epochs,
             momentum=self.momentum,
             alpha_every=self.alpha_every,
@@ -80,7 +79,7 @@ class LPP(Classifier):
             ),
             "bias_init": Choice("given" if self.bias_init is not None else f"seed {self.seed}", "fixed"),
         }
-        self._set_linear(W[0] + alpha[0][:, None] * task.text, b[0])
+        self._set_linear(W + alpha[:, None] * task.text, b)
 
     def _initial_bias(self, task: Task) -> Float[Array, " C"]:
         if self.bias_init is None:

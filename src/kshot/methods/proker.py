@@ -7,9 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, every_view
 from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
-from kshot.methods.views import every_view
 from kshot.solvers.kernel_ridge import Spectrum, fit_kernel_ridge, kernel_scores, path_scores, residuals
 from kshot.solvers.leaving_out import Fold
 from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo

@@ -1,5 +1,7 @@
 """Methods by name: built in, from installed packages (entry points), or `package.module:Class`."""
 
+import os
+import sys
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -75,6 +77,7 @@ def create(name: str, **params: Any) -> Classifier:
         if name not in installed and ":" not in name:
             hint = "List them with `kshot ls methods`, or give your own as package.module:Class."
             raise KshotError(unknown("method", name, names(), hint))
+        _find_in_current_folder()
         entry = Entry(installed.get(name, name))
     method = _made(entry.path).set_params(**{**entry.params, **params})
     check_parameters(method)
@@ -110,6 +113,14 @@ def load_class(path: str) -> type[Classifier]:
     if not (isinstance(found, type) and issubclass(found, Classifier)):
         raise KshotError(f"'{path}' is not a kshot.methods.base.Classifier; see docs/add-a-method.md.")
     return found
+
+
+def _find_in_current_folder() -> None:
+    """`kshot run --method module:Class` finds modules of the current folder, as `python -m` would."""
+    here = os.getcwd()
+    if here not in sys.path:
+        # Last: a file of that folder must not take the place of a library.
+        sys.path.append(here)
 
 
 def _made(path: str) -> Classifier:

@@ -6,9 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, view_by_view
 from kshot.methods.parameters import Count, NotNegative, Positive
-from kshot.methods.views import view_by_view
 from kshot.solvers.linear_adapter import mapped, train_linear_adapter
 from kshot.solvers.schedule import half_cosine, last_state
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo

@@ -2,9 +2,8 @@
 
 from kshot.methods.base import Classifier
 from kshot.methods.blending import unit_prototypes
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import Positive
-from kshot.methods.views import average_view
 from kshot.solvers.text_shift import penalties, pulled_prototypes, repelled
 from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
 

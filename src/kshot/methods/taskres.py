@@ -6,9 +6,8 @@ import numpy as np
 
 from kshot.methods.base import Classifier
 from kshot.methods.blending import unit_prototypes
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, view_by_view
 from kshot.methods.parameters import Count, NotNegative, Positive, Seed
-from kshot.methods.views import view_by_view
 from kshot.solvers.residual_probe import train_residual
 from kshot.solvers.rows import squared_norms
 from kshot.solvers.schedule import batches, cosine_rates, last_state, steps_per_epoch
@@ -75,7 +74,7 @@ class TaskRes(Classifier):
             view_by_view(task),
             task.y,
             base,
-            batches([self.seed], n, n, self.batch_size),
+            batches(self.seed, n, n, self.batch_size),
             np.repeat(cosine_rates(epochs, lr, self.warmup_lr), per_epoch),
             steps_per_epoch=per_epoch,
             alpha=self.alpha,

@@ -7,9 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
-from kshot.methods.views import average_view
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, search_hits
 from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
 

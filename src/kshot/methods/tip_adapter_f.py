@@ -6,10 +6,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Float
 
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, average_view, view_by_view
 from kshot.methods.parameters import Count, NotNegative, Positive, Seed, check_parameters
 from kshot.methods.tip_adapter import PAPER, CacheHead
-from kshot.methods.views import average_view, view_by_view
 from kshot.solvers.cache import lay_out, search_hits
 from kshot.solvers.key_training import train_keys
 from kshot.solvers.schedule import batches, half_cosine, last_state, steps_per_epoch
@@ -131,7 +130,7 @@ class TipAdapterF(CacheHead):
             view_by_view(task),
             task.y,
             task.text,
-            batches([self.seed], n, n, self.batch_size, keep_short=True),
+            batches(self.seed, n, n, self.batch_size, keep_short=True),
             half_cosine(np.arange(total), total, self.lr),
             steps_per_epoch=per_epoch,
             alpha=self.alpha,

@@ -58,7 +58,7 @@ def gradients(
     adapted = np.maximum(hidden @ adapter.up.T, 0)
     feature, inverse = blended_feature(adapted, X, ratio)
     residual = scale * (feature @ text.T)
-    softmax_residual(residual[None], y[None], scale / len(y))
+    softmax_residual(residual, y, scale / len(y))
     to_feature = residual @ text
     radial = np.einsum("nd,nd->n", to_feature, feature)[:, None]
     to_adapted = (to_feature - radial * feature) * (ratio * inverse)[:, None]
@@ -73,7 +73,7 @@ def train_adapter(
     X: Float[Array, "M d"],
     y: Int[Array, " M"],
     text: Float[Array, "C d"],
-    steps: Iterator[Int[Array, "1 b"] | None],
+    steps: Iterator[Int[Array, " b"] | None],
     rates: Float[Array, " T"],
     update: Update,
     *,
@@ -83,7 +83,7 @@ def train_adapter(
     """Change the adapter in place; `update` must have been made for its two arrays."""
     for rate in rates.tolist():
         chosen = next(steps)
-        rows = slice(None) if chosen is None else chosen[0]
+        rows = slice(None) if chosen is None else chosen
         update(gradients(adapter, X[rows], y[rows], text, ratio, scale), rate)
 
 

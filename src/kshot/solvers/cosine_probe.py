@@ -5,7 +5,6 @@ With U = W/|W| and R = (softmax(tau·X·Uᵀ) − Y)·tau/|b| the gradient of a 
     (RᵀX − (RᵀX·U)·U)/|w_c| + (2·l_c/C)·(w_c − a_c),
 
 written out by hand: two matrix products a step and no other work that grows with the batch but the softmax.
-Several problems of equal shape train together (first axis), which is what makes small ones cheap.
 """
 
 from collections.abc import Iterator
@@ -33,52 +32,51 @@ def anchor_confidence(
 
 
 def train_cosine_probe(
-    X: Float[Array, "B M d"],
-    y: Int[Array, "B M"],
-    anchors: Float[Array, "B C d"],
-    penalties: Float[Array, "B C"],
-    steps: Iterator[Int[Array, "B b"] | None],
+    X: Float[Array, "M d"],
+    y: Int[Array, " M"],
+    anchors: Float[Array, "C d"],
+    penalties: Float[Array, " C"],
+    steps: Iterator[Int[Array, " b"] | None],
     rates: Float[Array, " T"],
     *,
     scale: float,
     momentum: float,
-) -> Float[Array, "B C d"]:
+) -> Float[Array, "C d"]:
     """Weights after len(rates) steps that start at the anchors."""
     basis = span_basis(X, anchors)
     if basis is None:
         return _train(X, y, anchors, penalties, steps, rates, scale, momentum)
     inside = _train(X @ basis, y, anchors @ basis, penalties, steps, rates, scale, momentum)
-    return inside @ basis.swapaxes(1, 2)
+    return inside @ basis.T
 
 
 def _train(
-    X: Float[Array, "B M d"],
-    y: Int[Array, "B M"],
-    anchors: Float[Array, "B C d"],
-    penalties: Float[Array, "B C"],
-    steps: Iterator[Int[Array, "B b"] | None],
+    X: Float[Array, "M d"],
+    y: Int[Array, " M"],
+    anchors: Float[Array, "C d"],
+    penalties: Float[Array, " C"],
+    steps: Iterator[Int[Array, " b"] | None],
     rates: Float[Array, " T"],
     scale: float,
     momentum: float,
-) -> Float[Array, "B C d"]:
+) -> Float[Array, "C d"]:
     W, velocity, gradient = anchors.copy(), np.zeros_like(anchors), np.empty_like(anchors)
-    pull = ((2 / anchors.shape[1]) * penalties)[:, :, None]
+    pull = ((2 / len(anchors)) * penalties)[:, None]
     anchor_pull = pull * anchors
-    problem = np.arange(len(X))[:, None]
     rows, labels = X, y
-    residual = np.empty((len(X), 0, anchors.shape[1]), X.dtype)
+    residual = np.empty((0, len(anchors)), X.dtype)
     inverse = _inverse_norms(W)
     directions = scale * inverse * W
     for rate in rates.tolist():
         chosen = next(steps)
         if chosen is not None:
-            rows, labels = X[problem, chosen], y[problem, chosen]
-        if residual.shape[1] != rows.shape[1]:
-            residual = np.empty((len(X), rows.shape[1], anchors.shape[1]), X.dtype)
-        np.matmul(rows, directions.swapaxes(1, 2), out=residual)
-        softmax_residual(residual, labels, scale / rows.shape[1])
-        np.matmul(residual.swapaxes(1, 2), rows, out=gradient)
-        radial = np.einsum("bcd,bcd->bc", gradient, W)[:, :, None] * inverse**3
+            rows, labels = X[chosen], y[chosen]
+        if len(residual) != len(rows):
+            residual = np.empty((len(rows), len(anchors)), X.dtype)
+        np.matmul(rows, directions.T, out=residual)
+        softmax_residual(residual, labels, scale / len(rows))
+        np.matmul(residual.T, rows, out=gradient)
+        radial = np.einsum("cd,cd->c", gradient, W)[:, None] * inverse**3
         gradient *= inverse
         velocity *= momentum
         velocity += gradient
@@ -91,5 +89,5 @@ def _train(
     return W
 
 
-def _inverse_norms(W: Float[Array, "B C d"]) -> Float[Array, "B C 1"]:
-    return 1 / np.sqrt(squared_norms(W))[:, :, None]
+def _inverse_norms(W: Float[Array, "C d"]) -> Float[Array, "C 1"]:
+    return 1 / np.sqrt(squared_norms(W))[:, None]

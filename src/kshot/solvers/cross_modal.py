@@ -72,7 +72,7 @@ def train_cross_modal(
         errors *= scale
         # The factor comes last: Adam divides gradients that are tiny by tiny numbers, and 12,800 steps remember how
         # p − 1 was rounded.
-        softmax_residual(errors[None], labels[chosen][None], 1.0)
+        softmax_residual(errors, labels[chosen], 1.0)
         errors *= scale / len(rows)
         np.matmul(errors.T, rows, out=gradient)
         update([gradient], rate)

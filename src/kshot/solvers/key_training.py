@@ -21,7 +21,7 @@ def train_keys(
     views: Sequence[Float[Array, "N d"]],
     y: Int[Array, " N"],
     text: Float[Array, "C d"],
-    steps: Iterator[Int[Array, "1 b"] | None],
+    steps: Iterator[Int[Array, " b"] | None],
     rates: Float[Array, " T"],
     *,
     steps_per_epoch: int,
@@ -38,7 +38,7 @@ def train_keys(
     empty = ~filled
     for step, rate in enumerate(rates.tolist()):
         chosen = next(steps)
-        rows = slice(None) if chosen is None else chosen[0]
+        rows = slice(None) if chosen is None else chosen
         X, labels = views[step // steps_per_epoch % len(views)][rows], y[rows]
         affinity = (X @ flat.T).reshape(len(X), *filled.shape)
         affinity -= 1
@@ -47,7 +47,7 @@ def train_keys(
         affinity[:, empty] = 0
         residual = scale * (X @ text.T)
         residual += alpha * affinity.sum(axis=1)
-        softmax_residual(residual[None], labels[None], alpha * beta / len(labels))
+        softmax_residual(residual, labels, alpha * beta / len(labels))
         affinity *= residual[:, None]
         update([affinity.reshape(len(X), -1).T @ X], rate)
         yield keys

@@ -57,7 +57,7 @@ def _cross_entropy_gradient(
 ) -> Float[Array, "d d"]:
     U, inverse = mapped(X, W)
     errors = scale * (U @ text.T)
-    softmax_residual(errors[None], y[None], scale / n)
+    softmax_residual(errors, y, scale / n)
     pull = errors @ text
     pull -= np.einsum("nd,nd->n", pull, U)[:, None] * U
     pull *= inverse

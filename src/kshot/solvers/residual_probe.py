@@ -19,7 +19,7 @@ def train_residual(
     views: Sequence[Float[Array, "N d"]],
     y: Int[Array, " N"],
     base: Float[Array, "C d"],
-    steps: Iterator[Int[Array, "1 b"] | None],
+    steps: Iterator[Int[Array, " b"] | None],
     rates: Float[Array, " T"],
     *,
     steps_per_epoch: int,
@@ -33,14 +33,14 @@ def train_residual(
     directions, scratch = np.empty_like(base), np.empty_like(base)
     for step, rate in enumerate(rates.tolist()):
         chosen = next(steps)
-        rows = slice(None) if chosen is None else chosen[0]
+        rows = slice(None) if chosen is None else chosen
         X, labels = views[step // steps_per_epoch % len(views)][rows], y[rows]
         np.multiply(residual, alpha, out=directions)
         directions += base
         inverse = 1 / np.sqrt(squared_norms(directions))[:, None]
         directions *= inverse
         errors = X @ np.multiply(directions, scale, out=scratch).T
-        softmax_residual(errors[None], labels[None], scale / len(labels))
+        softmax_residual(errors, labels, scale / len(labels))
         np.matmul(errors.T, X, out=gradient)
         radial = np.einsum("cd,cd->c", gradient, directions)[:, None]
         gradient -= np.multiply(directions, radial, out=scratch)

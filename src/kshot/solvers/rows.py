@@ -99,12 +99,12 @@ def unit_prototypes(prototypes: Float[Array, "C d"]) -> Float[Array, "C d"]:
     return prototypes / np.where(norms > np.finfo(prototypes.dtype).eps, norms, 1)
 
 
-def span_basis(*rows: Float[Array, "*B _ d"]) -> Float[Array, "*B d r"] | None:
-    """Orthonormal bases that hold all rows, or None where they are no smaller than d.
+def span_basis(*rows: Float[Array, "_ d"]) -> Float[Array, "d r"] | None:
+    """An orthonormal basis that holds all rows, or None where it is no smaller than d.
 
     Momentum SGD and ridge penalties commute with rotations, so training on X·Q and turning the weights back by
     Qᵀ is exact.
     """
-    if sum(part.shape[-2] for part in rows) >= rows[0].shape[-1]:
+    if sum(map(len, rows)) >= rows[0].shape[1]:
         return None
-    return np.linalg.qr(np.concatenate(rows, axis=-2).swapaxes(-1, -2))[0]
+    return np.linalg.qr(np.concatenate(rows).T)[0]

@@ -1,7 +1,7 @@
 """What the trained heads share: the learning rates of an epoch, the order of its batches, the softmax."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -26,9 +26,9 @@ def steps_per_epoch(images: int, size: int, *, keep_short: bool = False) -> int:
 
 
 def batches(
-    seeds: Sequence[int], rows: int, images: int, size: int, *, keep_short: bool = False
-) -> Iterator[Int[Array, "B b"] | None]:
-    """Row numbers of every step, one line per problem; None means all rows, whose order cannot matter.
+    seed: int, rows: int, images: int, size: int, *, keep_short: bool = False
+) -> Iterator[Int[Array, " b"] | None]:
+    """Row numbers of every step; None means all rows, whose order cannot matter.
 
     Each epoch sorts one uniform draw per row and keeps whole batches, or the short last one too. The number of
     batches counts images, the draw counts rows (views included).
@@ -37,11 +37,11 @@ def batches(
     if steps == 1 and rows <= size:
         while True:
             yield None
-    generators = [np.random.RandomState(seed) for seed in seeds]
+    generator = np.random.RandomState(seed)
     while True:
-        order = np.stack([generator.rand(rows).argsort() for generator in generators])
+        order = generator.rand(rows).argsort()
         for step in range(steps):
-            yield order[:, step * size : (step + 1) * size]
+            yield order[step * size : (step + 1) * size]
 
 
 def last_state(states: Iterator[Array]) -> Array:
@@ -49,10 +49,9 @@ def last_state(states: Iterator[Array]) -> Array:
     return deque(states, maxlen=1).pop()
 
 
-def softmax_residual(logits: Float[Array, "B b C"], y: Int[Array, "B b"], factor: float) -> None:
+def softmax_residual(logits: Float[Array, "b C"], y: Int[Array, " b"], factor: float) -> None:
     """Replace logits by factor·(softmax − one-hot), in place."""
-    logits -= logits.max(axis=2, keepdims=True)
+    logits -= logits.max(axis=1, keepdims=True)
     np.exp(logits, out=logits)
-    logits *= factor / logits.sum(axis=2, keepdims=True)
-    problem, row = np.arange(len(y))[:, None], np.arange(y.shape[1])
-    logits[problem, row, y] -= factor
+    logits *= factor / logits.sum(axis=1, keepdims=True)
+    logits[np.arange(len(y)), y] -= factor

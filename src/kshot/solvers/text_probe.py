@@ -28,64 +28,64 @@ def step_sizes(
 
 
 def train_text_probe(
-    X: Float[Array, "B N d"],
-    y: Int[Array, "B N"],
-    text: Float[Array, "B C d"],
-    start: Float[Array, "B C d"],
-    bias: Float[Array, "B C"] | None,
-    alpha: Float[Array, "B C"],
-    lr_w: Float[Array, " B"],
-    lr_alpha: Float[Array, " B"],
+    X: Float[Array, "N d"],
+    y: Int[Array, " N"],
+    text: Float[Array, "C d"],
+    start: Float[Array, "C d"],
+    bias: Float[Array, " C"] | None,
+    alpha: Float[Array, " C"],
+    lr_w: float,
+    lr_alpha: float,
     *,
     epochs: int,
     momentum: float,
     alpha_every: int,
-) -> tuple[Float[Array, "B C d"], Float[Array, "B C"], Float[Array, "B C"]]:
+) -> tuple[Float[Array, "C d"], Float[Array, " C"], Float[Array, " C"]]:
     """(W, b, alpha) after full-batch momentum SGD from `start`; `bias=None` trains without one."""
     basis = span_basis(X, text)
     if basis is not None:
         X, text, start = X @ basis, text @ basis, start @ basis
     if bias is not None:
-        X = np.concatenate([X, np.ones_like(X[:, :, :1])], axis=2)
-        text = np.concatenate([text, np.zeros_like(text[:, :, :1])], axis=2)
-        start = np.concatenate([start, bias[:, :, None]], axis=2)
+        X = np.concatenate([X, np.ones_like(X[:, :1])], axis=1)
+        text = np.concatenate([text, np.zeros_like(text[:, :1])], axis=1)
+        start = np.concatenate([start, bias[:, None]], axis=1)
     W, alpha = _train(X, y, text, start, alpha, lr_w, lr_alpha, epochs, momentum, alpha_every)
-    W, bias = (W, np.zeros_like(alpha)) if bias is None else (W[:, :, :-1], W[:, :, -1].copy())
-    return W if basis is None else W @ basis.swapaxes(1, 2), bias, alpha
+    W, bias = (W, np.zeros_like(alpha)) if bias is None else (W[:, :-1], W[:, -1].copy())
+    return W if basis is None else W @ basis.T, bias, alpha
 
 
 def _train(
-    X: Float[Array, "B N e"],
-    y: Int[Array, "B N"],
-    text: Float[Array, "B C e"],
-    start: Float[Array, "B C e"],
-    alpha: Float[Array, "B C"],
-    lr_w: Float[Array, " B"],
-    lr_alpha: Float[Array, " B"],
+    X: Float[Array, "N e"],
+    y: Int[Array, " N"],
+    text: Float[Array, "C e"],
+    start: Float[Array, "C e"],
+    alpha: Float[Array, " C"],
+    lr_w: float,
+    lr_alpha: float,
     epochs: int,
     momentum: float,
     alpha_every: int,
-) -> tuple[Float[Array, "B C e"], Float[Array, "B C"]]:
-    n = X.shape[1]
+) -> tuple[Float[Array, "C e"], Float[Array, " C"]]:
+    n = len(X)
     W, alpha = start.copy(), alpha.copy()
     velocity, gradient, scratch = np.zeros_like(W), np.empty_like(W), np.empty_like(W)
-    residual = np.empty((len(X), next(row_blocks(n)).stop, W.shape[1]), X.dtype)
-    rate_w, rate_alpha = lr_w.astype(X.dtype)[:, None, None], lr_alpha.astype(X.dtype)[:, None]
+    residual = np.empty((next(row_blocks(n)).stop, len(W)), X.dtype)
+    rate_w, rate_alpha = X.dtype.type(lr_w), X.dtype.type(lr_alpha)
     alpha_gradient = np.zeros_like(alpha)
     for epoch in range(1, epochs + 1):
-        combined = np.multiply(text, alpha[:, :, None], out=scratch)
+        combined = np.multiply(text, alpha[:, None], out=scratch)
         combined += W
         for block in row_blocks(n):
-            rows = X[:, block]
-            part = residual[:, : rows.shape[1]]
-            np.matmul(rows, combined.swapaxes(1, 2), out=part)
-            softmax_residual(part, y[:, block], 1 / n)
+            rows = X[block]
+            part = residual[: len(rows)]
+            np.matmul(rows, combined.T, out=part)
+            softmax_residual(part, y[block], 1 / n)
             if block.start == 0:
-                np.matmul(part.swapaxes(1, 2), rows, out=gradient)
+                np.matmul(part.T, rows, out=gradient)
             else:
-                gradient += part.swapaxes(1, 2) @ rows
+                gradient += part.T @ rows
         # The official code never clears alpha's gradient, and that sum is what moves alpha.
-        alpha_gradient += np.einsum("bcd,bcd->bc", gradient, text)
+        alpha_gradient += np.einsum("cd,cd->c", gradient, text)
         velocity *= momentum
         velocity += gradient
         W -= np.multiply(velocity, rate_w, out=scratch)
