@@ -39,6 +39,37 @@ class APE(Classifier):
     maximum. `channels` is how many are kept; None keeps 500 of 1,024, the authors' share on ImageNet. Several
     views of a shot are averaged into one key. The choice lives in the coordinates of the features, so a rotation
     of all features changes the head.
+
+    Parameters
+    ----------
+    tune : "none" or "val"
+        What alpha, beta and gamma are chosen on.
+    channels : int or None
+        How many channels are kept; None keeps 500 of 1,024.
+    similarity_weight : float
+        Of the similarity between classes in the choice of channels.
+    variance_weight : float
+        Of the variance between classes in the choice of channels.
+    alpha : float
+        Weight of the cache.
+    beta : float
+        Sharpness of the affinities.
+    gamma : float
+        How much keys count less that the text would call another class.
+    beta_scale : float
+        Largest beta of the search.
+    alpha_scale : float
+        Largest alpha of the search.
+    gamma_scale : float
+        Largest gamma of the search.
+    beta_points : int
+        Betas of the search.
+    alpha_points : int
+        Alphas of the search.
+    gamma_points : int
+        Gammas of the search.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
     """
 
     grids: ClassVar = {

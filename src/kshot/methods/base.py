@@ -18,7 +18,19 @@ M = TypeVar("M", bound="Classifier")
 
 
 class Classifier(Estimator):
-    """A scikit-learn classifier of unit features; subclasses write `info` and `_fit`."""
+    """A scikit-learn classifier of unit features; subclasses write `info` and `_fit`.
+
+    Attributes
+    ----------
+    classes_ : (C,)
+        The labels as they were given, in the order of the text's rows.
+    coef_ : (C, d)
+        Weights of a linear head: scores are x·coef_ᵀ + intercept_.
+    intercept_ : (C,)
+        Bias of each class of a linear head.
+    selected_ : dict of Choice
+        What the fit chose, and on which evidence.
+    """
 
     # Values worth trying for parameters, for the selectors of `kshot.methods.selectors`.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}

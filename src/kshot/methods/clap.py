@@ -26,6 +26,27 @@ class CLAP(Classifier):
     tau is `logit_scale`. 300 epochs of momentum SGD in batches of 256 whose order comes from `seed`; the head is the
     last state of that trajectory, which is not the optimum. Views are rows of their own; the number of batches counts
     images.
+
+    Parameters
+    ----------
+    seed : int
+        Of the order of the batches.
+    penalty : bool
+        Hold the weights near the anchors; without it the head is ZS-LP.
+    anchor_scale : float
+        Norm of the encoder's text embedding before it was normalised.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
+    epochs : int
+        Passes over the shots.
+    lr : float
+        Largest learning rate.
+    warmup_lr : float
+        Learning rate of the first epoch.
+    momentum : float
+        Of SGD, from 0 to 1.
+    batch_size : int
+        Rows of a step.
     """
 
     def __init__(

@@ -50,6 +50,27 @@ class CLIPAdapter(AdaptedFeature):
     optimiser, schedule and batches are CLAP's, so that the two can be compared.
 
     The random start lives in the coordinates of the features, so a rotation of all features changes the head.
+
+    Parameters
+    ----------
+    seed : int
+        Of the adapter's random start and the order of the batches.
+    ratio : float
+        Share of the adapted feature, from 0 to 1.
+    reduction : int
+        The adapter's hidden layer has d/reduction units.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
+    epochs : int
+        Passes over the shots.
+    lr : float
+        Largest learning rate.
+    warmup_lr : float
+        Learning rate of the first epoch.
+    momentum : float
+        Of SGD, from 0 to 1.
+    batch_size : int
+        Rows of a step.
     """
 
     grids: ClassVar = {"ratio": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}

@@ -24,6 +24,23 @@ class CrossModalLP(Classifier):
     (1 − text_share)·W + text_share·t: `text_share=0.5` is the WiSE-FT variant that the authors report beside it.
     Views are rows of their own. `logit_scale=None` is the official one, exp(4.60517) in the working precision: over
     12,800 steps even its rounding shows.
+
+    Parameters
+    ----------
+    text_share : float
+        Share of the text in the final weights, from 0 to 1.
+    seed : int
+        Of the order of the batches.
+    lr : float
+        Largest learning rate.
+    weight_decay : float
+        Of the optimiser.
+    batch_size : int or None
+        Rows of a step; None is the official number.
+    iterations : int
+        Steps of the optimiser.
+    logit_scale : float or None
+        Cosines times this are logits; None is the official one.
     """
 
     grids: ClassVar = {

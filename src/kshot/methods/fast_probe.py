@@ -31,6 +31,15 @@ class FastProbe(Classifier):
     The anchors, the penalties and the loss are CLAP's. Instead of 300 epochs of momentum SGD, whose state depends
     on the order of the batches, `iterations` of L-BFGS on all shots at once, from the anchors: no seed and a
     tenth of the work. Every view is a row of its own.
+
+    Parameters
+    ----------
+    iterations : int
+        Steps of L-BFGS.
+    anchor_scale : float
+        Norm of the encoder's text embedding before it was normalised.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
     """
 
     def __init__(self, iterations: Count = 20, anchor_scale: Positive = 10.0, logit_scale: Positive = 100.0):

@@ -76,6 +76,23 @@ class FoldGDA(Classifier):
     `text_prior=False` fixes kappa at 0, `average=False` takes the best triple (the middle one of equals) and
     `k_correction=False` leaves alpha as K−1 shots chose it. Several views of a shot are averaged into one row.
     With one shot per class there is nothing to hold out and no covariance: the head is CLAP's.
+
+    Parameters
+    ----------
+    folds : bool
+        Leave one shot of every class out, not of one class only.
+    downdate : bool
+        Take left-out shots out of the covariance too.
+    text_prior : bool
+        Shrink class means towards re-centred text.
+    average : bool
+        Average the triples instead of taking the best.
+    k_correction : bool
+        Carry alpha from K−1 shots to K.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
+    anchor_scale : float
+        Norm of the encoder's text embedding before it was normalised.
     """
 
     def __init__(

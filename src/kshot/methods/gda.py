@@ -25,6 +25,13 @@ class GDA(Classifier):
     picture's class mean is refitted, the covariance kept) or "val" (the same grid on validation labels).
     With one shot per class the covariance is zero and the head is zero-shot. Views are rows of their own; in
     leave-one-out all views of a picture leave together, and a class of one picture is not scored.
+
+    Parameters
+    ----------
+    alpha : float, "loo" or "val"
+        Weight of the Gaussian branch, or what it is chosen on.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
     """
 
     def __init__(self, alpha: NotNegative | Literal["loo", "val"] = 1.0, logit_scale: Positive = 100.0):

@@ -46,6 +46,29 @@ class HOSO(AdaptedFeature):
 
     How the recipe was found, and how far rounding moves it, is told in docs/audit.md. The random start lives in the
     coordinates of the features, so a rotation of all features changes the head.
+
+    Parameters
+    ----------
+    seed : int
+        Of the adapter's random start and the order of the batches.
+    train_ratio : float
+        Residual ratio at which the adapter learns.
+    reduction : int
+        The adapter's hidden layer has d/reduction units.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
+    epochs : int
+        Passes over the shots.
+    lr : float
+        Largest learning rate.
+    warmup_lr : float
+        Learning rate of the first epoch.
+    weight_decay : float
+        Of the optimiser.
+    batch_size : int
+        Rows of a step.
+    refit : bool
+        Train once more on all shots after the ratio is chosen.
     """
 
     def __init__(

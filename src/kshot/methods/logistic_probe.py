@@ -24,6 +24,17 @@ class LogisticProbe(Classifier):
 
     The inverse penalty comes from 1e-2 … 1e4 by decades: by balanced folds (`tune="loo"`: each leaves one
     shot of every class out), or at its test oracle (`tune="test"`); or it is `strength` (`tune="fixed"`).
+
+    Parameters
+    ----------
+    tune : "loo", "test" or "fixed"
+        What the inverse penalty is chosen on.
+    strength : float
+        The inverse penalty, for `tune="fixed"`.
+    tolerance : float
+        It stops when the gradient has fallen to this share of its size at zero.
+    max_iterations : int
+        Steps after which it stops.
     """
 
     def __init__(

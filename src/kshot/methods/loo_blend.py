@@ -32,6 +32,13 @@ class LOOBlend(RatioKnob, Classifier):
 
     `k_correction` carries the ratio from K−1 to K shots (harmonic mean of K where classes are uneven).
     `allow_single` lets a class of one shot keep its undeflated mean instead of refusing it.
+
+    Parameters
+    ----------
+    k_correction : bool
+        Carry the ratio from K−1 shots, where it was chosen, to K.
+    allow_single : bool
+        Accept classes of one shot, which keep their whole mean.
     """
 
     def __init__(self, k_correction: bool = False, allow_single: bool = False):

@@ -33,6 +33,21 @@ class LPP(Classifier):
     `bias_init`, a list with one number per class; the start of b matters at K = 1. Alpha moves every tenth
     epoch by the sum of all its gradients so far, as the official code does. Several views of a shot are
     averaged into one row.
+
+    Parameters
+    ----------
+    seed : int
+        Of the bias at the start.
+    bias_init : list of C floats
+        The bias at the start, instead of a random one.
+    epochs : int
+        Passes over the shots.
+    momentum : float
+        Of SGD, from 0 to 1.
+    alpha_factor : float
+        The start of alpha is this times the mean of x·t_y.
+    alpha_every : int
+        Epochs between two steps of alpha.
     """
 
     def __init__(

@@ -24,6 +24,27 @@ class ProKeR(Classifier):
     beta and lambda (`ridge`) come from the authors' table by the number of shots (the largest listed one that is
     not above it), from the parameters where given, or from a grid on the validation split (`tune="val"`): evenly
     spaced, ends included, beta outermost, the first maximum. Views are rows of their own.
+
+    Parameters
+    ----------
+    tune : "table" or "val"
+        Where beta and ridge come from.
+    beta : float or None
+        Sharpness of the kernel; None takes the table's.
+    ridge : float or None
+        Ridge penalty; None takes the table's.
+    beta_low : float
+        Smallest beta of the search.
+    beta_high : float
+        Largest beta of the search.
+    beta_points : int
+        Betas of the search.
+    ridge_low : float
+        Smallest ridge of the search.
+    ridge_high : float
+        Largest ridge of the search.
+    ridge_points : int
+        Ridges of the search.
     """
 
     grids: ClassVar = {

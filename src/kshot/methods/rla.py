@@ -32,6 +32,19 @@ class RLA(Classifier):
     `penalty` is a number, "1/K" or "1/K2" with K the mean number of shots. 300 full-batch epochs of Adam, the last
     state. The authors report rates from 1e-2 to 1e-5 and choose none; at 1e-3 and above the run ends at nearly the
     same W, below it stops short. Epoch e learns from view (e + 1) mod V.
+
+    Parameters
+    ----------
+    penalty : float, "1/K" or "1/K2"
+        Weight of |W − I|².
+    lr : float
+        Largest learning rate.
+    epochs : int
+        Passes over the shots.
+    eps : float
+        Added to Adam's denominator.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
     """
 
     grids: ClassVar = {"lr": (1e-5, 1e-4, 1e-3, 1e-2), "penalty": ("1/K", "1/K2")}

@@ -17,6 +17,13 @@ class SSText(Classifier):
     their mean. The repulsion turns a class over where |2·p_c − mean p| is below 2, which happens when classes are
     many and shots few; `selected_["turned_over"]` counts those classes, and a head with any is not to be trusted.
     A class without shots keeps its text. Several views of a shot are averaged into one row.
+
+    Parameters
+    ----------
+    plus : bool
+        SS-Text+: weights by the class's own count, and repulsion.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
     """
 
     def __init__(self, plus: bool = False, logit_scale: Positive = 100.0):

@@ -35,6 +35,27 @@ class TaskRes(Classifier):
     moves every entry by about the rate whatever the scale, a base of norm 1 would be a method ten times bolder.
     `lr=None` is 2e-3, and 2e-4 from 1,000 classes on; `epochs=None` is 100 up to four shots and 200 above. The
     head is the last state; nothing is selected. Epoch e learns from view e mod V.
+
+    Parameters
+    ----------
+    seed : int
+        Of the order of the batches.
+    alpha : float
+        Share of the residual in the prototype.
+    lr : float or None
+        Largest learning rate; None is the official one.
+    epochs : int or None
+        Passes over the shots; None is the official number.
+    anchor_scale : float
+        Norm of the encoder's text embedding before it was normalised.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
+    warmup_lr : float
+        Learning rate of the first epoch.
+    weight_decay : float
+        Of the optimiser.
+    batch_size : int
+        Rows of a step.
     """
 
     grids: ClassVar = {"alpha": (0.5, 1.0), "lr": (2e-4, 2e-3), "epochs": (50, 100, 200)}

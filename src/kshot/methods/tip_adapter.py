@@ -64,6 +64,34 @@ class TipAdapter(CacheHead):
     the first maximum: on the test labels (`tune="test"`) as the official code does (commit d0e2d6f), or on the shots
     with each shot's own key taken out (`tune="loo"`); or they are `alpha` and `beta`, by default the authors' starting
     values on ImageNet (`tune="fixed"`). Several views of a shot are averaged into one key.
+
+    Parameters
+    ----------
+    tune : "loo", "test" or "fixed"
+        What alpha and beta are chosen on.
+    alpha : float
+        Weight of the cache, for `tune="fixed"`.
+    beta : float
+        Sharpness of the affinities, for `tune="fixed"`.
+    beta_scale : float
+        Largest beta of the search.
+    alpha_scale : float
+        Largest alpha of the search.
+    beta_points : int
+        Betas of the search.
+    alpha_points : int
+        Alphas of the search.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
+
+    Attributes
+    ----------
+    keys_ : (K, C, d)
+        The shots, laid out by class.
+    alpha_ : float
+        The weight that is used.
+    beta_ : float
+        The sharpness that is used.
     """
 
     grids: ClassVar = {

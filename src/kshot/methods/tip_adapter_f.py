@@ -22,6 +22,42 @@ class TipAdapterF(CacheHead):
     looks at the test labels three times: the epoch with the best test accuracy is kept, then (beta, alpha) come
     from Tip-Adapter's grid on the validation split, and what is reported is the better of the two on the test set.
     Keys start at the average of a shot's views; epoch e learns from view e mod V.
+
+    Parameters
+    ----------
+    tune : "none" or "test"
+        Whether epoch, alpha and beta are chosen, as officially, with test labels.
+    seed : int
+        Of the order of the batches.
+    alpha : float
+        Weight of the cache while the keys learn.
+    beta : float
+        Sharpness of the affinities while the keys learn.
+    lr : float
+        Largest learning rate.
+    epochs : int
+        Passes over the shots.
+    batch_size : int
+        Rows of a step.
+    weight_decay : float
+        Of the optimiser.
+    eps : float
+        Added to Adam's denominator.
+    beta_scale : float
+        Largest beta of the search.
+    alpha_scale : float
+        Largest alpha of the search.
+    beta_points : int
+        Betas of the search.
+    alpha_points : int
+        Alphas of the search.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
+
+    Attributes
+    ----------
+    keys_ : (K, C, d)
+        The learnt keys, laid out by class.
     """
 
     grids: ClassVar = {

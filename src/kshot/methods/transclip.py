@@ -26,6 +26,17 @@ class TransCLIP(Classifier):
     `gamma` weighs the shots in the class means; None is 0.002 below four shots and 0.02 from there on. As coded
     officially, shots and queries are stacked in two different orders, so that the order of the queries matters;
     `aligned=True` repairs that, and with it their order does not matter.
+
+    Parameters
+    ----------
+    aligned : bool
+        Repair the order in which shots and queries are stacked.
+    gamma : float or None
+        Weight of the shots in the class means.
+    text_weight : float
+        How strongly predictions are held to zero-shot's.
+    logit_scale : float
+        The encoder's temperature: cosines times this are logits.
     """
 
     queries_: Float[Array, "Q d"]
