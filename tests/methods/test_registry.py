@@ -5,7 +5,7 @@ from safetensors.numpy import save_file
 from kshot import CLAP, ZeroShot
 from kshot.errors import InputError, KshotError
 from kshot.methods import registry
-from kshot.methods.headfile import head_provenance, load_head, save_head
+from kshot.methods.headfile import load_head, read_head_file, save_head
 from kshot.types import Choice
 from problems import problem
 
@@ -77,7 +77,7 @@ def test_head_of_an_unregistered_method_is_built_only_on_request(tmp_path):
     with pytest.raises(InputError, match="not registered"):
         load_head(tmp_path / "head")
     assert type(load_head(tmp_path / "head", method="test_registry:Outsider")).__name__ == "Outsider"
-    assert head_provenance(tmp_path / "head") == {"author": "me"}
+    assert read_head_file(tmp_path / "head").provenance == {"author": "me"}
 
 
 def test_files_that_are_not_heads(tmp_path):
@@ -93,10 +93,10 @@ def test_files_that_are_not_heads(tmp_path):
     [
         ("{}", "is not a kshot head file"),
         ("[1]", "is not a kshot head file"),
-        ('{"format": 2}', "has head format 2; this kshot reads format 1"),
+        ('{"format": 1}', "has head format 1; this kshot reads format 2"),
         (
-            '{"format": 1, "method": "ncm", "params": {}}',
-            "is a damaged head file: its header lacks selected, state",
+            '{"format": 2, "method": "ncm", "params": {}}',
+            "is a damaged head file: its header lacks selected, state, provenance",
         ),
     ],
 )

@@ -20,6 +20,7 @@ from kshot.encode.prompts import encode_tier, from_templates
 from kshot.encode.protocol import Encoder, PromptFeatures
 from kshot.errors import InputError, KshotError
 from kshot.files import write_bytes
+from kshot.seal import read_about, seal_tensors, unseal_tensors
 from kshot.types import Array
 
 logger = logging.getLogger("kshot")
@@ -46,31 +47,23 @@ class PictureCache:
 
     def __init__(self, encoder: Encoder):
         home = os.environ.get("KSHOT_CACHE") or Path.home() / ".cache" / "kshot"
-        self.dim = encoder.dim
         self.root = Path(home) / "encoded" / fingerprint(encoder.facts())[:16]
 
     def get(self, key: str) -> dict[str, Array] | None:
         from safetensors import SafetensorError
-        from safetensors.numpy import load
 
         try:
-            found = load(self._path(key).read_bytes())
-        except (OSError, SafetensorError):
+            content = self._path(key).read_bytes()
+            found = unseal_tensors(content)
+            return found if read_about(content).get("key") == key else None
+        except (OSError, SafetensorError, ValueError):
             return None
-        feature = found.get("feature")
-        fits = (
-            feature is not None and feature.shape == (self.dim,) and abs(float(feature @ feature) - 1) < 1e-3
-        )
-        return found if fits else None
 
     def put(self, key: str, **tensors: Array) -> None:
-        from safetensors.numpy import save
-
         if self.root in _unwritable:
             return
-        content = save({name: np.ascontiguousarray(v) for name, v in tensors.items()})
         try:
-            write_bytes(self._path(key), content)
+            write_bytes(self._path(key), seal_tensors(tensors, {"key": key}))
         except KshotError as error:
             _unwritable.add(self.root)
             logger.warning(

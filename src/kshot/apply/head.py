@@ -15,7 +15,7 @@ from kshot.apply.held_out import Shots
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.headfile import arrays_beside, head_provenance, load_head, save_head
+from kshot.methods.headfile import read_head_file, save_head
 from kshot.types import Array
 
 KIND = "pictures"
@@ -94,13 +94,13 @@ class PictureHead:
     @staticmethod
     def load(path: Path | str) -> "PictureHead":
         """Read back what `kshot fit` wrote."""
-        head = load_head(path)
-        stored = head_provenance(path)
+        file = read_head_file(path)
+        head, stored = file.head(), file.provenance
         if stored.get("kind") != KIND:
             raise InputError(
                 f"{path} is a head without pictures. Make one with `kshot fit PHOTOS -o {path}`."
             )
-        arrays = arrays_beside(path)
+        arrays = file.beside
         content, ends = arrays["thumbnails"].tobytes(), [0, *arrays["thumbnail_ends"].tolist()]
         thumbnails = tuple(content[a:b] for a, b in pairwise(ends))
         shots = Shots(arrays["X"], arrays["y"], arrays["text"])
@@ -112,4 +112,10 @@ def _about(stored: Mapping[str, Any]) -> About:
     values: dict[str, Any] = {
         key: tuple(v) if isinstance(v, list) else v for key, v in stored.items() if key in known
     }
-    return About(**values)
+    about = About(**values)
+    for name in ("temperature", "threshold"):
+        if not np.isfinite(value := getattr(about, name)) or (name == "temperature" and value <= 0):
+            raise InputError(
+                f"the head's {name} is {value}, so its answers mean nothing. Fit it again with `kshot fit`."
+            )
+    return about

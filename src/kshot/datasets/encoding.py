@@ -16,7 +16,7 @@ from kshot.encode.protocol import Encoder
 from kshot.encode.reference_vectors import hold_to_reference
 from kshot.encode.sources.source import Listed, Picture, Shard, Source
 from kshot.errors import FeatureError
-from kshot.features.format import Manifest, map_tensors, read_ids, read_manifest, write_shard
+from kshot.features.format import Manifest, is_whole_shard, map_tensors, read_ids, read_manifest, write_shard
 from kshot.features.store import BUNDLED, Store, check_images, view_part
 from kshot.files import remove_torn
 from kshot.types import Array, Views
@@ -125,12 +125,12 @@ def _encode_part(
 def _encode_shards(
     job: Encoding, part: str, prepare: Callable[[Picture], Array], work: Path, progress: Callable[[int], None]
 ) -> list[Path]:
-    """A file for each shard of the part; those that are there already are kept."""
+    """A file for each shard of the part; whole ones that are there already are kept."""
     files = []
     for number, shard in enumerate(s for s in job.source.shards() if s.part == part):
         name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
         file = work / f"{number:05d}-{name}.safetensors"
-        if file.is_file():
+        if is_whole_shard(file):
             progress(_rows(file))
         else:
             _encode_shard(job, shard, prepare, file, progress)

@@ -31,6 +31,7 @@ def reference_vectors(encoder: Encoder) -> dict[str, Float[Array, "n d"]]:
 
 def hold_to_reference(encoder: Encoder, backbone: str, kept: list[Path]) -> None:
     """Compare with the first file that exists; keep the vectors in the first one where none does."""
+    from safetensors import SafetensorError
     from safetensors.numpy import load, save
 
     now = reference_vectors(encoder)
@@ -38,7 +39,10 @@ def hold_to_reference(encoder: Encoder, backbone: str, kept: list[Path]) -> None
     if path is None:
         write_bytes(kept[0], save(now))
         return
-    before = load(path.read_bytes())
+    try:
+        before = load(path.read_bytes())
+    except SafetensorError as error:
+        raise FeatureError(f"{path} is damaged ({error}). Delete it; it is then made anew.") from error
     for name, rows in before.items():
         if name not in now or now[name].shape != rows.shape:
             raise FeatureError(_differs(backbone, path, "their shape"))

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 
 from kshot.errors import FeatureError
 from kshot.files import write_bytes
+from kshot.seal import seal_tensors, unseal_tensors
 from kshot.types import Array
 
 FORMAT = 1
@@ -147,9 +148,16 @@ def read_ids(tensors: dict[str, Array]) -> tuple[str, ...]:
 
 
 def write_shard(path: Path, X: Float[Array, "N d"], y: Int[Array, " N"], ids: Sequence[str]) -> None:
-    from safetensors.numpy import save
+    write_bytes(path, seal_tensors(image_tensors(X, y, ids), {}))
 
-    write_bytes(path, save(image_tensors(X, y, ids)))
+
+def is_whole_shard(path: Path) -> bool:
+    """Whether a kept shard is byte for byte what was written."""
+    try:
+        unseal_tensors(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def join_shards(shards: Sequence[Path], target: Path) -> None:

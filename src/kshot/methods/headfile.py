@@ -1,7 +1,10 @@
-"""A fitted head in one safetensors file: arrays as tensors, the rest as JSON in the header. No pickle."""
+"""A fitted head in one safetensors file: arrays as tensors, the rest as JSON in the header. No pickle.
 
-import json
+The file carries its own hash, so that a changed byte is an error and not another answer.
+"""
+
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,11 @@ from kshot.files import write_bytes
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.plain import plain_choices, plain_value
+from kshot.seal import read_about, seal_tensors, unseal_tensors
 from kshot.types import Array, Choice
 
-FORMAT = 1
+# 1 had no seal.
+FORMAT = 2
 BESIDE = "beside."
 
 
@@ -39,11 +44,9 @@ def save_head(
     **provenance
         What else is to be known of it (class names, encoder, …), kept as JSON.
     """
-    from safetensors.numpy import save
-
     head._expects()
     state = {name: value for name, value in vars(head).items() if name.endswith("_")}
-    tensors = {name: np.ascontiguousarray(v) for name, v in state.items() if _is_tensor(v)}
+    tensors = {name: value for name, value in state.items() if _is_tensor(value)}
     rest = {name: v for name, v in state.items() if name not in tensors and name != "selected_"}
     header = {
         "format": FORMAT,
@@ -53,9 +56,43 @@ def save_head(
         "state": plain_value(rest, "a fitted attribute"),
         "provenance": provenance,
     }
-    tensors |= {f"{BESIDE}{name}": np.ascontiguousarray(value) for name, value in (beside or {}).items()}
-    metadata = {"kshot": json.dumps(header, ensure_ascii=False, sort_keys=True)}
-    write_bytes(Path(path), save(tensors, metadata))
+    tensors |= {f"{BESIDE}{name}": value for name, value in (beside or {}).items()}
+    write_bytes(Path(path), seal_tensors(tensors, header))
+
+
+@dataclass(frozen=True)
+class HeadFile:
+    """All that a head file holds, read at once: another process may write it again at any moment."""
+
+    header: dict[str, Any]
+    tensors: dict[str, Array]
+    path: Path
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What was stored beside the head."""
+        return self.header["provenance"]
+
+    @property
+    def beside(self) -> dict[str, Array]:
+        """The further arrays that were stored with the head."""
+        found = {name: value for name, value in self.tensors.items() if name.startswith(BESIDE)}
+        return {name.removeprefix(BESIDE): value for name, value in found.items()}
+
+    def head(self, method: str | None = None) -> Classifier:
+        """The head itself; `method` names one that is not registered."""
+        name = method or self.header["method"]
+        if method is None and name not in registry.names():
+            raise InputError(
+                f"{self.path} holds a head of '{name}', which is not registered; pass method=... to load it."
+            )
+        head = registry.create(name, **self.header["params"])
+        own = {name: value for name, value in self.tensors.items() if not name.startswith(BESIDE)}
+        for attribute, value in {**self.header["state"], **own}.items():
+            setattr(head, attribute, value)
+        head.classes_ = np.asarray(head.classes_)
+        head.selected_ = {key: Choice(**choice) for key, choice in self.header["selected"].items()}
+        return head
 
 
 def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
@@ -68,30 +105,26 @@ def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
     method : str
         Only registered methods are built by name; name your own as package.module:Class.
     """
-    from safetensors import SafetensorError, safe_open
+    return read_head_file(path).head(method)
+
+
+def read_head_file(path: Path | str) -> HeadFile:
+    """What `save_head` wrote, every byte as it was."""
+    from safetensors import SafetensorError
 
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no head file at {path}.")
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})["kshot"])
-            own = [name for name in file.keys() if not name.startswith(BESIDE)]  # noqa: SIM118
-            tensors = {name: file.get_tensor(name) for name in own}
-    except (SafetensorError, KeyError, ValueError) as error:
+        content = path.read_bytes()
+        header = read_about(content)
+    except (OSError, ValueError) as error:
         raise InputError(f"{path} is not a kshot head file ({error}).") from error
     _check_header(header, path)
-    name = method or header["method"]
-    if method is None and name not in registry.names():
-        raise InputError(
-            f"{path} holds a head of '{name}', which is not registered; pass method=... to load it."
-        )
-    head = registry.create(name, **header["params"])
-    for attribute, value in {**header["state"], **tensors}.items():
-        setattr(head, attribute, value)
-    head.classes_ = np.asarray(head.classes_)
-    head.selected_ = {key: Choice(**choice) for key, choice in header["selected"].items()}
-    return head
+    try:
+        return HeadFile(header, unseal_tensors(content), path)
+    except (SafetensorError, ValueError) as error:
+        raise InputError(f"{path} is a damaged head file: {error}. Fit and save it again.") from error
 
 
 def _is_tensor(value: Any) -> bool:
@@ -100,29 +133,14 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _check_header(header: Any, path: Path) -> None:
-    if not isinstance(header, dict) or "format" not in header:
+    if "format" not in header:
         raise InputError(f"{path} is not a kshot head file (its header names no format).")
     if header["format"] != FORMAT:
-        raise InputError(f"{path} has head format {header['format']}; this kshot reads format {FORMAT}.")
-    lacks = [key for key in ("method", "params", "selected", "state") if key not in header]
+        raise InputError(
+            f"{path} has head format {header['format']}; this kshot reads format {FORMAT}. Fit and save it again."
+        )
+    lacks = [key for key in ("method", "params", "selected", "state", "provenance") if key not in header]
     if lacks:
         raise InputError(
             f"{path} is a damaged head file: its header lacks {', '.join(lacks)}. Fit and save it again."
         )
-
-
-def head_provenance(path: Path | str) -> dict[str, Any]:
-    """What was stored beside the head."""
-    from safetensors import safe_open
-
-    with safe_open(Path(path), framework="numpy") as file:
-        return json.loads((file.metadata() or {})["kshot"])["provenance"]
-
-
-def arrays_beside(path: Path | str) -> dict[str, Array]:
-    """The further arrays that were stored with the head."""
-    from safetensors import safe_open
-
-    with safe_open(Path(path), framework="numpy") as file:
-        names = [name for name in file.keys() if name.startswith(BESIDE)]  # noqa: SIM118
-        return {name.removeprefix(BESIDE): file.get_tensor(name) for name in names}

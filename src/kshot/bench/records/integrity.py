@@ -4,7 +4,6 @@ A file carries the sha256 of its own bytes inside its parquet footer, taken whil
 ordinary parquet file for every other reader.
 """
 
-import hashlib
 import logging
 import re
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kshot.files import write_bytes
+from kshot.seal import BLANK, is_proven, stamped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 KEY = b"kshot.sha256"
 # In the footer (thrift's compact protocol) a value of 64 characters follows its key behind these two bytes.
 MARK = KEY + b"\x18\x40"
-BLANK = b"0" * 64
 # The version before files were sealed; anything later without a seal has lost it.
 UNSEALED_VERSIONS = {"0.1.0"}
 FOLDER = "damaged"
@@ -45,7 +44,7 @@ def sealed(table: "pa.Table") -> bytes:
     pq.write_table(blank, sink, compression="zstd", write_page_checksum=True)
     content = sink.getvalue().to_pybytes()
     place = _place_of_hash(content)
-    return content[:place] + _digest(content, place) + content[place + len(BLANK) :]
+    return stamped(content, place)
 
 
 def intact_only(paths: Iterable[Path]) -> list[Path]:
@@ -105,7 +104,7 @@ def _is_intact(path: Path, inode: int, size: int, changed: int) -> bool:
     place = _place_of_hash(content)
     if place < 0:
         return _was_never_sealed(content)
-    return content[place : place + len(BLANK)] == _digest(content, place)
+    return is_proven(content, place)
 
 
 def _place_of_hash(content: bytes) -> int:
@@ -113,13 +112,6 @@ def _place_of_hash(content: bytes) -> int:
     footer = int.from_bytes(content[-8:-4], "little")
     found = content.rfind(MARK, max(0, len(content) - 8 - footer))
     return found + len(MARK) if found >= 0 else -1
-
-
-def _digest(content: bytes, place: int) -> bytes:
-    state = hashlib.sha256(content[:place])
-    state.update(BLANK)
-    state.update(content[place + len(BLANK) :])
-    return state.hexdigest().encode()
 
 
 def _was_never_sealed(content: bytes) -> bool:

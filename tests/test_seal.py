@@ -1,0 +1,125 @@
+"""One changed byte in a head, a cached picture or a kept shard is noticed, wherever it stands."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load, save
+
+from colours import ColourEncoder
+from kshot.apply.encoded import encode_files
+from kshot.apply.fit import fit_folder
+from kshot.apply.head import PictureHead
+from kshot.datasets.encoding import Encoding, encode_pictures
+from kshot.encode.sources import find_source
+from kshot.errors import FeatureError, InputError
+from kshot.features.store import Store
+from kshot.methods.headfile import load_head, save_head
+from kshot.methods.ncm import NCM
+from kshot.seal import read_about, seal_tensors, unseal_tensors
+from picture_sets import CLASSES, picture
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("KSHOT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for label, name in enumerate(CLASSES):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        for number in range(4):
+            (tmp_path / "set" / name / f"{number}.png").write_bytes(picture(label, number))
+    return tmp_path / "set"
+
+
+def flipped(path: Path, place: int, mask: int = 0x10) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= mask
+    path.write_bytes(bytes(content))
+
+
+def test_a_sealed_file_is_an_ordinary_one_that_notices_every_byte():
+    tensors = {"a": np.arange(5, dtype=np.float32), "b": np.zeros((2, 2), np.int64)}
+    content = seal_tensors(tensors, {"name": 'a class called "seal": "', "seal_of": {"x": 1}})
+    np.testing.assert_array_equal(load(content)["a"], tensors["a"])
+    np.testing.assert_array_equal(unseal_tensors(content)["b"], tensors["b"])
+    assert read_about(content)["name"] == 'a class called "seal": "'
+    for place in range(len(content)):
+        for mask in (1, 0x80):
+            damaged = bytearray(content)
+            damaged[place] ^= mask
+            with pytest.raises(ValueError, match="changed after it was written"):
+                unseal_tensors(bytes(damaged))
+
+
+def test_every_byte_of_a_head_counts(tmp_path):
+    X = np.eye(4, 3) + 0.1
+    head = NCM().fit(X, ["a", "b", "a", "b"])
+    save_head(head, tmp_path / "head", author="me")
+    size = os.path.getsize(tmp_path / "head")
+    for place in range(0, size, 5):
+        flipped(tmp_path / "head", place)
+        with pytest.raises(InputError):
+            load_head(tmp_path / "head")
+        flipped(tmp_path / "head", place)
+    for length in range(0, size, 23):
+        (tmp_path / "cut").write_bytes((tmp_path / "head").read_bytes()[:length])
+        with pytest.raises(InputError):
+            load_head(tmp_path / "cut")
+    assert (load_head(tmp_path / "head").predict(X) == ["a", "b", "a", "b"]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("temperature", "NaN"), ("temperature", "0.0"), ("threshold", "NaN")]
+)
+def test_a_head_whose_numbers_answer_nothing_is_refused_though_sealed(folder, tmp_path, name, value):
+    head = fit_folder(folder, encoder=ColourEncoder()).head
+    head.save(tmp_path / "head")
+    content = (tmp_path / "head").read_bytes()
+    about = read_about(content)
+    about["provenance"]["about"][name] = json.loads(value)
+    (tmp_path / "head").write_bytes(seal_tensors(unseal_tensors(content), about))
+    with pytest.raises(InputError, match=f"the head's {name} is"):
+        PictureHead.load(tmp_path / "head")
+
+
+def test_damaged_or_exchanged_cache_entries_are_encoded_again(folder, tmp_path):
+    files = sorted(folder.rglob("*.png"))
+    whole = [one.feature for one in encode_files(ColourEncoder(), files)]
+    entries = sorted((tmp_path / "cache").rglob("*.safetensors"))
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        for entry in entries:
+            flipped(entry, int(rng.integers(entry.stat().st_size)))
+        np.testing.assert_array_equal(whole, [one.feature for one in encode_files(ColourEncoder(), files)])
+    entries[0].write_bytes(entries[1].read_bytes())
+    np.testing.assert_array_equal(whole, [one.feature for one in encode_files(ColourEncoder(), files)])
+
+
+def test_a_kept_shard_with_another_label_is_encoded_again(folder, tmp_path, monkeypatch):
+    """As from a killed run: all shards are there, and their labels were changed in a valid way."""
+    job = Encoding("set", "four", find_source(str(folder)), ColourEncoder(), threads=1)
+    monkeypatch.setattr("kshot.datasets.encoding.shutil.rmtree", lambda *args, **kwargs: None)
+    [manifest] = encode_pictures(job, Store(tmp_path / "whole"), lambda count: None)
+    encode_pictures(job, Store(tmp_path / "features"), lambda count: None)
+    part = Store(tmp_path / "features").path("set", "four", "all")
+    [shard] = (tmp_path / "features" / ".encoding").rglob("*.safetensors")
+    tensors = load(shard.read_bytes())
+    tensors["labels"][0] += 1
+    shard.write_bytes(save(tensors))
+    part.unlink()
+    part.with_suffix(".json").unlink()
+    [again] = encode_pictures(job, Store(tmp_path / "features"), lambda count: None)
+    assert again.sha256 == manifest.sha256
+
+
+def test_damaged_reference_vectors_are_told(tmp_path):
+    from kshot.encode.reference_vectors import hold_to_reference
+
+    (tmp_path / "kept").write_bytes(b"\xff" * 40)
+    with pytest.raises(FeatureError, match="is damaged"):
+        hold_to_reference(ColourEncoder(), "four", [tmp_path / "kept"])
