@@ -1,18 +1,21 @@
 """Cross-modal linear probe: texts are training samples beside the pictures (Lin et al., 2023)."""
 
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Float
 
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task, every_view
 from kshot.methods.parameters import Count, NotNegative, Positive, Seed, Share
 from kshot.solvers.cross_modal import half_sizes, paired_batches, train_cross_modal, warm_cosine
 from kshot.solvers.schedule import last_state
-from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
 
 PAPER = "Lin et al., Multimodality helps unimodality: cross-modal few-shot learning, CVPR 2023"
 LOG_SCALE = 4.60517
+TEXT_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class CrossModalLP(Classifier):
@@ -44,7 +47,6 @@ class CrossModalLP(Classifier):
     """
 
     grids: ClassVar = {
-        "text_share": (0.0, 0.25, 0.5, 0.75, 1.0),
         "lr": (1e-4, 1e-3),
         "weight_decay": (0.0, 1e-4, 0.01),
         "batch_size": (8, 32),
@@ -86,6 +88,20 @@ class CrossModalLP(Classifier):
         )
 
     def _fit(self, task: Task) -> None:
+        W, scale = self._train(task)
+        X, _ = every_view(task)
+        fixed = {
+            "lr": self.lr,
+            "weight_decay": self.weight_decay,
+            "batch_size": sum(half_sizes(len(X), task.n_classes, self.batch_size)),
+            "text_share": self.text_share,
+            "seed": self.seed,
+        }
+        self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
+        self._set_linear(_mixed(W, task.text, self.text_share, scale))
+
+    def _train(self, task: Task) -> tuple[Float[Array, "C d"], float]:
+        """The weights after the last step, and the logit scale that they learnt with."""
         X, y = every_view(task)
         rounded = X.dtype.type(np.exp(np.float64(X.dtype.type(LOG_SCALE))))
         scale = float(rounded) if self.logit_scale is None else self.logit_scale
@@ -99,13 +115,29 @@ class CrossModalLP(Classifier):
             scale=scale,
             weight_decay=self.weight_decay,
         )
-        W = last_state(states)
-        fixed = {
-            "lr": self.lr,
-            "weight_decay": self.weight_decay,
-            "batch_size": sum(sizes),
-            "text_share": self.text_share,
-            "seed": self.seed,
-        }
-        self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
-        self._set_linear(scale * ((1 - self.text_share) * W + self.text_share * task.text))
+        return last_state(states), scale
+
+    def knob_name(self) -> str:
+        return "text_share"
+
+    def knob_grid(self) -> Sequence[float]:
+        return TEXT_SHARES
+
+    def knob_at(self, value: float) -> "CrossModalLP":
+        return CrossModalLP(**{**self.get_params(), "text_share": value})
+
+    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
+        scores = self.knob_scores(task, queries.X)
+        return np.array([np.mean(found.argmax(axis=1) == queries.y) for found in scores])
+
+    def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
+        """One training serves every share."""
+        W, scale = self._train(task)
+        for share in TEXT_SHARES:
+            yield X @ _mixed(W, task.text, share, scale).T
+
+
+def _mixed(
+    W: Float[Array, "C d"], text: Float[Array, "C d"], share: float, scale: float
+) -> Float[Array, "C d"]:
+    return scale * ((1 - share) * W + share * text)

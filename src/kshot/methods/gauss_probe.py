@@ -31,28 +31,41 @@ INFO = MethodInfo(
 RATIO_SPREAD = 0.5
 # So does the logarithm of the common scale, around the first side's own.
 SCALE_SPREAD = 0.2
+# The power of K/(K−1) by which more shots make a head surer that knows nothing but shots; docs/gauss-probe.md.
+GROWTH = 0.25
 # Two weights need no more shots than these to judge.
 MOST_JUDGES = 2048
 
 
 class Side(NamedTuple):
-    """One head in units of its spread, and the judges' scores by heads that have not seen them, in theirs."""
+    """One head in units of its spread on its shots, and the judges' scores by heads without them, in theirs.
+
+    A head spreads the shots that it learnt from more than new pictures; `left` is the share that is left on those.
+    """
 
     coef: Float[Array, "C d"]
     intercept: Float[Array, " C"]
     held_out: Float[Array, "n C"]
     spread: float
+    left: float
 
     @classmethod
     def of(
         cls,
         coef: Float[Array, "C d"],
         intercept: Float[Array, " C"],
+        scores: Float[Array, "N C"],
         held_out: Float[Array, "n C"],
-        X: Float[Array, "N d"],
+        seen_spread: float,
+        shots_share: float,
     ) -> "Side":
-        spread = _spread(X @ coef.T + intercept)
-        return cls(coef / spread, intercept / spread, held_out / _spread(held_out), spread)
+        """`scores` are the head's on its shots, `seen_spread` is the judged heads' on theirs, a share of all.
+
+        What a spread has too much falls as one over the shots.
+        """
+        spread, new_spread = _spread(scores), _spread(held_out)
+        excess = max(seen_spread / new_spread - 1, 0) * shots_share if len(held_out) else 0.0
+        return cls(coef / spread, intercept / spread, held_out / new_spread, spread, 1 / (1 + excess))
 
 
 class GaussProbe(Classifier):
@@ -120,24 +133,31 @@ class GaussProbe(Classifier):
         alone = task.counts[task.y] == 1
         judges = _asked(folds)
         held_out = np.empty((len(judges), task.n_classes), X.dtype)
-        starts = []
+        starts, seen = [], []
         for half in (0, 1):
             asked = number[judges] % 2 == half
             if asked.any():
-                weights = self._learn_probe(part_of(task, alone | (number % 2 != half))).weights
-                held_out[asked] = X[judges[asked]] @ unit_prototypes(weights).T
+                kept = alone | (number % 2 != half)
+                weights = self._learn_probe(part_of(task, kept)).weights
+                directions = unit_prototypes(weights).T
+                held_out[asked] = X[judges[asked]] @ directions
+                seen.append(_spread(X[kept] @ directions))
                 starts.append(weights)
         found = self._learn_probe(task, np.mean(starts, axis=0) if starts else None)
         self.selected_ |= found.selected
         coef = self.logit_scale * unit_prototypes(found.weights)
-        return Side.of(coef, np.zeros(len(coef), coef.dtype), held_out, X)
+        seen_spread = float(np.mean(seen)) if seen else 1.0
+        return Side.of(coef, np.zeros(len(coef), coef.dtype), X @ coef.T, held_out, seen_spread, 0.5)
 
     def _gaussian_side(self, task: Task, X: Float[Array, "N d"], folds: Sequence[Fold]) -> Side:
         head = FoldGDA(logit_scale=self.logit_scale)
         members = head.learn(task)
         self.selected_ |= head.selected_
         held_out = members.held_out(folds) if folds else np.empty((0, task.n_classes), X.dtype)
-        return Side.of(head.coef_, head.intercept_, held_out, X)
+        scores = X @ head.coef_.T + head.intercept_
+        correction = shots_correction(task.counts)
+        as_judged = members.text_scores + (scores - members.text_scores) / correction
+        return Side.of(head.coef_, head.intercept_, scores, held_out, _spread(as_judged), 1 / correction)
 
     def _weigh(
         self,
@@ -160,11 +180,13 @@ class GaussProbe(Classifier):
         found = stack(held_out, y, RATIO_SPREAD)
         text = stack(text_scores[None], y, RATIO_SPREAD)
         from_shots = 1 - min(max(text.information, 0) / max(found.information, 1e-6), 1)
-        growth = shots_correction(task.counts) ** from_shots
-        first = next(iter(sides.values())).spread
-        own_scale = ScalePrior(float(np.log(first / (growth * found.weights.sum()))), SCALE_SPREAD)
+        growth = shots_correction(task.counts) ** (GROWTH * from_shots)
+        first = next(iter(sides.values()))
+        own = np.log(first.spread * first.left / (growth * found.weights.sum()))
+        own_scale = ScalePrior(float(own), SCALE_SPREAD)
         total = np.einsum("b,bnc->nc", found.weights.astype(X.dtype), held_out)
         weights = growth * stack(total[None], y, RATIO_SPREAD, own_scale).weights * found.weights
+        weights /= [side.left for side in sides.values()]
         for name, weight in zip(sides, weights.tolist(), strict=True):
             self.selected_[f"{name}_weight"] = Choice(weight, "support")
         self.selected_["from_shots"] = Choice(from_shots, "support")

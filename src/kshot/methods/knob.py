@@ -127,10 +127,11 @@ def leave_one_out_curve(method: Knob, task: Task) -> Float[Array, " L"]:
     return held_out_curve(method, task, [Fold(~row, row) for row in alone])
 
 
-def balanced_fold_curve(method: Knob, task: Task) -> Float[Array, " L"]:
-    """As many refits as the largest class has shots: every class that has two or more loses one at a time."""
+def balanced_fold_curve(method: Knob, task: Task, most_folds: int | None = None) -> Float[Array, " L"]:
+    """As many refits as the largest class has shots, or about `most_folds`: each class of two or more loses a shot."""
     number = ranks_by_text(task.X, task.y, task.text) if len(task.text) else shot_numbers(task.y)
-    return held_out_curve(method, task, list(balanced_folds(number, task.y)))
+    most_asked = None if most_folds is None else most_folds * task.n_classes
+    return held_out_curve(method, task, list(balanced_folds(number, task.y, most_asked)))
 
 
 def held_out_curve(method: Knob, task: Task, folds: Sequence[Fold]) -> Float[Array, " L"]:

@@ -7,6 +7,7 @@ from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.knob import Knob, KnobWithFolds, KnobWithLeaveOneOut
+from kshot.methods.parameters import Count
 from kshot.methods.selectors import (
     fit_on,
     hits,
@@ -25,8 +26,8 @@ class KnobSurvey(Classifier):
     """Every value of a knob on the test set, and how each selector that may choose would see it; an oracle.
 
     Its own predictions are those of the best value on the test labels. Leave-one-out is asked where the method
-    answers without a refit per shot, folds where a class has at most `most_folds` shots: a refit each is much for a
-    head that is slow to train.
+    answers without a refit per shot. At most `most_folds` folds are asked, at equal distances: a refit each is much for
+    a head that is slow to train.
     """
 
     scores_: Float[Array, "n C"]
@@ -36,7 +37,7 @@ class KnobSurvey(Classifier):
         self,
         method: str = "proker",
         knob: str | None = None,
-        most_folds: int = 16,
+        most_folds: Count = 16,
         logit_scale: float | None = None,
         anchor_scale: float | None = None,
     ):
@@ -98,8 +99,8 @@ class KnobSurvey(Classifier):
             return
         if isinstance(knob, KnobWithLeaveOneOut | KnobWithFolds):
             self.selected_["loo"] = Choice(selector_curve(knob, task, "loo").tolist(), "support")
-        if task.counts.max() <= self.most_folds:
-            self.selected_["folds"] = Choice(selector_curve(knob, task, "folds").tolist(), "support")
+        folds = selector_curve(knob, task, "folds", self.most_folds)
+        self.selected_["folds"] = Choice(folds.tolist(), "support")
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         place = (X @ self.queries_.T).argmax(axis=1)

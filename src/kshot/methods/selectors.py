@@ -98,13 +98,13 @@ def check_selector(by: str) -> None:
         raise InputError(unknown("selector", by, SELECTORS, "Give one of them as by=…"))
 
 
-def selector_curve(knob: Knob, task: Task, by: str) -> Float[Array, " L"]:
-    """How good every value of the grid looks to a selector that chooses."""
+def selector_curve(knob: Knob, task: Task, by: str, most_folds: int | None = None) -> Float[Array, " L"]:
+    """How good every value of the grid looks to a selector that chooses; of many folds, some may stand for all."""
     blind = replace(task, validation=None, few_shot_validation=None, test=None)
     if by == "loo":
         return leave_one_out_curve(knob, blind)
     if by == "folds":
-        return balanced_fold_curve(knob, blind)
+        return balanced_fold_curve(knob, blind, most_folds)
     queries = getattr(task, by)
     assert queries is not None
     return knob.knob_curve(blind, queries)
