@@ -20,7 +20,8 @@ class TipAdapterF(CacheHead):
 
     The head is the last epoch's, with (alpha, beta) as in training. `tune="test"` is the official protocol, which
     looks at the test labels three times: the epoch with the best test accuracy is kept, then (beta, alpha) come
-    from Tip-Adapter's grid on the validation split, and what is reported is the better of the two on the test set.
+    from Tip-Adapter's grid on the validation split, and what is reported is the better of the two on the test set. In a
+    study it is trained with the alpha and for the epochs that the official code has for the dataset.
     Keys start at the average of a shot's views; epoch e learns from view e mod V.
 
     Parameters
@@ -103,7 +104,9 @@ class TipAdapterF(CacheHead):
     def info(self) -> MethodInfo:
         key, title = "tip_adapter_f", "Tip-Adapter-F"
         sees: frozenset[Evidence] = FREE_EVIDENCE
+        constants = {"logit_scale", "beta_scale", "alpha_scale"}
         if self.tune == "test":
+            constants |= {"alpha", "epochs"}
             key, title = f"{key}_test", f"{title} (test-tuned)"
             sees = frozenset({"text", "support", "validation", "test"})
         check_parameters(self)
@@ -117,7 +120,7 @@ class TipAdapterF(CacheHead):
             closed_form=False,
             views=True,
             rotation_free=False,
-            constants=frozenset({"logit_scale", "beta_scale", "alpha_scale"}),
+            constants=frozenset(constants),
         )
 
     def _fit(self, task: Task) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 @dataclass(frozen=True, slots=True)
 class DatasetEntry:
     """What is published about a dataset; `band` is the sanity gate for zero-shot accuracy in per cent, `tip_search`
-    the largest (beta, alpha) of Tip-Adapter's official search.
+    the largest (beta, alpha) of Tip-Adapter's official search, `tip_f_…` how the official Tip-Adapter-F is trained.
 
     Sets of the open benchmark name their packages, licence, prompt ensemble and the hash of their pictures.
     """
@@ -25,15 +25,23 @@ class DatasetEntry:
     band: tuple[int, int] | None = None
     smallest_pool: int | None = None
     tip_search: tuple[int, int] | None = None
+    tip_f_alpha: float | None = None
+    tip_f_epochs: int | None = None
     templates: tuple[str, ...] = ()
     licence: str = ""
     source: str = ""
     pictures_sha256: str | None = None
 
     @property
-    def constants(self) -> dict[str, int]:
+    def constants(self) -> dict[str, float | None]:
         """Parameters of methods that were chosen for this dataset, by name."""
-        return dict(zip(("beta_scale", "alpha_scale"), self.tip_search or (), strict=False))
+        beta_scale, alpha_scale = self.tip_search or (None, None)
+        return {
+            "beta_scale": beta_scale,
+            "alpha_scale": alpha_scale,
+            "alpha": self.tip_f_alpha,
+            "epochs": self.tip_f_epochs,
+        }
 
 
 @dataclass(frozen=True, slots=True)
