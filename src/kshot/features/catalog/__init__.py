@@ -33,7 +33,7 @@ class DatasetEntry:
     pictures_sha256: str | None = None
 
     @property
-    def constants(self) -> dict[str, float | None]:
+    def constants(self) -> dict[str, int | float | None]:
         """Parameters of methods that were chosen for this dataset, by name."""
         beta_scale, alpha_scale = self.tip_search or (None, None)
         return {
