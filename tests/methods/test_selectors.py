@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from kshot import RLA, ProKeR, TaskRes
+from kshot import RLA, CrossModalLP, ProKeR, TaskRes
 from kshot.errors import EvidenceError, InputError
 from kshot.methods import registry
 from kshot.methods.evidence import prepare
-from kshot.methods.knob import balanced_fold_curve, leave_one_out_curve
+from kshot.methods.knob import balanced_fold_curve, held_out_curve, leave_one_out_curve
 from kshot.methods.knob_survey import KnobSurvey
 from kshot.methods.selectors import SELECTORS, ParameterKnob, knob_of, scores_over_grid
 from kshot.methods.tuned import Tuned
+from kshot.solvers.leaving_out import balanced_folds, ranks_by_text
 from problems import problem
 
 GRID = {"beta_points": 3, "ridge_points": 4}
@@ -40,13 +41,24 @@ def test_kernel_ridge_leaves_shots_out_exactly(views):
         assert np.allclose(curve(method, task), curve(Refitted(method), task))
 
 
-def test_the_path_scores_like_a_fit_at_every_point():
+@pytest.mark.parametrize("method", [ProKeR(**GRID), CrossModalLP(iterations=60, lr=1e-3)])
+def test_the_path_scores_like_a_fit_at_every_point(method):
     data = problem(noise=0.9)
-    method = ProKeR(**GRID)
     task = task_of(method, data)
     for value, scores in zip(method.knob_grid(), scores_over_grid(method, task, data.test.X), strict=True):
         head = method.knob_at(value).fit(data.X, data.y, text=data.text)
         assert np.allclose(scores, head.decision_function(data.test.X))
+
+
+def test_a_survey_may_ask_some_of_the_folds():
+    """Two of six folds: every class loses one shot at a time, and the curve is that of refits without them."""
+    data = problem(noise=0.9, shots=6)
+    method = ProKeR(**GRID)
+    task = task_of(method, data)
+    folds = list(balanced_folds(ranks_by_text(task.X, task.y, task.text), task.y))
+    expected = held_out_curve(Refitted(method), task, [folds[1], folds[4]])
+    assert np.allclose(balanced_fold_curve(method, task, most_folds=2), expected)
+    assert not np.allclose(balanced_fold_curve(method, task), expected), "the other folds must matter"
 
 
 KNOBS = [
