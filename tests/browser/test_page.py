@@ -361,3 +361,20 @@ def test_print_leaves_tables_and_drops_controls(page):
     page.emulate_media(media="print")
     assert page.locator("#filters").is_hidden()
     assert page.locator("#tables table").first.is_visible()
+
+
+def test_transductive_heads_stand_in_a_block_of_their_own(browser, records, tmp_path):
+    """The method with the best mean, had it seen the test pictures, is neither first nor best."""
+    best = leaderboard(expected_panel(records, tier=["dataset"])).ranked[0].method
+    sees = ["queries", "support", "text"]
+    found = panel(as_table([row | ({"sees": sees} if row["method"] == best else {}) for row in records]))
+    write_report(found, all_tables(found), tmp_path, Context())
+    opened = browser.new_page()
+    opened.goto((tmp_path / "report.html").as_uri())
+    blocks = opened.locator("#board tbody").all()
+    assert [block.get_attribute("class") for block in blocks] == [None, "transductive", "reference"]
+    assert [row.get_attribute("data-method") for row in blocks[1].locator("tr").all()] == [best]
+    assert opened.locator("#board tbody:nth-of-type(1) .best").count() > 0
+    assert blocks[1].locator(".best").count() == 0
+    assert "saw all test pictures" in opened.locator("#board-note").inner_text()
+    opened.close()

@@ -59,6 +59,7 @@ def _method(panel: Panel, index: int) -> dict[str, Any]:
         "key": name,
         "title": panel.titles[name],
         "reference": name not in panel.free_methods(),
+        "transductive": name in panel.transductive,
         "accuracy": _floats(panel.accuracy[:, index]),
         "fit_seconds": _floats(panel.fit_seconds[:, index]),
         "score_seconds": _floats(panel.score_seconds[:, index]),

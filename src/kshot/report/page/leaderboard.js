@@ -87,14 +87,16 @@ function renderBoard(cells) {
     element("td", { class: !row.method.reference && row.mean === bestMean ? "best" : null }, number(row.mean)),
     element("td", {}, row.method.key === state.baseline ? "the reference" : interval(row.against)),
     element("td", {}, row.against.n))));
+  const apart = (transductive) => rows.filter((row) => row.method.reference && row.method.transductive === transductive);
   document.getElementById("board").replaceChildren(element("thead", {}, head), body(free, null),
-    body(rows.filter((row) => row.method.reference), "reference"));
+    body(apart(true), "transductive"), body(apart(false), "reference"));
   const datasets = new Set(kept.map((cell) => axes.dataset.codes[cell])).size;
   document.getElementById("board-note").textContent = kept.length
     ? `${kept.length} cells in ${datasets} dataset${datasets === 1 ? " (no interval from one)" : "s"}, ${kept.length < cells.length ? `of ${cells.length} chosen; the others lack some of the shown K` : "all that were chosen"}. ` +
       `Mean and difference count the ${counted.length} with ${which}, the same in every row: a method that lacks one has none. ` +
       `Intervals: Student-t on the cluster-bootstrap standard error over datasets, ${data.resamples.toLocaleString("en")} resamples. ` +
-      "Below the rule: reference points, which look at what a user does not have; they are never ranked."
+      (apart(true).length ? "Below the first rule: transductive heads, which saw all test pictures at once. " : "") +
+      "Below the last rule: reference points, which look at what a user does not have. Neither are ever ranked."
     : "No cell is left; widen the filters.";
 }
 
