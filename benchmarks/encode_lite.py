@@ -31,13 +31,14 @@ def picture_folder(root: Path, count: int) -> Path:
 
 
 def encode_all(folder: Path, encoder) -> None:
-    from kshot.datasets.encoding import Encoding, encode_pictures
+    from kshot.datasets.encoding import encode_pictures
+    from kshot.datasets.targets import Encoding
     from kshot.encode.sources import find_source
     from kshot.features.store import Store
 
     with tempfile.TemporaryDirectory() as features:
         job = Encoding("bench", "lite0", find_source(str(folder)), encoder, batch=BATCH)
-        encode_pictures(job, Store(features), lambda count: None)
+        encode_pictures([job], Store(features), lambda count: None)
 
 
 def peak_megabytes(count: int) -> float:

@@ -12,7 +12,8 @@ from colours import ColourEncoder
 from kshot.apply.encoded import encode_files
 from kshot.apply.fit import fit_folder
 from kshot.apply.head import PictureHead
-from kshot.datasets.encoding import Encoding, encode_pictures
+from kshot.datasets.encoding import encode_pictures
+from kshot.datasets.targets import Encoding
 from kshot.encode.sources import find_source
 from kshot.errors import FeatureError, InputError
 from kshot.features.store import Store
@@ -103,9 +104,9 @@ def test_damaged_or_exchanged_cache_entries_are_encoded_again(folder, tmp_path):
 def test_a_kept_shard_with_another_label_is_encoded_again(folder, tmp_path, monkeypatch):
     """As from a killed run: all shards are there, and their labels were changed in a valid way."""
     job = Encoding("set", "four", find_source(str(folder)), ColourEncoder(), threads=1)
-    monkeypatch.setattr("kshot.datasets.encoding.shutil.rmtree", lambda *args, **kwargs: None)
-    [manifest] = encode_pictures(job, Store(tmp_path / "whole"), lambda count: None)
-    encode_pictures(job, Store(tmp_path / "features"), lambda count: None)
+    monkeypatch.setattr("kshot.datasets.targets.shutil.rmtree", lambda *args, **kwargs: None)
+    [manifest] = encode_pictures([job], Store(tmp_path / "whole"), lambda count: None)
+    encode_pictures([job], Store(tmp_path / "features"), lambda count: None)
     part = Store(tmp_path / "features").path("set", "four", "all")
     [shard] = (tmp_path / "features" / ".encoding").rglob("*.safetensors")
     tensors = load(shard.read_bytes())
@@ -113,7 +114,7 @@ def test_a_kept_shard_with_another_label_is_encoded_again(folder, tmp_path, monk
     shard.write_bytes(save(tensors))
     part.unlink()
     part.with_suffix(".json").unlink()
-    [again] = encode_pictures(job, Store(tmp_path / "features"), lambda count: None)
+    [again] = encode_pictures([job], Store(tmp_path / "features"), lambda count: None)
     assert again.sha256 == manifest.sha256
 
 

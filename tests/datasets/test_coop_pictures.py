@@ -9,8 +9,9 @@ from colours import ColourEncoder
 from kshot.bench.execution.cell import run_cell
 from kshot.bench.study import Cell, MethodSpec
 from kshot.datasets.coop_pictures import coop_source
-from kshot.datasets.encoding import Encoding, encode_pictures, encode_views
+from kshot.datasets.encoding import encode_pictures
 from kshot.datasets.origins import find_origins
+from kshot.datasets.targets import Encoding
 from kshot.episodes.stratum import load_stratum
 from kshot.errors import InputError
 from kshot.features.store import Store
@@ -73,8 +74,7 @@ def test_both_protocols_lie_in_one_store_and_records_say_which(split_file, tmp_p
     for where, names in ((str(split_file), []), (str(split_file.parent / "images"), ["DTD"])):
         (origin,) = find_origins(where, names)
         job = Encoding(origin.dataset, "colours", origin.open(), ColourEncoder(), protocol=origin.protocol)
-        encode_pictures(job, store, lambda count: None)
-        encode_views(job, store, Views("tip", 1), lambda count: None)
+        encode_pictures([job], store, lambda count: None, Views("tip", 1))
     assert {m.part for m in store.manifests() if m.dataset == "DTD-coop"} == {
         "pool",
         "val",

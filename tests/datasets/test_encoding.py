@@ -5,7 +5,8 @@ import shutil
 import pytest
 
 from colours import ColourEncoder
-from kshot.datasets.encoding import Encoding, encode_pictures, encode_views
+from kshot.datasets.encoding import encode_pictures
+from kshot.datasets.targets import Encoding
 from kshot.encode.pictures import decode
 from kshot.encode.sources import find_source, source
 from kshot.errors import FeatureError
@@ -40,7 +41,7 @@ def folder(tmp_path, monkeypatch):
 
 def encode(folder, store, encoder=None, batch=2):
     job = Encoding("set", "four", find_source(str(folder)), encoder or Mortal(), batch=batch, threads=1)
-    [manifest] = encode_pictures(job, store, lambda count: None)
+    [manifest] = encode_pictures([job], store, lambda count: None)
     return job, manifest
 
 
@@ -75,13 +76,14 @@ def test_a_finished_encoding_of_other_pictures_is_not_taken_for_these(folder, tm
     unchanged = Mortal()
     job, _ = encode(folder, store, unchanged)
     assert unchanged.seen == 0
-    encode_views(job, store, Views("tip", 1), lambda count: None)
+    encode_pictures([job], store, lambda count: None, Views("tip", 1))
     (folder / "red" / "new.png").write_bytes(picture(0, 9))
     with pytest.raises(FeatureError, match="differs in pictures: 15 then, 16 now"):
         encode(folder, store)
     changed = Encoding("set", "four", find_source(str(folder)), Mortal(), batch=2, threads=1)
+    (store.root / "set" / "four" / "all.json").unlink()
     with pytest.raises(FeatureError, match="all-tip-view00 of another encoding"):
-        encode_views(changed, store, Views("tip", 1), lambda count: None)
+        encode_pictures([changed], store, lambda count: None, Views("tip", 1))
 
 
 def test_another_process_that_was_faster(folder, tmp_path):

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kshot.datasets.encoding import Encoding, check_reference, encode_pictures
+from kshot.datasets.encoding import check_reference, encode_pictures
+from kshot.datasets.targets import Encoding
 from kshot.encode.openclip import OpenClipEncoder
 from kshot.encode.sources import find_source
 from kshot.errors import FeatureError
@@ -135,7 +136,7 @@ def test_a_second_run_encodes_nothing_and_another_encoder_is_refused(uninterrupt
     job = Encoding("Pets", "ViT-B-32", source, OpenClipEncoder("ViT-B-32-quickgelu", tiny_clip), batch=5)
     before = {path: path.stat().st_mtime_ns for path in store.root.rglob("pool.*")}
     check_reference(job, store)
-    encode_pictures(job, store, lambda count: None)
+    encode_pictures([job], store, lambda count: None)
     assert {path: path.stat().st_mtime_ns for path in store.root.rglob("pool.*")} == before
     changed = tmp_path / "changed"
     shutil.copytree(tiny_clip, changed)
@@ -146,7 +147,7 @@ def test_a_second_run_encodes_nothing_and_another_encoder_is_refused(uninterrupt
     with pytest.raises(FeatureError, match="does not encode as it did before"):
         check_reference(other, store)
     with pytest.raises(FeatureError, match=r"holds pool of another encoding \(differs in activation\)"):
-        encode_pictures(other, store, lambda count: None)
+        encode_pictures([other], store, lambda count: None)
 
 
 def test_the_studys_datasets_by_one_pattern(tiny_clip, serve, tmp_path):

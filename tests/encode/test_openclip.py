@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,8 +17,9 @@ from kshot.datasets.encoders import load_encoder
 from kshot.encode.openclip import OpenClipEncoder, _library
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.reference_vectors import hold_to_reference
+from kshot.encode.torchvision_fix import import_torchvision
 from kshot.errors import FeatureError, KshotError
-from picture_sets import picture
+from picture_sets import CONFIG, picture
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +150,73 @@ def test_a_checkpoint_that_is_a_pickle_is_not_run(tmp_path):
         with pytest.raises(KshotError, match=f"cannot load {backbone}"):
             load_encoder(backbone, trap)
     assert not (tmp_path / "owned").exists()
+
+
+@pytest.fixture(scope="module")
+def siglip(tmp_path_factory):
+    """SigLIP's kind of text tower in a folder: a tokenizer of transformers, sigmoid loss with a bias."""
+    from safetensors.torch import save_file
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    import_torchvision()
+    import open_clip
+
+    folder = tmp_path_factory.mktemp("tiny_siglip")
+    words = {
+        word: number for number, word in enumerate(["<pad>", "<unk>", "a", "photo", "of", "red", "blue"])
+    }
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", model_input_names=["input_ids"]
+    ).save_pretrained(folder)
+    text = {"context_length": 16, "vocab_size": 7, "hf_tokenizer_name": "some/name-at-the-hub", "width": 32}
+    text |= {"tokenizer_kwargs": {"clean": "canonicalize"}, "heads": 2, "layers": 1, "pool_type": "last"}
+    text |= {"no_causal_mask": True, "proj_bias": True}
+    model = CONFIG["model_cfg"] | {"text_cfg": text, "init_logit_bias": -10.0, "custom_text": True}
+    (folder / "open_clip_config.json").write_text(json.dumps(CONFIG | {"model_cfg": model}))
+    torch.manual_seed(0)
+    made = open_clip.model.CustomTextCLIP(**{k: v for k, v in model.items() if k != "custom_text"})
+    save_file(made.state_dict(), folder / "open_clip_model.safetensors")
+    return folder
+
+
+def test_siglips_tokenizer_comes_with_a_local_folder(siglip):
+    found = OpenClipEncoder("SigLIP-B-16", siglip)
+    assert found.logit_bias == pytest.approx(-10)
+    tokens = torch.tensor(
+        [[2, 3, 4, 2, 5, *[0] * 11]]
+    )  # "a photo of a red", lower case without its full stop
+    with torch.inference_mode():
+        alone = found.model.encode_text(tokens).numpy()[0]
+    np.testing.assert_allclose(
+        found.encode_prompts(["A photo of a red."]).unit[0], alone / np.linalg.norm(alone), atol=1e-6
+    )
+
+
+def in_a_child(program, **variables):
+    imports = "from kshot.datasets.encoders import load_encoder\nfrom kshot.errors import KshotError"
+    told = "try: load_encoder('SigLIP2-B-16')\nexcept KshotError as error: print(error)"
+    program = f"{program}\n{imports}\n{told}\n"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("HF_")} | variables
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+def test_siglip_without_transformers_prints_the_pip_command(tmp_path):
+    said = in_a_child(
+        "import sys; sys.modules['transformers'] = None", HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path)
+    )
+    assert said == "this needs transformers, which is not installed. Type: pip install 'kshot[encode]'"
+
+
+def test_siglip_offline_is_one_sentence(tmp_path):
+    """Nobody listens at the port, and the cache is empty; the hub's own library would try for a minute."""
+    said = in_a_child("", HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
+    assert len(said.splitlines()) == 1
+    assert said.startswith(
+        "cannot load the tokenizer of ViT-B-16-SigLIP2: the hub cannot be reached (Connection refused)"
+    )
+    assert said.endswith("offline, give a folder of weights and tokenizer with --weights.")

@@ -5,7 +5,9 @@ import tempfile
 import numpy as np
 import pytest
 
+from kshot.datasets.origins import find_origins
 from kshot.encode import pictures
+from kshot.encode.hub import DATASETS
 from kshot.encode.pictures import decode
 from kshot.encode.sources import find_source, http
 from kshot.encode.sources.source import Shard
@@ -262,3 +264,27 @@ def test_two_folders_of_one_name(tmp_path):
         (tmp_path / name / "1.png").write_bytes(picture(0, 1))
     with pytest.raises(InputError, match="big cat and big_cat would both be class 'big cat'"):
         find_source(str(tmp_path))
+
+
+def test_an_address_that_nobody_answers_is_one_sentence():
+    with pytest.raises(
+        KshotError, match=r"no connection to 127\.0\.0\.1 \(Connection refused\)\. Encode a local copy"
+    ):
+        find_source("http://127.0.0.1:9/wds")
+
+
+def test_a_dataset_of_the_catalog_is_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        InputError, match=r"there is no folder Pets; .*: kshot encode --dataset Pets --backbone ViT-B-16"
+    ):
+        find_origins("Pets", [])
+    (tmp_path / "Pets").mkdir()
+    assert find_origins("Pets", [])[0].where == "Pets"
+
+
+def test_the_hub_is_the_default_and_needs_a_dataset():
+    first, *_ = find_origins(DATASETS, ["paper"])
+    assert first.where == "https://huggingface.co/datasets/clip-benchmark/wds_fgvc_aircraft/resolve/main"
+    with pytest.raises(InputError, match="needs --dataset: `paper` for the paper's ten"):
+        find_origins(DATASETS, [])

@@ -1,6 +1,10 @@
 import csv
+from pathlib import Path
+
+import pytest
 
 from kshot.encode.lite import VARIANTS
+from kshot.features import catalog
 from kshot.features.catalog import backbones, datasets, tiers
 
 
@@ -42,3 +46,36 @@ def test_eight_encoders_of_the_study_two_without_text_and_four_light_ones():
 
 def test_four_tiers():
     assert list(tiers()) == ["photo", "dataset", "ensemble", "cupl"]
+
+
+@pytest.mark.parametrize(
+    ("names", "encoders", "command"),
+    [
+        (
+            ["Pets"],
+            [],
+            "kshot encode --dataset Pets --backbone ViT-B-16 --features mine --tier photo --tier dataset",
+        ),
+        (
+            ["Pets", "DTD"],
+            ["RN50"],
+            "kshot encode --dataset Pets --dataset DTD --backbone RN50 --features mine",
+        ),
+        (
+            list(catalog.distributed()),
+            ["RN50", "ViT-L-14"],
+            "--dataset paper --backbone RN50 --backbone ViT-L-14",
+        ),
+        (["DTD-coop"], ["RN50"], "kshot encode split_zhou_DTD.json --backbone RN50 --features mine"),
+        (["digits"], ["ViT-B-16"], "kshot open build digits --backbone ViT-B-16 --features mine"),
+    ],
+)
+def test_what_is_known_but_not_encoded_comes_with_its_command(names, encoders, command):
+    said = catalog.not_encoded(names, encoders, Path("mine"))
+    assert said.startswith(f"not encoded in mine yet: {', '.join(names)}")
+    assert command in said.split("Type: ")[1]
+
+
+@pytest.mark.parametrize(("name", "encoders"), [("nothing", []), ("UCF101", []), ("Pets", ["ViT-B-61"])])
+def test_what_is_not_known_has_no_command(name, encoders):
+    assert catalog.not_encoded([name], encoders, Path("mine")) is None

@@ -9,6 +9,7 @@ from kshot.bench.study import MethodSpec
 from kshot.episodes.draw import too_thin
 from kshot.episodes.stratum import load_prior, load_stratum
 from kshot.errors import FeatureError, KshotError, unknown
+from kshot.features.catalog import not_encoded
 from kshot.features.store import Store
 from kshot.methods import registry
 from kshot.methods.knob import Knob, KnobWorth, knob_evidence, knob_worth
@@ -58,7 +59,8 @@ def knob_strata(
     chosen = [stratum for stratum in strata if dataset in (None, stratum[0])]
     if not chosen:
         hint = f"See `kshot ls features`; looked in {store.root}. `kshot simulate` writes a generated world."
-        raise FeatureError(unknown("dataset", dataset or "any", {s[0] for s in strata}, hint))
+        named = not_encoded([dataset or ""], [], store.root)
+        raise FeatureError(named or unknown("dataset", dataset or "any", {s[0] for s in strata}, hint))
     if "text" not in registry.create(name).info.sees:
         return chosen, []
     usable = [stratum for stratum in chosen if tier in store.tiers(*stratum)]

@@ -1,5 +1,6 @@
 """Sizes of a study's strata: from the stored features, or from the catalog where nothing is stored yet."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +36,8 @@ class Sizes:
 def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:
     """Every (dataset, backbone) of the study; simulated worlds that are absent or torn are written first."""
     found = {}
-    for dataset, backbone in {(cell.dataset, cell.backbone): None for cell in study.cells()}:
+    wanted = dict.fromkeys((cell.dataset, cell.backbone) for cell in study.cells())
+    for dataset, backbone in wanted:
         if (
             dataset in simulated.WORLDS
             and backbone == simulated.BACKBONE
@@ -47,7 +49,7 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():
             found[dataset, backbone] = _from_catalog(dataset, backbone)
         else:
-            raise StudyError(_not_stored(store, dataset, backbone))
+            raise StudyError(_not_stored(store, dataset, backbone, wanted))
     return found
 
 
@@ -110,8 +112,13 @@ def _from_catalog(dataset: str, backbone: str) -> Sizes:
     return Sizes(False, entry.classes, catalog.backbones()[backbone].dim, n_test, smallest)
 
 
-def _not_stored(store: Store, dataset: str, backbone: str) -> str:
+def _not_stored(store: Store, dataset: str, backbone: str, wanted: Iterable[tuple[str, str]]) -> str:
+    """The first stratum that is missing, and what to type for it and its like."""
     stored = {f"{m.dataset}/{m.backbone}" for m in store.readable()}
     known = stored | {f"{name}/{simulated.BACKBONE}" for name in simulated.WORLDS}
     where = f"The study needs its features in {store.root}; see `kshot ls features`."
-    return unknown("dataset/backbone", f"{dataset}/{backbone}", known, where)
+    absent = [stratum for stratum in wanted if not _stored(store, *stratum)]
+    names = [name for name, encoder in absent if encoder == backbone]
+    encoders = [encoder for name, encoder in absent if name == dataset]
+    named = catalog.not_encoded(names, encoders, store.root)
+    return named or unknown("dataset/backbone", f"{dataset}/{backbone}", known, where)

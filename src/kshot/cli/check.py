@@ -17,6 +17,7 @@ def check(
     """
     from kshot.episodes.check import check_stratum
     from kshot.errors import FeatureError, unknown
+    from kshot.features.catalog import not_encoded
     from kshot.features.store import Store
 
     store = Store(features)
@@ -26,7 +27,8 @@ def check(
     if not chosen:
         names = {name for name, _ in strata}
         raise FeatureError(
-            unknown("dataset", dataset or "any", names, f"See `kshot ls features`; looked in {features}.")
+            not_encoded([dataset or ""], [], store.root)
+            or unknown("dataset", dataset or "any", names, f"See `kshot ls features`; looked in {features}.")
         )
     bad = 0
     for stratum in chosen:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+from kshot.encode.hub import DATASETS
 
 if TYPE_CHECKING:
     from kshot.types import Views
@@ -22,16 +23,21 @@ ViewRecipeOption = Annotated[
 
 
 def encode(
+    backbone: Annotated[
+        list[str],
+        typer.Option(
+            help="A name of `kshot ls backbones`, or MODEL/WEIGHTS of open_clip. Repeatable: one pass serves all."
+        ),
+    ],
     source: Annotated[
         str,
         typer.Argument(
-            help="Folder of pictures, CSV file, CoOp split (split_zhou_*.json), or webdataset shards (folder or http "
-            "address). {wds} stands for clip-benchmark's name of each --dataset."
+            envvar="KSHOT_HUB",
+            help="Folder of pictures, CSV file, CoOp split (split_zhou_*.json), dataset saved by the `datasets` "
+            "library, or webdataset shards (folder or http address). {wds} stands for clip-benchmark's name of each "
+            "--dataset.",
         ),
-    ],
-    backbone: Annotated[
-        str, typer.Option(help="A name of `kshot ls backbones`, or MODEL/WEIGHTS of open_clip.")
-    ],
+    ] = DATASETS,
     dataset: Annotated[
         list[str] | None,
         typer.Option(help="Name to store under; `paper` means the paper's ten. Repeatable with {wds}."),
@@ -46,7 +52,16 @@ def encode(
         ),
     ] = None,
     weights: Annotated[
-        Path | None, typer.Option(help="Local checkpoint, or folder with open_clip_config.json.")
+        list[str] | None,
+        typer.Option(
+            help="Local checkpoint, or folder with open_clip_config.json; BACKBONE=PATH where there are several."
+        ),
+    ] = None,
+    keep_shards: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep fetched shards in FOLDER/DATASET, a source of its own; dropped unless given."
+        ),
     ] = None,
     views: ViewsOption = 0,
     view_recipe: ViewRecipeOption = "tip",
@@ -56,9 +71,10 @@ def encode(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Encode a source; after an interruption the same command continues."""
-    from kshot.datasets.encoders import load_encoder, stored_name
-    from kshot.datasets.encoding import Encoding, check_reference, encode_pictures, encode_views
+    from kshot.datasets.encoders import load_encoder, local_weights, stored_name
+    from kshot.datasets.encoding import check_reference, encode_pictures
     from kshot.datasets.origins import find_origins
+    from kshot.datasets.targets import Encoding
     from kshot.datasets.tiers import encode_tiers, tier_prompts
     from kshot.features.store import Store
     from kshot.progress import Progress
@@ -66,28 +82,32 @@ def encode(
     wanted = asked_views(views, view_recipe)
     files = dict(_named_file(text) for text in sentences or [])
     names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
-    found = [(origin, origin.open()) for origin in find_origins(source, dataset or [])]
+    checkpoints = local_weights(backbone, weights or [])
+    found = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
     # A wrong tier is told before hours of encoding.
     prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in found}
-    encoder = load_encoder(backbone, weights, device)
+    encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), device) for b in backbone}
     store = Store(features)
     for origin, opened in found:
-        job = Encoding(
-            origin.dataset,
-            stored_name(backbone),
-            opened,
-            encoder,
-            licence=origin.licence,
-            protocol=origin.protocol,
-            batch=batch,
-            threads=threads,
-        )
-        check_reference(job, store)
-        with Progress(f"pictures of {job.dataset}") as progress:
-            encode_pictures(job, store, progress.advance)
-            if wanted:
-                encode_views(job, store, wanted, progress.advance)
-        encode_tiers(job, store, prompts[job.dataset])
+        jobs = [
+            Encoding(
+                origin.dataset,
+                name,
+                opened,
+                encoder,
+                licence=origin.licence,
+                protocol=origin.protocol,
+                batch=batch,
+                threads=threads,
+            )
+            for name, encoder in encoders.items()
+        ]
+        for job in jobs:
+            check_reference(job, store)
+        with Progress(f"pictures of {origin.dataset}") as progress:
+            encode_pictures(jobs, store, progress.advance, wanted)
+        for job in (job for job in jobs if job.encoder.text):
+            encode_tiers(job, store, prompts[job.dataset])
     typer.echo(f"next: kshot check --features {features}")
 
 

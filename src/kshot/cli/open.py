@@ -38,8 +38,9 @@ def build(
 ) -> None:
     """Fetch a set's packages, check its pictures against the recorded hash, encode them."""
     from kshot.datasets.encoders import load_encoder, stored_name
-    from kshot.datasets.encoding import Encoding, check_reference, encode_pictures, encode_views
+    from kshot.datasets.encoding import check_reference, encode_pictures
     from kshot.datasets.open import open_set
+    from kshot.datasets.targets import Encoding
     from kshot.datasets.tiers import encode_tiers, tier_prompts
     from kshot.features.store import Store
     from kshot.progress import Progress
@@ -61,9 +62,7 @@ def build(
     )
     check_reference(job, store)
     with Progress(f"pictures of {job.dataset}") as progress:
-        encode_pictures(job, store, progress.advance)
-        if wanted:
-            encode_views(job, store, wanted, progress.advance)
+        encode_pictures([job], store, progress.advance, wanted)
     if encoder.text:
         encode_tiers(job, store, tier_prompts(source, chosen.entry.template, TIERS, {}))
     typer.echo(f"next: kshot check {job.dataset} --features {features}")

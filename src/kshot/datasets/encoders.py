@@ -1,9 +1,10 @@
 """Encoders by the names of the catalog, or by any name that open_clip knows."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from kshot.encode.protocol import Encoder, pick_device
-from kshot.errors import KshotError, need, unknown
+from kshot.errors import InputError, KshotError, need, unknown
 from kshot.features.catalog import backbones
 
 
@@ -34,6 +35,22 @@ def load_encoder(name: str, weights: Path | None = None, device: str = "auto") -
             unknown("backbone", name, [*backbones(), *known_models()], "List them with `kshot ls backbones`.")
         )
     return OpenClipEncoder(model, weights or tag, where)
+
+
+def local_weights(names: Sequence[str], given: Sequence[str]) -> dict[str, Path]:
+    """The checkpoint of each backbone that was given one: PATH where there is one backbone, else BACKBONE=PATH."""
+    found = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if equals and name in names:
+            found[name] = Path(path)
+        elif len(names) == len(given) == 1:
+            found[names[0]] = Path(text)
+        else:
+            raise InputError(
+                f"--weights {text}: write BACKBONE=PATH with one of the backbones {', '.join(names)}."
+            )
+    return found
 
 
 def stored_name(name: str) -> str:

@@ -9,10 +9,9 @@ from kshot.encode.sources import find_source
 from kshot.encode.sources.http import is_url
 from kshot.encode.sources.source import Source
 from kshot.errors import InputError, KshotError, unknown
-from kshot.features.catalog import COOP_SUFFIX, datasets
+from kshot.features.catalog import COOP_SUFFIX, PAPER, datasets, distributed, how_to_encode
 from kshot.files import safe_name
 
-PAPER = "paper"
 PLACE = "{wds}"
 
 
@@ -27,10 +26,11 @@ class Origin:
     template: str | None = None
     protocol: str = ""
 
-    def open(self) -> Source:
+    def open(self, keep: Path | None = None) -> Source:
+        """Shards that are fetched stay in `keep`/DATASET if that is given."""
         if self.protocol == PROTOCOL:
             return coop_source(Path(self.where))
-        return find_source(self.where, self.evaluation_only)
+        return find_source(self.where, self.evaluation_only, keep and keep / self.dataset)
 
 
 def find_origins(where: str, names: Sequence[str]) -> list[Origin]:
@@ -42,16 +42,20 @@ def find_origins(where: str, names: Sequence[str]) -> list[Origin]:
             return [
                 _coop_origin(safe_name("dataset", names[0] if names else catalog_name(Path(where))), where)
             ]
+        if where in datasets() and not Path(where).exists():
+            raise InputError(
+                f"there is no folder {where}; the dataset of that name: {how_to_encode([where])}"
+            )
         return [_origin(safe_name("dataset", names[0]) if names else _own_name(where), where)]
-    distributed = {name: entry.wds for name, entry in datasets().items() if entry.wds is not None}
-    wanted = list(distributed) if list(names) == [PAPER] else list(names)
+    known = distributed()
+    wanted = list(known) if list(names) == [PAPER] else list(names)
     if not wanted:
         raise InputError(f"{PLACE} needs --dataset: `{PAPER}` for the paper's ten, or names of the catalog.")
     for name in wanted:
-        if name not in distributed:
-            raise InputError(unknown("dataset", name, [PAPER, *distributed], "See `kshot ls datasets`."))
+        if name not in known:
+            raise InputError(unknown("dataset", name, [PAPER, *known], "See `kshot ls datasets`."))
     # clip-benchmark's repositories write the slash of vtab/pets as a dash.
-    return [_origin(name, where.replace(PLACE, distributed[name].replace("/", "-"))) for name in wanted]
+    return [_origin(name, where.replace(PLACE, known[name].replace("/", "-"))) for name in wanted]
 
 
 def _origin(name: str, where: str) -> Origin:

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.datasets.encoding import Encoding
+from kshot.datasets.targets import Encoding
 from kshot.encode.prompts import encode_tier, from_sentences, from_templates
 from kshot.encode.sources.source import Source
 from kshot.errors import InputError, unknown
 from kshot.features.catalog import tiers
 from kshot.features.store import Store
+from kshot.progress import Progress
 
 Prompts = dict[str, list[list[str]]]
 
@@ -25,7 +26,9 @@ def tier_prompts(
 def encode_tiers(job: Encoding, store: Store, prompts: Prompts) -> None:
     about = job.about()
     for name, own in prompts.items():
-        found = encode_tier(job.encoder.encode_prompts, own)
+        total = sum(map(len, own))
+        with Progress(f"prompts of {job.dataset}, tier {name}", total) as progress:
+            found = encode_tier(job.encoder.encode_prompts, own, progress.advance)
         unit = found.unit.astype(np.float16)
         store.write_text(job.dataset, job.backbone, name, unit, found.norms, job.source.classes, **about)
 

@@ -12,18 +12,18 @@ from kshot.types import Array
 
 
 class PictureBatch(NamedTuple):
-    """Inputs (B, 3, H, W) with the ids and labels of their pictures."""
+    """Ids and labels of pictures, with their inputs (B, 3, H, W) for each encoder."""
 
     ids: list[str]
     labels: list[int]
-    inputs: Array
+    inputs: list[Array]
 
 
 def picture_batches(
-    pictures: Iterable[Picture], prepare: Callable[[Picture], Array], size: int, threads: int
+    pictures: Iterable[Picture], prepare: Callable[[Picture], list[Array]], size: int, threads: int
 ) -> Iterator[PictureBatch]:
-    """Batches in the order of the pictures, whatever thread was first."""
-    waiting: deque[tuple[Picture, Future[Array]]] = deque()
+    """Batches in the order of the pictures, whatever thread was first; `prepare` gives one input for each encoder."""
+    waiting: deque[tuple[Picture, Future[list[Array]]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
             for picture in pictures:
@@ -37,8 +37,7 @@ def picture_batches(
                 future.cancel()
 
 
-def _take(waiting: deque[tuple[Picture, Future[Array]]], size: int) -> PictureBatch:
+def _take(waiting: deque[tuple[Picture, Future[list[Array]]]], size: int) -> PictureBatch:
     own = [waiting.popleft() for _ in range(size)]
-    return PictureBatch(
-        [p.id for p, _ in own], [p.label for p, _ in own], np.stack([f.result() for _, f in own])
-    )
+    inputs = [np.stack(rows) for rows in zip(*(future.result() for _, future in own), strict=True)]
+    return PictureBatch([p.id for p, _ in own], [p.label for p, _ in own], inputs)

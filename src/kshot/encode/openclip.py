@@ -1,7 +1,9 @@
 """Contrastive encoders of open_clip: by pretrained name from the hub, or from a local checkpoint offline."""
 
+import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,19 +11,30 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from kshot.encode.hub import spare_the_wait
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import PromptFeatures, weights_fingerprint
 from kshot.encode.torchvision_fix import import_torchvision
-from kshot.errors import KshotError, need
+from kshot.errors import KshotError, missing_extra, need
 from kshot.types import Array
 
-PROMPT_BATCH = 256
+NEEDS_HUB = "Once with a connection they stay in the cache; offline,"
 
 
 @cache
 def _library() -> Any:
     import_torchvision()
     return need("open_clip", "encode")
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """The libraries log and print what the one error message says too."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def known_models() -> list[str]:
@@ -46,8 +59,9 @@ class OpenClipEncoder:
             raise KshotError(
                 f"{model} needs weights: --backbone {model}/TAG (known: {tags}) or --weights FILE."
             )
+        # The tokenizer first: what it lacks is told before gigabytes of weights are fetched.
+        self.tokenizer = _tokenizer(library, model)
         self.model = _create(library, model, tag).eval()
-        self.tokenizer = library.get_tokenizer(model)
         self.preprocessing = _preprocessing(library.get_model_preprocess_cfg(self.model))
         self.weights_sha256 = weights_fingerprint(self.model.state_dict())
         self.logit_scale = float(self.model.logit_scale.detach().exp())
@@ -67,12 +81,9 @@ class OpenClipEncoder:
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
         import torch
 
-        rows = []
         with torch.inference_mode():
-            for start in range(0, len(prompts), PROMPT_BATCH):
-                tokens = self.tokenizer(list(prompts[start : start + PROMPT_BATCH])).to(self.device)
-                rows.append(self.model.encode_text(tokens).float().cpu().numpy())
-        return PromptFeatures(*_unit(np.concatenate(rows)))
+            found = self.model.encode_text(self.tokenizer(list(prompts)).to(self.device))
+        return PromptFeatures(*_unit(found.float().cpu().numpy()))
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -84,10 +95,28 @@ class OpenClipEncoder:
         }
 
 
+def _tokenizer(library: Any, model: str) -> Any:
+    """open_clip's own, or for SigLIP one of transformers, from the folder of the weights or from the hub."""
+    local = model.startswith("local-dir:")
+    offline = None if local else spare_the_wait()
+    try:
+        with _silence():
+            return library.get_tokenizer(model)
+    except ModuleNotFoundError as error:
+        raise missing_extra(str(error.name).partition(".")[0], "encode") from None
+    except Exception as error:  # whatever transformers raises over files that are absent or damaged
+        put = "Put tokenizer.json and tokenizer_config.json beside the weights."
+        raise KshotError(
+            f"cannot load the tokenizer of {model}: {_told(error, offline)}. "
+            + (put if local else f"{NEEDS_HUB} give a folder of weights and tokenizer with --weights.")
+        ) from None
+
+
 def _create(library: Any, model: str, tag: str | None) -> Any:
     """The model in float32. open_clip only warns when weights were trained with another activation; we stop."""
+    offline = None if tag is None or Path(tag).exists() else spare_the_wait()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _silence():
             warnings.simplefilter("ignore")
             warnings.filterwarnings("error", message="QuickGELU mismatch")
             return library.create_model(model, pretrained=tag, require_pretrained=True, precision="fp32")
@@ -99,10 +128,16 @@ def _create(library: Any, model: str, tag: str | None) -> Any:
     except (
         Exception
     ) as error:  # a checkpoint can be broken in as many ways as there are libraries that read it
-        reason = str(error).splitlines()[0][:300]
         raise KshotError(
-            f"cannot load {model} with weights '{tag}': {reason}. Offline, give a checkpoint with --weights."
+            f"cannot load {model} with weights '{tag}': {_told(error, offline)}. {NEEDS_HUB} give a checkpoint with "
+            "--weights."
         ) from None
+
+
+def _told(error: Exception, offline: str | None) -> str:
+    if offline is not None:
+        return f"the hub cannot be reached ({offline}), and they are not in its cache"
+    return str(error).splitlines()[0][:300] if str(error) else type(error).__name__
 
 
 def _preprocessing(config: dict[str, Any]) -> Preprocessing:

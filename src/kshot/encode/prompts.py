@@ -10,6 +10,8 @@ import numpy as np
 from kshot.encode.protocol import PromptFeatures
 from kshot.errors import InputError
 
+PROMPT_BATCH = 256
+
 
 def from_templates(classes: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
     """Every template filled with every class name; {} or {c} stands for the name."""
@@ -40,11 +42,20 @@ def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
 
 
 def encode_tier(
-    encode_prompts: Callable[[Sequence[str]], PromptFeatures], prompts: Sequence[Sequence[str]]
+    encode_prompts: Callable[[Sequence[str]], PromptFeatures],
+    prompts: Sequence[Sequence[str]],
+    progress: Callable[[int], None] = lambda count: None,
 ) -> PromptFeatures:
-    """Per class: each prompt normalised, averaged, normalised again; the norm is the prompts' mean norm."""
+    """Per class: each prompt normalised, averaged, normalised again; the norm is the prompts' mean norm.
+
+    Prompts are encoded in batches; `progress` hears how many each held.
+    """
     flat = [prompt for own in prompts for prompt in own]
-    encoded = encode_prompts(flat)
+    batches = []
+    for start in range(0, len(flat), PROMPT_BATCH):
+        batches.append(encode_prompts(flat[start : start + PROMPT_BATCH]))
+        progress(len(batches[-1].norms))
+    encoded = PromptFeatures(*(np.concatenate(rows) for rows in zip(*batches, strict=True)))
     ends = np.cumsum([len(own) for own in prompts])[:-1]
     means = np.stack([rows.mean(axis=0, dtype=np.float64) for rows in np.split(encoded.unit, ends)])
     norms = np.array([rows.mean() for rows in np.split(encoded.norms, ends)], np.float32)

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from kshot.episodes.guard import Episode
 from kshot.episodes.stratum import Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, unknown
+from kshot.features.catalog import not_encoded
 from kshot.features.store import Store
 from kshot.types import Array, Labelled
 
@@ -50,7 +51,9 @@ def load_features(
     known = {(m.dataset, m.backbone) for m in store.readable()}
     if (dataset, backbone) not in known:
         names = [f"{name}/{encoder}" for name, encoder in known]
-        raise FeatureError(unknown("features", f"{dataset}/{backbone}", names, "See `kshot ls features`."))
+        named = not_encoded([dataset], [backbone], store.root)
+        next_step = "See `kshot ls features`."
+        raise FeatureError(named or unknown("features", f"{dataset}/{backbone}", names, next_step))
     stratum = load_stratum(store, dataset, backbone, dtype)
     tiers = sorted(store.tiers(dataset, backbone))
     part = "all" if store.has(dataset, backbone, "all") else "pool"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kshot.datasets.caches.importing import Imported
 from kshot.datasets.encoders import load_encoder, stored_name
-from kshot.datasets.encoding import Encoding
+from kshot.datasets.targets import Encoding
 from kshot.datasets.tiers import encode_tiers, tier_prompts
 from kshot.encode.sources.source import Picture, Shard
 from kshot.errors import InputError

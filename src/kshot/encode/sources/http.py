@@ -6,12 +6,14 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from kshot.errors import KshotError
+from kshot.files import write_atomically
 
 TRIES_WITHOUT_PROGRESS = 6
 SECONDS_TO_WAIT = 60
@@ -22,27 +24,54 @@ def is_url(where: str) -> bool:
     return where.startswith(("http://", "https://"))
 
 
-@contextmanager
-def opened(base: str, name: str) -> Iterator[IO[bytes]]:
-    """A file below a folder or an address; what came over the network lies in a temporary file."""
-    if not is_url(base):
-        with Path(base, name).open("rb") as file:
-            yield file
-        return
-    with tempfile.TemporaryFile() as file:
-        download(f"{base.rstrip('/')}/{name}", file)
-        file.seek(0)
-        yield file
+class Shelf:
+    """Files below a folder or an address. What came over the network is kept in `folder` if there is one; else only the
+    last file is at hand, so that a shard which is read several times is fetched once."""
 
+    def __init__(self, base: str, folder: Path | None = None):
+        self.base, self.folder = base.rstrip("/"), folder
+        self._name, self._file = "", None
 
-def exists(base: str, name: str) -> bool:
-    if not is_url(base):
-        return Path(base, name).is_file()
-    try:
-        with opened(base, name):
-            return True
-    except AbsentError:
-        return False
+    @contextmanager
+    def opened(self, name: str) -> Iterator[IO[bytes]]:
+        if not is_url(self.base):
+            with Path(self.base, name).open("rb") as file:
+                yield file
+        elif self.folder is not None:
+            path = self.folder / name
+            if not path.is_file():
+                write_atomically(path, self._fetch(name))
+            with path.open("rb") as file:
+                yield file
+        else:
+            yield self._last(name)
+
+    def exists(self, name: str) -> bool:
+        if not is_url(self.base):
+            return Path(self.base, name).is_file()
+        try:
+            with self.opened(name):
+                return True
+        except AbsentError:
+            return False
+
+    def _fetch(self, name: str) -> Callable[[Path], None]:
+        def write(path: Path) -> None:
+            with path.open("wb") as file:
+                download(f"{self.base}/{name}", file)
+
+        return write
+
+    def _last(self, name: str) -> IO[bytes]:
+        if self._file is None or self._name != name:
+            if self._file is not None:
+                self._file.close()
+            self._name, self._file = "", tempfile.TemporaryFile()  # noqa: SIM115, it outlives the call
+            weakref.finalize(self, self._file.close)
+            download(f"{self.base}/{name}", self._file)
+            self._name = name
+        self._file.seek(0)
+        return self._file
 
 
 class AbsentError(KshotError):

@@ -9,10 +9,11 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
+from kshot.encode.hub import require_connection
 from kshot.encode.pictures import decode
-from kshot.encode.sources.http import exists, opened
+from kshot.encode.sources.http import Shelf, is_url
 from kshot.encode.sources.source import Picture, Shard
 from kshot.errors import InputError
 
@@ -30,6 +31,7 @@ class WebDataset:
     templates: tuple[str, ...]
     counts: dict[str, int]
     evaluation_only: bool
+    shelf: Shelf
 
     def shards(self) -> list[Shard]:
         names = ["test"] if self.evaluation_only else ["train", "test"]
@@ -38,7 +40,7 @@ class WebDataset:
 
     def pictures(self, shard: Shard) -> Iterator[Picture]:
         where = f"{self.origin.rstrip('/')}/{shard.key}"
-        with opened(self.origin, shard.key) as file:
+        with self.shelf.opened(shard.key) as file:
             for name, content, label in _samples(file, where):
                 if not 0 <= label < len(self.classes):
                     raise InputError(
@@ -48,33 +50,37 @@ class WebDataset:
                 yield Picture(shard.part, picture_id, label, partial(decode, content, f"{where}:{name}"))
 
 
-def webdataset_source(origin: str, evaluation_only: bool = False) -> WebDataset:
-    """Read the small text files; shards come when they are asked for."""
+def webdataset_source(origin: str, evaluation_only: bool = False, keep: Path | None = None) -> WebDataset:
+    """Read the small text files; shards come when they are asked for, and stay in `keep` if that is given."""
+    if is_url(origin):
+        require_connection(origin)
+    shelf = Shelf(origin, keep)
     counts = {
-        split: int(_lines(origin, f"{split}/nshards.txt")[0])
+        split: int(_lines(shelf, f"{split}/nshards.txt")[0])
         for split in SPLITS
-        if exists(origin, f"{split}/nshards.txt")
+        if shelf.exists(f"{split}/nshards.txt")
     }
     if "test" not in counts:
         raise InputError(f"{origin} has no test/nshards.txt; expected clip-benchmark's webdataset layout.")
     templates = "zeroshot_classification_templates.txt"
     return WebDataset(
         origin,
-        tuple(_lines(origin, "classnames.txt")),
-        tuple(line.replace("{c}", "{}") for line in _lines(origin, templates))
-        if exists(origin, templates)
+        tuple(_lines(shelf, "classnames.txt")),
+        tuple(line.replace("{c}", "{}") for line in _lines(shelf, templates))
+        if shelf.exists(templates)
         else (),
         counts,
         evaluation_only or "train" not in counts,
+        shelf,
     )
 
 
 def is_webdataset(origin: str) -> bool:
-    return exists(origin, "test/nshards.txt")
+    return Shelf(origin).exists("test/nshards.txt")
 
 
-def _lines(origin: str, name: str) -> list[str]:
-    with opened(origin, name) as file:
+def _lines(shelf: Shelf, name: str) -> list[str]:
+    with shelf.opened(name) as file:
         return [line for line in file.read().decode().splitlines() if line.strip()]
 
 

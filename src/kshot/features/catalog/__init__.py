@@ -1,9 +1,11 @@
 """Datasets, backbones and prompt tiers that kshot knows by name (the TOML files beside this one)."""
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 
@@ -78,6 +80,42 @@ COOP_SUFFIX = "-coop"
 def dataset_entry(name: str) -> DatasetEntry | None:
     """What is published about a dataset, whatever its splits."""
     return datasets().get(name.removesuffix(COOP_SUFFIX))
+
+
+# All that clip-benchmark distributes, in one word of the command line.
+PAPER = "paper"
+
+
+def distributed() -> dict[str, str]:
+    """The catalog's datasets that clip-benchmark distributes, with its names for them."""
+    return {name: entry.wds for name, entry in datasets().items() if entry.wds is not None}
+
+
+def how_to_encode(
+    names: Sequence[str], encoders: Sequence[str] = (), folder: Path | str = "features"
+) -> str | None:
+    """The command that puts the first of these datasets into the store, and with it those that come by the same road;
+    None where the catalog does not know it or an encoder."""
+    entry = dataset_entry(names[0])
+    if entry is None or not set(encoders) <= backbones().keys():
+        return None
+    if entry.pictures_sha256:
+        return f"kshot open build {entry.name} --backbone {encoders[0] if encoders else 'lite0'} --features {folder}"
+    by = " ".join(f"--backbone {name}" for name in encoders or [BAND_BACKBONE])
+    to = f"{by} --features {folder} --tier photo --tier dataset"
+    if names[0].endswith(COOP_SUFFIX):
+        return f"kshot encode split_zhou_{entry.name}.json {to}"
+    together = [name for name in names if name in distributed()]
+    wanted = [PAPER] if len(together) == len(distributed()) else together
+    options = " ".join(f"--dataset {name}" for name in wanted)
+    return f"kshot encode {options} {to} --tier ensemble" if entry.wds else None
+
+
+def not_encoded(names: Sequence[str], encoders: Sequence[str], folder: Path) -> str | None:
+    """The sentence about datasets that are known but not in the store; None where the catalog does not know them."""
+    command = how_to_encode(names, encoders, folder)
+    by = f" by {', '.join(encoders)}" if encoders else ""
+    return command and f"not encoded in {folder} yet: {', '.join(names)}{by}. Type: {command}"
 
 
 @cache

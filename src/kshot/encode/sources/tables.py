@@ -1,0 +1,200 @@
+"""A dataset that the `datasets` library saved (`save_to_disk`, `to_parquet`), read by pyarrow alone.
+
+ROOT/*.arrow or *.parquet for one split, ROOT/SPLIT/… or SPLIT-00000-of-00002.parquet at any depth for several. The
+pictures are a column of bytes, the labels numbers with names in the schema, plain numbers, or words.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kshot.encode.pictures import decode
+from kshot.encode.sources.source import Picture, Shard, readable_class
+from kshot.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SPLITS = {"train": "train", "test": "test"} | dict.fromkeys(
+    ("validation", "valid", "val", "dev"), "validation"
+)
+SUFFIXES = (".arrow", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows that are read together: a batch of an arrow file, a row group of a parquet file."""
+
+    part: str
+    split: str
+    file: Path
+    number: int
+    start: int
+    rows: int
+    file_size: int
+
+    @property
+    def shard(self) -> Shard:
+        place = f"{self.split}/{self.file.name}#{self.number}"
+        return Shard(self.part, f"{place}-{self.start}-{self.rows}-{self.file_size}")
+
+
+@dataclass(frozen=True)
+class SavedTables:
+    """Pictures are known by split and row."""
+
+    origin: str
+    classes: tuple[str, ...]
+    chunks: Sequence[Chunk]
+    image: str
+    label: str
+    templates: tuple[str, ...] = ()
+
+    def shards(self) -> list[Shard]:
+        return [chunk.shard for chunk in self.chunks]
+
+    def pictures(self, shard: Shard) -> Iterator[Picture]:
+        chunk = next(chunk for chunk in self.chunks if chunk.shard == shard)
+        table = next(_chunks(chunk.file, [self.image, self.label], chunk.number))
+        number = {name: place for place, name in enumerate(self.classes)}
+        for row, (value, label) in enumerate(
+            zip(*(table[name] for name in (self.image, self.label)), strict=True)
+        ):
+            name = f"{chunk.split}/{chunk.start + row:07d}"
+            found = label.as_py()
+            place = number.get(found, -1) if isinstance(found, str) else found
+            if place is None or not 0 <= place < len(self.classes):
+                raise InputError(f"{chunk.file}: {name} has the label {found}, which is no class.")
+            where = f"{chunk.file}: {name}"
+            yield Picture(shard.part, name, place, partial(decode, _content(value.as_py(), where), where))
+
+
+def find_tables(root: Path) -> dict[str, list[Path]]:
+    """The files of each split, in order; none where the folder holds other things."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(path for suffix in SUFFIXES for path in root.rglob(f"*{suffix}")):
+        words = (path.name.split("-")[0].removesuffix(path.suffix), *path.relative_to(root).parts[:-1])
+        split = next((SPLITS[word] for word in words if word in SPLITS), "all")
+        found.setdefault(split, []).append(path)
+    return found
+
+
+def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
+    """Look at the schema and the labels; pictures are read when they are asked for."""
+    schema = _schema(next(iter(tables.values()))[0])
+    features = (
+        json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    )
+    image = _column(
+        root, schema, "image", [name for name in schema.names if _holds_pictures(schema.field(name).type)]
+    )
+    named = [name for name in schema.names if features.get(name, {}).get("_type") == "ClassLabel"]
+    label = _column(root, schema, "label", named or [name for name in schema.names if name != image])
+    parts, chunks, labels = _parts(root, set(tables)), [], set()
+    for split, files in tables.items():
+        start = 0
+        for file in files:
+            size = file.stat().st_size
+            for number, table in enumerate(_chunks(file, [label])):
+                chunks.append(Chunk(parts[split], split, file, number, start, len(table), size))
+                labels |= set(table[label].unique().to_pylist())
+                start += len(table)
+    return SavedTables(
+        str(root), _classes(features.get(label, {}).get("names"), labels, root), chunks, image, label
+    )
+
+
+def _parts(root: Path, splits: set[str]) -> dict[str, str]:
+    """Train is the pool; validation is the test where there is no other."""
+    if len(splits) == 1:
+        return dict.fromkeys(splits, "all")
+    if "train" not in splits or not splits <= set(SPLITS.values()):
+        raise InputError(
+            f"{root} has the splits {', '.join(sorted(splits))}; needed are train and one of test, validation."
+        )
+    return {"train": "pool", "test": "test", "validation": "val" if "test" in splits else "test"}
+
+
+def _classes(named: list[str] | None, labels: set[Any], root: Path) -> tuple[str, ...]:
+    if named is not None:
+        return tuple(map(readable_class, named))
+    if all(isinstance(label, str) for label in labels):
+        return tuple(sorted(labels))
+    if all(isinstance(label, int) and label >= 0 for label in labels):
+        return tuple(map(str, range(max(labels) + 1)))
+    raise InputError(
+        f"{root} has labels that are neither class numbers nor words, such as {next(iter(labels))}."
+    )
+
+
+def _column(root: Path, schema: "pa.Schema", wanted: str, fitting: list[str]) -> str:
+    """The one that fits, or the one that bears the usual name."""
+    if len(fitting) == 1 or wanted in fitting:
+        return wanted if wanted in fitting else fitting[0]
+    raise InputError(
+        f"{root} has the columns {', '.join(schema.names)}; which holds the {wanted}s is not clear. Name it '{wanted}'."
+    )
+
+
+def _holds_pictures(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    inner = (
+        kind.field("bytes").type if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0 else kind
+    )
+    return pa.types.is_binary(inner) or pa.types.is_large_binary(inner)
+
+
+def _content(value: Any, where: str) -> bytes:
+    content = value.get("bytes") if isinstance(value, dict) else value
+    if content is None:
+        raise InputError(
+            f"{where} holds no picture, only a path. Save the dataset with to_parquet, which puts them inside."
+        )
+    return content
+
+
+def _schema(file: Path) -> "pa.Schema":
+    import pyarrow.parquet as pq
+
+    with _named(file):
+        return pq.read_schema(file) if file.suffix == ".parquet" else _stream(file).schema
+
+
+def _chunks(file: Path, columns: list[str], first: int = 0) -> "Iterator[pa.Table]":
+    """The file's chunks from this one on."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with _named(file):
+        if file.suffix == ".parquet":
+            opened = pq.ParquetFile(file)
+            for number in range(first, opened.num_row_groups):
+                yield opened.read_row_group(number, columns).select(columns)
+        else:
+            for batch in islice(_stream(file), first, None):
+                yield pa.Table.from_batches([batch]).select(columns)
+
+
+def _stream(file: Path) -> "pa.RecordBatchStreamReader":
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(pa.memory_map(str(file)))
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """What pyarrow cannot read is told with the file's name."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise InputError(
+            f"{file} cannot be read as a saved dataset: {str(error).splitlines()[0][:200]}"
+        ) from None
