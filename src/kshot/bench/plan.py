@@ -19,6 +19,8 @@ PROBES = tuple(
 )
 BYTES_PER_FILE = 14_000
 BYTES_PER_RECORD = 500
+# Measured over the paper's sizes.
+ANSWER_BYTES_PER_PICTURE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,9 @@ def forecast(work: Work) -> Forecast:
             fit, score, sees_test = growth[spec.name]
             seconds += fit.at(_fit_work(size.classes, cell.shots, size.dim, size.n_test, sees_test))
             seconds += score.at(size.n_test * size.classes * size.dim)
-        disk += BYTES_PER_FILE + len(specs) * (BYTES_PER_RECORD + size.n_test // 8)
+        per_record = BYTES_PER_RECORD + size.n_test // 8
+        per_record += ANSWER_BYTES_PER_PICTURE * size.n_test if work.study.answers else 0
+        disk += BYTES_PER_FILE + len(specs) * per_record
     return Forecast(seconds, disk)
 
 

@@ -66,12 +66,14 @@ class Study:
 
     Without `min_residue` the paper's rule holds: a cell whose smallest class keeps fewer than five pool pictures is
     dropped. With it no such cell is dropped, and methods that look at those pictures are undefined below it.
+    `answers`: what every head said about every test picture is kept beside the records, for metrics.
     """
 
     name: str
     grids: tuple[Grid, ...]
     dtype: str = "float32"
     min_residue: int | None = None
+    answers: bool = True
 
     @property
     def hash(self) -> str:
@@ -83,6 +85,8 @@ class Study:
         content = asdict(self)
         if self.min_residue is None:
             del content["min_residue"]
+        # Whether answers are kept changes no record.
+        del content["answers"]
         for spec in (spec for grid in content["grids"] for spec in grid["methods"]):
             if spec["views"] is None:
                 del spec["views"]
@@ -176,7 +180,7 @@ def bundled_studies() -> dict[str, Path]:
 
 
 def parse_study(content: dict[str, Any], where: str) -> Study:
-    allowed = {"name", "dtype", "min_residue", "grid", "views", *AXES}
+    allowed = {"name", "dtype", "min_residue", "answers", "grid", "views", *AXES}
     for key in content:
         if key not in allowed:
             raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
@@ -186,11 +190,14 @@ def parse_study(content: dict[str, Any], where: str) -> Study:
     least = content.get("min_residue")
     if least is not None and (type(least) is not int or not 0 <= least <= LARGEST):
         raise StudyError(f"{where}: 'min_residue' must be a whole number from 0 up, not {least}.")
+    answers = content.get("answers", True)
+    if not isinstance(answers, bool):
+        raise StudyError(f"{where}: 'answers' must be true or false, not {answers}.")
     if not isinstance(content.get("name"), str):
         raise StudyError(f'{where}: a study needs a name, for example name = "mine".')
     shared = {key: content[key] for key in (*AXES, "views") if key in content}
     grids = tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where))
-    study = Study(safe_name("study", content["name"]), grids, dtype, least)
+    study = Study(safe_name("study", content["name"]), grids, dtype, least, answers)
     _check_names(study, where)
     return study
 

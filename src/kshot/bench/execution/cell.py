@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
+from kshot.answer_codes import Answers, answers_of, one_after_another
 from kshot.bench.records.schema import CellFacts, Record
 from kshot.bench.study import Cell, MethodSpec
 from kshot.episodes.guard import Episode
@@ -17,9 +18,12 @@ from kshot.features import catalog
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.plain import plain_choices
-from kshot.solvers.rows import class_counts, class_means, squared_norms
+from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
 from kshot.types import Array
+
+# How far float32 may be off over a thousand classes.
+PROBABILITIES_ADD_UP = 1e-3
 
 
 def run_cell(
@@ -28,10 +32,11 @@ def run_cell(
     stratum: Stratum,
     prior: Prior | None,
     min_residue: int | None = None,
+    keep_answers: bool = False,
 ) -> tuple[CellFacts, list[Record]]:
     """Facts about the cell and one record per method; a method's failure is its record, not an exception."""
     episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
-    records = [run_method(cell, spec, episode, stratum, prior, min_residue) for spec in specs]
+    records = [run_method(cell, spec, episode, stratum, prior, min_residue, keep_answers) for spec in specs]
     return _facts(episode, stratum, prior), records
 
 
@@ -42,6 +47,7 @@ def run_method(
     stratum: Stratum,
     prior: Prior | None,
     min_residue: int | None = None,
+    keep_answers: bool = False,
 ) -> Record:
     method = registry.create(spec.use, **spec.params)
     # Read once: what is declared is what is handed out and what is recorded.
@@ -70,12 +76,14 @@ def run_method(
         predicted = checked_predictions(method.predict(episode.queries), episode.n_test, episode.n_classes)
         scored = time.perf_counter()
         selected = plain_choices(method.selected_)
+        truth = episode.reveal(frozenset({"test"})).test.y
+        answers = answered(method, episode.queries, truth, predicted) if keep_answers else None
     except UndefinedError as error:
         return Record(**common, status="undefined", reason=str(error))
     except Exception as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         return Record(**common, status="failed", reason=reason, traceback=traceback.format_exc())
-    hits = predicted == episode.reveal(frozenset({"test"})).test.y
+    hits = predicted == truth
     return Record(
         **common,
         status="ok",
@@ -86,6 +94,7 @@ def run_method(
         selected_from={name: choice["from_"] for name, choice in selected.items()},
         fit_seconds=fitted - start,
         score_seconds=scored - fitted,
+        answers=answers,
     )
 
 
@@ -104,6 +113,24 @@ def checked_predictions(predicted: object, rows: int, n_classes: int) -> Int[Arr
         span = f"{predicted.min()}..{predicted.max()}"
         raise InputError(f"predict gave classes {span}; allowed is 0..{n_classes - 1}.")
     return predicted.astype(np.int64)
+
+
+def answered(
+    method: Classifier, queries: Float[Array, "n d"], truth: Int[Array, " n"], predicted: Int[Array, " n"]
+) -> Answers:
+    """The head's probabilities as it gives them, block by block: of all pictures at once they would not fit memory."""
+    blocks = []
+    for here in row_blocks(len(queries)):
+        found = np.asarray(method.predict_proba(queries[here]))
+        shape = (len(queries[here]), len(method.classes_))
+        sound = found.shape == shape and np.isfinite(found).all() and (found >= 0).all()
+        if not sound or np.abs(found.sum(axis=1) - 1).max(initial=0) > PROBABILITIES_ADD_UP:
+            raise InputError(
+                f"predict_proba gave an array of shape {found.shape}; it must give {shape} probabilities, the rows "
+                "adding up to 1. Or write answers = false in the study file."
+            )
+        blocks.append(answers_of(found, truth[here], predicted[here]))
+    return one_after_another(blocks)
 
 
 def use_known_constants(method: Classifier, spec: MethodSpec, stratum: Stratum, prior: Prior | None) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kshot.bench.execution.cell import run_cell
 from kshot.bench.records.folder import Records
+from kshot.bench.records.kept_answers import write_answers
 from kshot.bench.study import Study
 from kshot.bench.work import CellBatch
 from kshot.episodes.stratum import Prior, Stratum, load_prior, load_stratum
@@ -43,7 +44,9 @@ def run_batch(
                 features, cell.dataset, cell.backbone, study.dtype, batch.hashes, batch.views
             )
             prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
-            facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue)
+            facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue, study.answers)
+            # First, so that a cell whose records are there is done.
+            write_answers(records, rows)
             records.write(study, facts, rows)
             computed += 1
     return computed

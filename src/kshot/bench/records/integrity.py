@@ -30,18 +30,18 @@ log = logging.getLogger(__name__)
 _told: set[Path] = set()
 
 
-def write_sealed(table: "pa.Table", path: Path) -> None:
-    """Write a table whole, with its own hash inside."""
-    write_bytes(path, sealed(table))
+def write_sealed(table: "pa.Table", path: Path, *, statistics: bool = True) -> None:
+    """Write a table whole, with its own hash inside; statistics repeat the least and the largest value of a column."""
+    write_bytes(path, sealed(table, statistics))
 
 
-def sealed(table: "pa.Table") -> bytes:
+def sealed(table: "pa.Table", statistics: bool = True) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
     blank = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: BLANK})
-    pq.write_table(blank, sink, compression="zstd", write_page_checksum=True)
+    pq.write_table(blank, sink, compression="zstd", write_page_checksum=True, write_statistics=statistics)
     content = sink.getvalue().to_pybytes()
     place = _place_of_hash(content)
     return stamped(content, place)

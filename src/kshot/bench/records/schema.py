@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
+from kshot.answer_codes import Answers
 from kshot.bench.study import Cell, Study
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ SECONDS = ("fit_seconds", "score_seconds")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One method on one cell; `traceback` is kept beside the records, not in them."""
+    """One method on one cell; `traceback` and `answers` are kept beside the records, not in them."""
 
     cell: Cell
     method: str
@@ -35,6 +36,7 @@ class Record:
     fit_seconds: float = 0.0
     score_seconds: float = 0.0
     views: dict[str, Any] = field(default_factory=dict)
+    answers: Answers | None = None
 
 
 @dataclass(frozen=True, slots=True)

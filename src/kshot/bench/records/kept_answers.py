@@ -1,0 +1,63 @@
+"""Answers beside the records, one sealed file per cell; a folder without them is as good for everything but metrics.
+
+RECORDS/answers/DATASET/BACKBONE/TIER/K04-s0.parquet
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kshot.answer_codes import Answers, pack_answers, unpack_answers
+from kshot.bench.records.folder import Records
+from kshot.bench.records.integrity import intact_only, write_sealed
+from kshot.bench.records.schema import Record
+from kshot.bench.study import Cell
+
+FOLDER = "answers"
+
+
+def answers_path(records: Records, cell: Cell) -> Path:
+    return records.folder / FOLDER / records.path(cell).relative_to(records.folder / "cells")
+
+
+def write_answers(records: Records, rows: Sequence[Record]) -> None:
+    """Add what these records kept to their cell's file; methods that it already has are replaced."""
+    import pyarrow as pa
+
+    kept = [row for row in rows if row.answers is not None]
+    if not kept:
+        return
+    path = answers_path(records, kept[0].cell)
+    earlier = {row["method"]: row for row in _read(path)}
+    now = earlier | {row.method: _row(row) for row in kept}
+    if now != earlier:
+        write_sealed(pa.Table.from_pylist(list(now.values())), path, statistics=False)
+
+
+def read_answers(records: Records, cell: Cell) -> Iterator[tuple[str, Answers]]:
+    """Every method of the cell whose answers were kept."""
+    for row in _read(answers_path(records, cell)):
+        truth = np.frombuffer(row["truth"], np.uint16).astype(np.int64)
+        yield row["method"], unpack_answers(row["answers"], truth, row["n_classes"])
+
+
+def _row(record: Record) -> dict[str, Any]:
+    """All rows of a cell have the same truth; parquet's dictionary keeps it once."""
+    assert record.answers is not None
+    return {
+        "method": record.method,
+        "n_classes": record.answers.n_classes,
+        "truth": record.answers.truth.astype(np.uint16).tobytes(),
+        "answers": pack_answers(record.answers),
+    }
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    if not path.is_file() or not intact_only([path]):
+        return []
+    # A file of its own: folders' names are no columns.
+    return pq.ParquetFile(path).read().to_pylist()

@@ -1,0 +1,76 @@
+"""A run keeps every head's answers beside its records, unless the study says otherwise."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from folders import comparable, edit
+from kshot.answer_codes import RELATIVE_ERROR
+from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import compute, open_run
+from kshot.bench.records.folder import Records
+from kshot.bench.records.kept_answers import answers_path, read_answers
+from kshot.bench.study import Cell, load_study
+from kshot.episodes.loading import load_features
+from kshot.errors import StudyError
+from kshot.methods import registry
+
+CELL = Cell("sim-pets", "simulated", "dataset", 2, 1)
+
+
+def run(study, folder, name):
+    found = Records(folder / name)
+    compute(
+        open_run(load_study(study), folder / "features", found), folder / "features", found, LocalEngine(1)
+    )
+    return found
+
+
+def test_answers_are_those_of_the_head(records, folder):
+    stored = load_features(CELL.dataset, CELL.backbone, features=folder / "features")
+    episode = stored.episode(CELL.shots, CELL.seed)
+    found = dict(read_answers(records, CELL))
+    assert set(found) == {"zero_shot", "ncm", "loo_blend"}
+    for name, answers in found.items():
+        head = episode.fit(registry.create(name))
+        p, y = head.predict_proba(stored.test.X).astype(float), stored.test.y
+        assert np.array_equal(answers.truth, y)
+        assert np.array_equal(answers.predicted, head.predict(stored.test.X))
+        nll = -np.log(p[np.arange(len(y)), y])
+        assert np.allclose(answers.true_surprise, nll, rtol=1.01 * RELATIVE_ERROR)
+
+
+def test_a_study_may_keep_none_and_its_records_are_the_same(records, folder):
+    edit("small.toml", 'name = "small"', 'name = "small"\nanswers = false', to="without.toml")
+    assert load_study("without.toml").hash == load_study("small.toml").hash
+    without = run("without.toml", folder, "without")
+    assert not (without.folder / "answers").exists()
+    assert comparable(without.folder).equals(comparable(records.folder))
+    assert list(read_answers(without, CELL)) == []
+    edit("small.toml", 'name = "small"', 'name = "small"\nanswers = 3', to="wrong.toml")
+    with pytest.raises(StudyError, match="'answers' must be true or false, not 3"):
+        load_study("wrong.toml")
+
+
+def test_a_method_that_comes_later_joins_the_others(records, folder):
+    before = dict(read_answers(records, CELL))
+    edit("small.toml", '"loo_blend"', '"loo_blend", "gda_alpha1"', to="larger.toml")
+    run("larger.toml", folder, "records")
+    found = dict(read_answers(records, CELL))
+    assert set(found) == {*before, "gda_alpha1"}
+    assert np.array_equal(found["ncm"].true_surprise, before["ncm"].true_surprise)
+
+
+def test_a_damaged_file_counts_as_missing(records):
+    path = answers_path(records, CELL)
+    content = bytearray(path.read_bytes())
+    content[200] ^= 1
+    path.write_bytes(content)
+    assert list(read_answers(records, CELL)) == []
+
+
+def test_the_labels_are_kept_once_for_all_methods(records):
+    column = pq.ParquetFile(answers_path(records, CELL)).metadata.row_group(0).column(2)
+    assert column.path_in_schema == "truth"
+    pictures = len(next(iter(read_answers(records, CELL)))[1].truth)
+    assert column.total_uncompressed_size < 2 * 2 * pictures
