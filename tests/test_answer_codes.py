@@ -6,7 +6,6 @@ from scipy.special import softmax
 
 from kshot.answer_codes import (
     LARGEST,
-    PROBABILITY_ERROR,
     RELATIVE_ERROR,
     SMALLEST,
     answers_of,
@@ -14,6 +13,8 @@ from kshot.answer_codes import (
     unpack_answers,
 )
 from kshot.errors import InputError
+
+PROBABILITY_ERROR = 0.0009
 
 
 def drawn(classes=20, n=4000, sharpness=2.0, seed=0):

@@ -6,7 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kshot.bench.records.folder import Records
+from kshot.bench.records.kept_answers import metric_values
 from kshot.bench.records.query import load_table
 from kshot.bench.status import count_done
 from kshot.bench.work import check_stored
@@ -18,9 +21,10 @@ from kshot.report.context import Context, Gate
 from kshot.report.focus import focus, primary
 from kshot.report.probed import Probed, read_probes
 from kshot.report.table import Table
-from kshot.report.tables import TABLES, make_table
+from kshot.report.tables import OF_ANY_METRIC, TABLES, make_table
 from kshot.stats.bootstrap import Estimate
 from kshot.stats.leaderboard import paired
+from kshot.stats.metrics import ACCURACY, METRICS, Metric, find_metric
 from kshot.stats.panel import Panel, panel
 from kshot.stats.selection import described, select
 
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Names = str | int | Sequence[str | int]
-NEEDS_HEADROOM = "strata"
+NEEDS_HEADROOM, NEEDS_METRICS = "strata", "metrics"
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,11 @@ class Results:
     folder: Path
     options: Options
     chosen: Mapping[str, tuple[str | int, ...]]
+    metric: Metric = ACCURACY
+
+    def by(self, metric: str | Metric) -> "Results":
+        """The same records judged by another metric: one of `kshot.stats.metrics`, or of your own (`kshot.extend`)."""
+        return replace(self, metric=find_metric(metric))
 
     def where(
         self,
@@ -91,12 +100,13 @@ class Results:
         return need("polars", "frames").from_arrow(self.records)
 
     def leaderboard(self) -> Table:
-        """Mean accuracy by shots, and how far each method is behind the leader."""
+        """Mean of the metric by shots, and how far each method is behind the leader."""
         return self.table("leaderboard")
 
     def paired(self, method: str, baseline: str) -> Estimate:
-        """Method minus baseline in percentage points, over the cells of the primary tier where both exist."""
-        shown = primary(self.panel)
+        """Method minus baseline (of accuracies in percentage points), over the cells of the primary tier where both
+        exist."""
+        shown = primary(self.measured)
         for name in (method, baseline):
             if name not in shown.methods:
                 raise StudyError(unknown("method", name, shown.methods, "These are in the records."))
@@ -105,8 +115,9 @@ class Results:
     def table(self, key: str) -> Table:
         """One table of the report, made now; the keys are in `kshot.report.tables.TABLES`."""
         if key not in self._made:
-            context = self._with_headroom if key == NEEDS_HEADROOM else self._context
-            self._made[key] = make_table(key, self.panel, context)
+            context = {NEEDS_HEADROOM: "_with_headroom", NEEDS_METRICS: "_with_metrics"}.get(key, "_context")
+            shown = self.measured if key in OF_ANY_METRIC else self.panel
+            self._made[key] = make_table(key, shown, getattr(self, context))
         return self._made[key]
 
     def verdict(self) -> list[str]:
@@ -116,7 +127,9 @@ class Results:
         return verdict(self.panel)
 
     def tables(self) -> list[Table]:
-        return [self.table(key) for key in TABLES]
+        """All of them; the metrics where answers are kept."""
+        shown = (key for key in TABLES if key != NEEDS_METRICS or self._with_metrics.measured)
+        return [self.table(key) for key in shown]
 
     def report(
         self, folder: Path | str | None = None, lead: tuple[Table, Sequence[str]] | None = None
@@ -150,6 +163,29 @@ class Results:
     def panel(self) -> Panel:
         """One row per cell, one column per method: what every comparison is made of."""
         return panel(self.records, described(self.chosen))
+
+    @cached_property
+    def measured(self) -> Panel:
+        """The panel by the metric that was asked for."""
+        if self.metric is ACCURACY:
+            return self.panel
+        values = metric_values(Records(self.folder), self.records, {self.metric.key: self.metric.value})
+        if not np.isfinite(values[self.metric.key]).any():
+            raise StudyError(
+                f"{self.folder} keeps no answers, so that {self.metric.title} is unknown: it was filled by an older "
+                "version or with answers = false. Type `kshot run` with another --records."
+            )
+        return self.panel.by_metric(self.metric, values[self.metric.key])
+
+    @cached_property
+    def _with_metrics(self) -> Context:
+        """Every metric, where answers are kept."""
+        functions = {key: metric.value for key, metric in METRICS.items() if metric is not ACCURACY}
+        values = metric_values(Records(self.folder), self.records, functions)
+        if not np.isfinite(values[next(iter(functions))]).any():
+            return self._context
+        panels = {key: self.panel.by_metric(METRICS[key], found) for key, found in values.items()}
+        return replace(self._context, measured={ACCURACY.key: self.panel, **panels})
 
     @cached_property
     def _made(self) -> dict[str, Table]:
@@ -210,7 +246,8 @@ class Results:
             drawn = list(sketches(folder.study(), store, cells))
         except KshotError as error:
             drawn, absent = [], f"the features in {self.options.features} cannot be used: {error}"
-        return replace(self._with_headroom, sketches=drawn, sketches_absent=absent)
+        measured = self._with_metrics.measured
+        return replace(self._with_headroom, sketches=drawn, sketches_absent=absent, measured=measured)
 
     def __repr__(self) -> str:
         part = f", only {described(self.chosen)}" if self.chosen else ""

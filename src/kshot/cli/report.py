@@ -36,6 +36,10 @@ def report(
     tier: Annotated[list[str] | None, typer.Option(help="Only this prompt tier. Repeatable.")] = None,
     shots: Annotated[list[int] | None, typer.Option(help="Only this K. Repeatable.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Only this method. Repeatable.")] = None,
+    metric: Annotated[
+        str,
+        typer.Option(help="What the leaderboards count: nll, brier, ece, class_mean, worst_decile, aurc …"),
+    ] = "accuracy",
     precision: Annotated[
         Path | None,
         typer.Option(help="Records of the same cells in another precision, for the precision arm."),
@@ -63,19 +67,23 @@ def report(
 
     # The matrices are small: on a busy machine waiting for threads costs more than they save.
     threadpool_limits(1)
-    found = load_records(
-        existing_records(records),
-        features=features,
-        precision=None if precision is None else existing_records(precision),
-        base=None if base is None else existing_records(base),
-        corrected=corrected,
-        headroom=headroom,
-    ).where(
-        dataset=dataset or (),
-        backbone=backbone or (),
-        tier=tier or (),
-        shots=shots or (),
-        method=method or (),
+    found = (
+        load_records(
+            existing_records(records),
+            features=features,
+            precision=None if precision is None else existing_records(precision),
+            base=None if base is None else existing_records(base),
+            corrected=corrected,
+            headroom=headroom,
+        )
+        .where(
+            dataset=dataset or (),
+            backbone=backbone or (),
+            tier=tier or (),
+            shots=shots or (),
+            method=method or (),
+        )
+        .by(metric)
     )
     out = console(stderr=format is not TableFormat.rich)
     if found.unfinished:

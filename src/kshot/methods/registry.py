@@ -1,15 +1,13 @@
 """Methods by name: built in, from installed packages (entry points), or `package.module:Class`."""
 
-import os
-import sys
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
 from kshot.errors import KshotError, unknown
 from kshot.methods.base import Classifier
 from kshot.methods.parameters import check_parameters
+from kshot.outsiders import load_named, one_line
 
 ENTRY_POINT_GROUP = "kshot.methods"
 
@@ -77,7 +75,6 @@ def create(name: str, **params: Any) -> Classifier:
         if name not in installed and ":" not in name:
             hint = "List them with `kshot ls methods`, or give your own as package.module:Class."
             raise KshotError(unknown("method", name, names(), hint))
-        _find_in_current_folder()
         entry = Entry(installed.get(name, name))
     method = _made(entry.path).set_params(**{**entry.params, **params})
     check_parameters(method)
@@ -94,33 +91,10 @@ def name_of(method: Classifier) -> str:
 
 
 def load_class(path: str) -> type[Classifier]:
-    module_name, _, class_name = path.partition(":")
-    try:
-        module = import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise KshotError(
-            f"cannot import '{module_name}' of method '{path}': {error}. "
-            "Install the package or run from the folder that holds the module."
-        ) from error
-    except Exception as error:
-        raise KshotError(
-            f"cannot import '{module_name}' of method '{path}': {_one_line(error)}. "
-            f"Repair it; `python -c 'import {module_name}'` shows where it stops."
-        ) from error
-    found = getattr(module, class_name, None)
-    if found is None:
-        raise KshotError(f"module '{module_name}' has no class '{class_name}'.")
+    found = load_named("method", path)
     if not (isinstance(found, type) and issubclass(found, Classifier)):
         raise KshotError(f"'{path}' is not a kshot.methods.base.Classifier; see docs/add-a-method.md.")
     return found
-
-
-def _find_in_current_folder() -> None:
-    """`kshot run --method module:Class` finds modules of the current folder, as `python -m` would."""
-    here = os.getcwd()
-    if here not in sys.path:
-        # Last: a file of that folder must not take the place of a library.
-        sys.path.append(here)
 
 
 def _made(path: str) -> Classifier:
@@ -129,13 +103,9 @@ def _made(path: str) -> Classifier:
         return found()
     except Exception as error:
         raise KshotError(
-            f"cannot make method '{path}': {_one_line(error)}. Give every parameter of its __init__ a default; "
+            f"cannot make method '{path}': {one_line(error)}. Give every parameter of its __init__ a default; "
             "see docs/add-a-method.md."
         ) from error
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _installed() -> dict[str, str]:

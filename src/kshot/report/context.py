@@ -19,7 +19,8 @@ class Gate:
 @dataclass(frozen=True)
 class Context:
     """Published bands, feature sketches, headroom per (dataset, backbone), stored probes, the same cells in another
-    precision and without augmented views, and how many of the study's cells are recorded."""
+    precision and without augmented views, the same cells by every metric, and how many of the study's cells are
+    recorded."""
 
     gates: Mapping[str, Gate] = field(default_factory=dict)
     band_backbone: str = ""
@@ -30,6 +31,7 @@ class Context:
     probed: Probed = field(default_factory=Probed)
     other_precision: Panel | None = None
     without_views: Panel | None = None
+    measured: Mapping[str, Panel] = field(default_factory=dict)
     corrected: bool = False
     cells_done: int = 0
     cells_wanted: int = 0

@@ -10,9 +10,11 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.focus import LOO, ORACLE, focus, story_first
+from kshot.report.measured import named
 from kshot.report.verdict import CHOSEN, PROBES, WORDS
 from kshot.selected import FLAT_RATIOS, ratio_curve
 from kshot.stats.bootstrap import RESAMPLES, SEED
+from kshot.stats.metrics import ACCURACY, Metric
 from kshot.stats.panel import CELL, FACTS, Panel
 from kshot.types import Sketch
 
@@ -23,7 +25,7 @@ MOST_CLUSTERS = 400
 
 def embedded(panel: Panel, context: Context) -> dict[str, Any]:
     """Everything the page shows that is not a finished table."""
-    found = focus(panel)
+    found, plain = focus(panel), {ACCURACY.key: panel}
     return {
         "study": panel.study,
         "hash": panel.study_hash,
@@ -34,7 +36,8 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": PROBES},
         "axes": {name: _dictionary(getattr(panel, name)) for name in CELL},
         "facts": {name: _floats(getattr(panel, name)) for name in (*FACTS, "n_test")},
-        "methods": [_method(panel, index) for index in range(len(panel.methods))],
+        "methods": [_method(panel, context, index) for index in range(len(panel.methods))],
+        "metrics": {key: _metric(found.metric) for key, found in (context.measured or plain).items()},
         "order": story_first(panel),
         "curves": _curves(panel),
         "ratios": FLAT_RATIOS,
@@ -53,14 +56,25 @@ def as_script(data: dict[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _method(panel: Panel, index: int) -> dict[str, Any]:
+def _metric(metric: Metric) -> dict[str, Any]:
+    return {
+        "title": named(metric),
+        "less": metric.less_is_better,
+        "digits": metric.digits,
+        "scale": metric.scale,
+    }
+
+
+def _method(panel: Panel, context: Context, index: int) -> dict[str, Any]:
     name = panel.methods[index]
+    others = {key: found for key, found in context.measured.items() if key != ACCURACY.key}
     return {
         "key": name,
         "title": panel.titles[name],
         "reference": name not in panel.free_methods(),
         "transductive": name in panel.transductive,
-        "accuracy": _floats(panel.accuracy[:, index]),
+        "accuracy": _floats(panel.value[:, index]),
+        "measured": {key: _floats(found.value[:, index]) for key, found in others.items()},
         "fit_seconds": _floats(panel.fit_seconds[:, index]),
         "score_seconds": _floats(panel.score_seconds[:, index]),
         **_fitted(panel, index),

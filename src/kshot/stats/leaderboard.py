@@ -6,13 +6,14 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.stats.bootstrap import Estimate, cluster_mean, cluster_means
+from kshot.stats.metrics import Metric
 from kshot.stats.panel import Panel
 from kshot.types import Array
 
 
 @dataclass(frozen=True)
 class Placing:
-    """One method's row: mean accuracy at each K, the mean over the cells from K = 2 on (`counting`), and over the same
+    """One method's row: its mean at each K, the mean over the cells from K = 2 on (`counting`), and over the same
     cells the distance to the leader."""
 
     method: str
@@ -81,7 +82,7 @@ def leaderboard(panel: Panel) -> Leaderboard:
     means = {method: _by_shots(guarded, method, shots) for method in guarded.methods}
     counted = counting(guarded)
     overall = {method: _mean(counted.column(method)) for method in guarded.methods}
-    order = sorted(guarded.methods, key=lambda m: (-np.nan_to_num(overall[m], nan=-1), m))
+    order = sorted(guarded.methods, key=lambda m: (best_first(panel.metric, overall[m]), m))
     free = set(guarded.free_methods())
     ranked = [method for method in order if method in free]
     leader = ranked[0] if ranked else None
@@ -101,11 +102,16 @@ def leaderboard(panel: Panel) -> Leaderboard:
     )
 
 
+def best_first(metric: Metric, value: float) -> float:
+    """A key that sorts the best value first and the unknown last."""
+    return float("inf") if value != value else (value if metric.less_is_better else -value)
+
+
 def _by_shots(panel: Panel, method: str, shots: tuple[int, ...]) -> dict[int, float]:
     column = panel.column(method)
     return {k: _mean(column[panel.shots == k]) for k in shots}
 
 
-def _mean(accuracies: Float[Array, " n"]) -> float:
+def _mean(values: Float[Array, " n"]) -> float:
     """Only where the method exists in every cell: a mean over fewer is another mean."""
-    return float(accuracies.mean()) if len(accuracies) else float("nan")
+    return float(values.mean()) if len(values) else float("nan")

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from kshot.errors import StudyError
 from kshot.selected import RATIO, ratio_of
+from kshot.stats.metrics import ACCURACY, Metric
 from kshot.types import LABEL_FREE_EVIDENCE, Array
 
 if TYPE_CHECKING:
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
 
 CELL = ("dataset", "backbone", "tier", "shots", "seed")
 FACTS = ("lambda_js", "d2", "v", "share", "n_classes")
-MEASURES = ("accuracy", "ratio", "fit_seconds", "score_seconds")
+MEASURES = ("value", "ratio", "fit_seconds", "score_seconds")
 # What must be the same in all records that are compared, and how it is called.
 ONE_OF = {"study_hash": "studies", "version": "versions of kshot", "dtype": "precisions"}
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Accuracies in per cent, NaN where a method is undefined, failed or absent; `row` is −1 where absent.
+    """Values of a metric, NaN where a method is undefined, failed or absent; `row` is −1 where absent. Unless another
+    was asked for, the metric is the accuracy in per cent.
 
     `ratio` is the fitted blending ratio (the mean over classes where each has its own); `only` says which part of
     a study this is, and is empty for all of it.
@@ -41,7 +43,7 @@ class Panel:
     share: Float[Array, " n"]
     n_classes: Float[Array, " n"]
     n_test: Int[Array, " n"]
-    accuracy: Float[Array, "n m"]
+    value: Float[Array, "n m"]
     ratio: Float[Array, "n m"]
     fit_seconds: Float[Array, "n m"]
     score_seconds: Float[Array, "n m"]
@@ -57,8 +59,9 @@ class Panel:
     simulated: bool
     only: str
     records: "pa.Table"
+    metric: Metric
 
-    def column(self, method: str, measure: str = "accuracy") -> Float[Array, " n"]:
+    def column(self, method: str, measure: str = "value") -> Float[Array, " n"]:
         """One method's column; all NaN where the records do not hold the method."""
         if method not in self.methods:
             return np.full(len(self.shots), np.nan)
@@ -67,6 +70,10 @@ class Panel:
     def where(self, keep: Bool[Array, " n"]) -> "Panel":
         axes = (*CELL, *FACTS, *MEASURES, "n_test", "row")
         return replace(self, **{name: getattr(self, name)[keep] for name in axes})
+
+    def by_metric(self, metric: Metric, values: Float[Array, " N"]) -> "Panel":
+        """The same cells measured by another metric, whose values come in the order of the records."""
+        return replace(self, value=metric.scale * np.append(values, np.nan)[self.row], metric=metric)
 
     def free_methods(self) -> list[str]:
         """Methods that a deployed system could run on every picture as it comes."""
@@ -118,7 +125,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
     accuracy = 100 * _numbers(table, "accuracy")
     defined = np.isfinite(accuracy)
     measures = {
-        "accuracy": accuracy,
+        "value": accuracy,
         "ratio": _ratios(table["selected"].to_pylist()),
         "fit_seconds": np.where(defined, _numbers(table, "fit_seconds"), np.nan),
         "score_seconds": np.where(defined, _numbers(table, "score_seconds"), np.nan),
@@ -146,6 +153,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         simulated=any(table["simulated"].to_pylist()),
         only=only,
         records=table,
+        metric=ACCURACY,
     )
 
 

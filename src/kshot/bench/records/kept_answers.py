@@ -3,17 +3,22 @@
 RECORDS/answers/DATASET/BACKBONE/TIER/K04-s0.parquet
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
 from kshot.answer_codes import Answers, pack_answers, unpack_answers
 from kshot.bench.records.folder import Records
 from kshot.bench.records.integrity import intact_only, write_sealed
-from kshot.bench.records.schema import Record
+from kshot.bench.records.schema import CELL, Record
 from kshot.bench.study import Cell
+from kshot.types import Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FOLDER = "answers"
 
@@ -41,6 +46,24 @@ def read_answers(records: Records, cell: Cell) -> Iterator[tuple[str, Answers]]:
     for row in _read(answers_path(records, cell)):
         truth = np.frombuffer(row["truth"], np.uint16).astype(np.int64)
         yield row["method"], unpack_answers(row["answers"], truth, row["n_classes"])
+
+
+def metric_values(
+    records: Records, table: "pa.Table", metrics: Mapping[str, Callable[[Answers], float]]
+) -> dict[str, Float[Array, " N"]]:
+    """Every metric of every record of the table, in its order; NaN where no answers of that very record were kept."""
+    values = {name: np.full(table.num_rows, np.nan) for name in metrics}
+    columns = (table[name].to_pylist() for name in (*CELL, "method", "n_correct"))
+    places: dict[Cell, dict[str, tuple[int, int | None]]] = {}
+    for row, (*cell, method, correct) in enumerate(zip(*columns, strict=True)):
+        places.setdefault(Cell(*cell), {})[method] = row, correct
+    for cell, methods in places.items():
+        for method, answers in read_answers(records, cell):
+            row, correct = methods.get(method, (0, None))
+            if correct == np.count_nonzero(answers.hits):
+                for name, metric in metrics.items():
+                    values[name][row] = metric(answers)
+    return values
 
 
 def _row(record: Record) -> dict[str, Any]:

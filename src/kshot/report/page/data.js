@@ -25,6 +25,8 @@ const methods = data.methods.map((method) => ({
   ...method,
   place: data.order.indexOf(method.key),
   accuracy: column(method.accuracy, cellCount),
+  values: Object.fromEntries([["accuracy", method.accuracy], ...Object.entries(method.measured)]
+    .map(([name, stored]) => [name, column(stored, cellCount)])),
   fit_seconds: column(method.fit_seconds, cellCount),
   score_seconds: column(method.score_seconds, cellCount),
   fitted: Object.fromEntries(Object.entries(method.fitted).map(([name, stored]) => [name, column(stored, cellCount)])),

@@ -1,7 +1,7 @@
 // Filters, and the table that is computed anew from what they leave.
 const WITH_TEXT = " with text";
 const state = { backbone: WITH_TEXT, tier: data.focus.tier, shots: new Set(axes.shots.names), datasets: new Set(axes.dataset.names),
-  baseline: byKey.has("oracle_lambda") ? "oracle_lambda" : methods[0].key, sort: "mean", descending: true };
+  baseline: byKey.has("oracle_lambda") ? "oracle_lambda" : methods[0].key, metric: "accuracy", sort: "mean", descending: true };
 const listeners = [];
 
 function chosenCells() {
@@ -35,17 +35,24 @@ function buildFilters() {
   options(pick("filter-tier", "tier"), axes.tier.names, state.tier);
   options(pick("filter-baseline", "baseline"), methods.map((method) => method.key), state.baseline,
     (key) => byKey.get(key).title);
+  const metric = document.getElementById("filter-metric");
+  options(metric, Object.keys(data.metrics), state.metric, (key) => data.metrics[key].title);
+  metric.addEventListener("change", () => {
+    // The best stands first, whichever way the metric counts.
+    Object.assign(state, { metric: metric.value, sort: "mean", descending: !data.metrics[metric.value].less });
+    refresh();
+  });
   checkboxes(document.getElementById("filter-shots"), axes.shots.names, state.shots, (value) => `K=${value}`);
   checkboxes(document.getElementById("filter-dataset"), axes.dataset.names, state.datasets, (value) => value);
   document.getElementById("filters").addEventListener("submit", (event) => event.preventDefault());
 }
 
-function standings(cells, baseline) {
+function standings(cells, baseline, metric = "accuracy") {
   const shots = [...new Set(cells.map((cell) => axes.shots.at(cell)))].sort((a, b) => a - b);
   const kept = guarded(cells, shots), counted = counting(kept);
   const columns = new Map(shots.map((k) => [k, kept.filter((cell) => axes.shots.at(cell) === k)]));
-  const rows = methods.map((method) => ({ method, means: shots.map((k) => meanOver(columns.get(k), method)),
-    mean: meanOver(counted, method), against: sideBySide(counted, method, baseline) }));
+  const rows = methods.map((method) => ({ method, means: shots.map((k) => meanOver(columns.get(k), method, metric)),
+    mean: meanOver(counted, method, metric), against: sideBySide(counted, method, baseline, metric) }));
   return { shots, kept, counted, rows };
 }
 
@@ -65,7 +72,8 @@ function compare(a, b) {
 }
 
 function renderBoard(cells) {
-  const { shots, kept, counted, rows } = standings(cells, byKey.get(state.baseline));
+  const { shots, kept, counted, rows } = standings(cells, byKey.get(state.baseline), state.metric);
+  const { digits, less, scale } = data.metrics[state.metric], finest = less ? Math.min : Math.max;
   const which = countedShots(kept);
   const headings = [["title", "Method"], ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
     ["against", `against ${byKey.get(state.baseline).title}, ${which}, 95 %`], ["n", "n"]];
@@ -79,13 +87,13 @@ function renderBoard(cells) {
       } }, text))));
   rows.sort((a, b) => compare(sortValue(a, shots), sortValue(b, shots)));
   const free = rows.filter((row) => !row.method.reference);
-  const best = [...shots.map((_, j) => Math.max(...free.map((r) => r.means[j]).filter(Number.isFinite)))];
-  const bestMean = Math.max(...free.map((row) => row.mean).filter(Number.isFinite));
+  const best = [...shots.map((_, j) => finest(...free.map((r) => r.means[j]).filter(Number.isFinite)))];
+  const bestMean = finest(...free.map((row) => row.mean).filter(Number.isFinite));
   const body = (part, kind) => element("tbody", { class: kind }, ...part.map((row) => element("tr", { "data-method": row.method.key },
     element("th", { scope: "row" }, row.method.title),
-    ...row.means.map((value, j) => element("td", { class: !row.method.reference && value === best[j] ? "best" : null }, number(value))),
-    element("td", { class: !row.method.reference && row.mean === bestMean ? "best" : null }, number(row.mean)),
-    element("td", {}, row.method.key === state.baseline ? "the reference" : interval(row.against)),
+    ...row.means.map((value, j) => element("td", { class: !row.method.reference && value === best[j] ? "best" : null }, number(value, digits))),
+    element("td", { class: !row.method.reference && row.mean === bestMean ? "best" : null }, number(row.mean, digits)),
+    element("td", {}, row.method.key === state.baseline ? "the reference" : interval(row.against, digits + (scale === 100))),
     element("td", {}, row.against.n))));
   const apart = (transductive) => rows.filter((row) => row.method.reference && row.method.transductive === transductive);
   document.getElementById("board").replaceChildren(element("thead", {}, head), body(free, null),

@@ -80,9 +80,9 @@ function clusterMean(cells, valueOf) {
   return { ...found, low: mean - half, high: mean + half };
 }
 
-const interval = (found) =>
+const interval = (found, digits = 2) =>
   !found.n ? ABSENT : Number.isFinite(found.low)
-    ? `${signed(found.mean)} [${signed(found.low)}, ${signed(found.high)}]` : `${signed(found.mean)} [no interval]`;
+    ? `${signed(found.mean, digits)} [${signed(found.low, digits)}, ${signed(found.high, digits)}]` : `${signed(found.mean, digits)} [no interval]`;
 
 // The combination guard: means by K use only the (dataset, backbone, tier) present at every K that is shown.
 function guarded(cells, shots) {
@@ -97,9 +97,9 @@ function guarded(cells, shots) {
 }
 
 // A mean counts only where the method exists in every cell of it: a mean over fewer is another mean.
-function meanOver(cells, method) {
+function meanOver(cells, method, metric = "accuracy") {
   let total = 0;
-  for (const cell of cells) total += method.accuracy[cell];
+  for (const cell of cells) total += method.values[metric][cell];
   return cells.length ? total / cells.length : NaN;
 }
 
@@ -110,10 +110,12 @@ function counting(cells) {
 }
 const countedShots = (cells) => (cells.some((cell) => axes.shots.at(cell) >= 2) ? "K≥2" : "K=1");
 
-const paired = (cells, method, baseline) => clusterMean(cells, (cell) => method.accuracy[cell] - baseline.accuracy[cell]);
+const paired = (cells, method, baseline, metric = "accuracy") =>
+  clusterMean(cells, (cell) => method.values[metric][cell] - baseline.values[metric][cell]);
 
 // Differences that may stand beside each other: all over the baseline's cells; none for a method that lacks one.
-function sideBySide(cells, method, baseline) {
-  const common = cells.filter((cell) => Number.isFinite(baseline.accuracy[cell]));
-  return paired(common.every((cell) => Number.isFinite(method.accuracy[cell])) ? common : [], method, baseline);
+function sideBySide(cells, method, baseline, metric = "accuracy") {
+  const known = (one) => (cell) => Number.isFinite(one.values[metric][cell]);
+  const common = cells.filter(known(baseline));
+  return paired(common.every(known(method)) ? common : [], method, baseline, metric);
 }

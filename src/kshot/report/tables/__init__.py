@@ -6,6 +6,7 @@ from kshot.errors import StudyError, unknown
 from kshot.report.context import Context
 from kshot.report.table import Table
 from kshot.report.tables import (
+    beyond_accuracy,
     contrasts,
     knob_atlas,
     ratio_estimates,
@@ -20,6 +21,7 @@ from kshot.stats.panel import Panel
 TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
     "leaderboard": standings.leaderboard_table,
     "transductive": standings.transductive_table,
+    "metrics": beyond_accuracy.metrics_table,
     "headline": standings.headline_table,
     "per_dataset": standings.per_dataset_table,
     "per_backbone": contrasts.per_backbone_table,
@@ -38,6 +40,9 @@ TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
     "precision": reruns.precision_table,
     "augmentation": reruns.augmentation_table,
 }
+
+# These show whatever metric was asked for; the others are about accuracy.
+OF_ANY_METRIC = frozenset({"leaderboard", "transductive", "per_dataset"})
 
 
 def make_table(key: str, panel: Panel, context: Context | None = None) -> Table:

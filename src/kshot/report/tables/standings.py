@@ -18,16 +18,19 @@ from kshot.report.focus import (
     turned_over,
     without_pool,
 )
-from kshot.report.numbers import Number, count, interval, marked, number
+from kshot.report.measured import best_of, named, written
+from kshot.report.numbers import Number, count, interval, marked
 from kshot.report.table import Table, TableCell
 from kshot.stats.leaderboard import (
     Leaderboard,
     Placing,
+    best_first,
     counting,
     leaderboard,
     paired_with,
     side_by_side,
 )
+from kshot.stats.metrics import Metric
 from kshot.stats.multiplicity import simultaneous
 from kshot.stats.panel import Panel
 
@@ -42,7 +45,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
     dropped = len(np.unique(shown.combinations())) - board.combinations if len(shown.shots) else 0
     return Table(
         key="leaderboard",
-        title="Leaderboard: mean accuracy (%) by shots",
+        title=f"Leaderboard: mean {named(panel.metric)} by shots",
         columns=(
             "method",
             *(f"K={k}" for k in board.shots),
@@ -64,7 +67,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
             provenance(panel),
         ),
         rule=len(board.ranked),
-        best=_best_by_column(board),
+        best=_best_by_column(panel.metric, board),
     )
 
 
@@ -77,7 +80,7 @@ def transductive_table(panel: Panel, context: Context) -> Table:
     gains = side_by_side(guarded, [placing.method for placing in board.transductive], ZERO_SHOT)
     return Table(
         key="transductive",
-        title="Transductive heads: mean accuracy (%) by shots",
+        title=f"Transductive heads: mean {named(panel.metric)} by shots",
         columns=(
             "method",
             *(f"K={k}" for k in board.shots),
@@ -164,16 +167,18 @@ def per_dataset_table(panel: Panel, context: Context) -> Table:
     inductive = [m for m in shown.methods if m not in shown.transductive]
     means = {m: np.array([_mean(at, name, m) for name in names]) for m in inductive}
     free = set(shown.free_methods())
-    order = sorted(means, key=lambda m: (m not in free, -np.nan_to_num(means[m].mean())))
+    order = sorted(means, key=lambda m: (m not in free, best_first(panel.metric, means[m].mean())))
     values = np.array([means[m] for m in order]).reshape(len(order), len(names))
     if len(names) > 1:
         values = np.column_stack([values, values.mean(axis=1)])
     left_out = sorted(set(shown.dataset.tolist()) - set(names))
     return Table(
         key="per_dataset",
-        title=f"Accuracy (%) per dataset at K={shots}, {found.backbone}",
+        title=f"{named(panel.metric, True)} per dataset at K={shots}, {found.backbone}",
         columns=("method", *names, *(["mean"] if len(names) > 1 else [])),
-        rows=tuple((panel.titles[m], *map(number, row)) for m, row in zip(order, values, strict=True)),
+        rows=tuple(
+            (panel.titles[m], *written(panel.metric, row)) for m, row in zip(order, values, strict=True)
+        ),
         caption=sentences(
             f"Tier {found.tier}, means over {len(np.unique(at.seed))} seeds; {counted(at)}; no interval: the columns "
             "are the clusters. Bold: best validation-free method. Below the rule: reference points.",
@@ -185,7 +190,7 @@ def per_dataset_table(panel: Panel, context: Context) -> Table:
             (int(i), 1 + j)
             for j, column in enumerate(values[: len(free)].T)
             if np.isfinite(column).any()
-            for i in np.flatnonzero(column == np.nanmax(column))
+            for i in np.flatnonzero(column == best_of(panel.metric, column))
         ),
     )
 
@@ -200,21 +205,23 @@ def _without_mean(shown: Panel, board: Leaderboard) -> str:
 
 
 def _leaderboard_row(panel: Panel, board: Leaderboard, placing: Placing) -> tuple[TableCell, ...]:
-    cells = (number(placing.by_shots[k]) for k in board.shots)
+    cells = written(panel.metric, [placing.by_shots[k] for k in board.shots] + [placing.mean])
     title = panel.titles[placing.method] + TURNED_OVER * (placing.method in turned_over(panel))
-    return (title, *cells, number(placing.mean), _behind(board, placing))
+    return (title, *cells, _behind(panel.metric, board, placing))
 
 
-def _behind(board: Leaderboard, placing: Placing) -> Number:
+def _behind(metric: Metric, board: Leaderboard, placing: Placing) -> Number:
     if board.ranked and placing is board.ranked[0]:
         return Number(float("nan"), G=board.datasets, instead="leader")
-    shown = interval(placing.behind_leader)
+    shown = interval(placing.behind_leader, metric.digits + (metric.scale == 100))
     return marked(shown, TIED) if placing.tied and placing in board.ranked else shown
 
 
-def _best_by_column(board: Leaderboard) -> frozenset[tuple[int, int]]:
-    """The highest validation-free mean of every column."""
+def _best_by_column(metric: Metric, board: Leaderboard) -> frozenset[tuple[int, int]]:
+    """The best validation-free mean of every column."""
     columns = [[s.by_shots[k] for s in board.ranked] for k in board.shots] + [[s.mean for s in board.ranked]]
     return frozenset(
-        (int(np.nanargmax(values)), 1 + j) for j, values in enumerate(columns) if np.isfinite(values).any()
+        (values.index(best_of(metric, np.array(values))), 1 + j)
+        for j, values in enumerate(columns)
+        if np.isfinite(values).any()
     )

@@ -1,0 +1,46 @@
+"""What users name as `module:NAME`: methods and metrics of their own."""
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+from kshot.errors import KshotError
+
+
+def load_named(kind: str, path: str) -> Any:
+    """The object of that name, from an installed package or from a module of the current folder."""
+    module_name, _, name = path.partition(":")
+    if not module_name.startswith("kshot."):
+        _find_in_current_folder()
+    try:
+        module = import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise KshotError(
+            f"cannot import '{module_name}' of {kind} '{path}': {error}. "
+            "Install the package or run from the folder that holds the module."
+        ) from error
+    except Exception as error:
+        raise KshotError(
+            f"cannot import '{module_name}' of {kind} '{path}': {one_line(error)}. "
+            f"Repair it; `python -c 'import {module_name}'` shows where it stops."
+        ) from error
+    found = getattr(module, name, None)
+    if found is None:
+        raise KshotError(f"module '{module_name}' has no {_SORT.get(kind, kind)} '{name}'.")
+    return found
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+_SORT = {"method": "class"}
+
+
+def _find_in_current_folder() -> None:
+    """As `python -m` would."""
+    here = os.getcwd()
+    if here not in sys.path:
+        # Last: a file of that folder must not take the place of a library.
+        sys.path.append(here)
