@@ -11,19 +11,22 @@ from kshot.methods.evidence import Task
 from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
 from kshot.selected import curve_name
 from kshot.solvers.leaving_out import balanced_folds
-from kshot.solvers.logistic import logistic_path
+from kshot.solvers.logistic import left_out_accuracies, logistic_path
 from kshot.solvers.rows import shot_numbers
 from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
 
 PAPER = "paper, Table “text-free reference points”"
 STRENGTHS = 10.0 ** np.arange(-2, 5)
+# So many left-out shots tell the strengths apart; where there are more, some folds stand for all.
+MOST_ASKED = 800
 
 
 class LogisticProbe(Classifier):
     """Softmax regression with an L2 penalty and a free bias; reads no text.
 
-    The inverse penalty comes from 1e-2 … 1e4 by decades: by balanced folds (`tune="loo"`: each leaves one
-    shot of every class out), or at its test oracle (`tune="test"`); or it is `strength` (`tune="fixed"`).
+    The inverse penalty comes from 1e-2 … 1e4 by decades: by balanced folds (`tune="loo"`: each leaves one shot of
+    every class out, and so many are taken that they ask about 800 shots), or at its test oracle
+    (`tune="test"`); or it is `strength` (`tune="fixed"`).
 
     Parameters
     ----------
@@ -76,7 +79,7 @@ class LogisticProbe(Classifier):
             assert task.test is not None
             curve, evidence = _accuracies(path, task.test), "test"
         else:
-            curve, evidence = self.knob_loo_curve(task), "support"
+            curve, evidence = self._left_out_curve(task, path), "support"
         best = int(curve.argmax())
         self.selected_ = {
             "strength": Choice(float(STRENGTHS[best]), evidence),
@@ -105,12 +108,11 @@ class LogisticProbe(Classifier):
         return _accuracies(self._path(task.X, task.y, task.n_classes), queries)
 
     def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
-        hits, scored = np.zeros(len(STRENGTHS)), 0
-        for kept, asked in balanced_folds(shot_numbers(task.y), task.y):
-            path = self._path(task.X[kept], task.y[kept], task.n_classes)
-            hits += _accuracies(path, Labelled(task.X[asked], task.y[asked])) * np.count_nonzero(asked)
-            scored += np.count_nonzero(asked)
-        return hits / scored
+        return self._left_out_curve(task, self._path(task.X, task.y, task.n_classes))
+
+    def _left_out_curve(self, task: Task, path: Float[Array, "L C e"]) -> Float[Array, " L"]:
+        folds = balanced_folds(shot_numbers(task.y), task.y, MOST_ASKED)
+        return left_out_accuracies(task.X, task.y, STRENGTHS, path, folds)
 
     def _path(
         self,

@@ -1,10 +1,16 @@
 """Multinomial logistic regression along a path of regularisation strengths, each warm-started by the last."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.solvers.leaving_out import Fold
 from kshot.solvers.rows import span_basis
 from kshot.types import Array
+
+# A fold starts next to its answer: a few steps are enough, and more than these would only polish.
+MOST_STEPS = 100
 
 
 def logistic_path(
@@ -32,6 +38,58 @@ def logistic_path(
     return np.concatenate([weights, path[:, :, -1:] - (weights @ centre)[:, :, None]], axis=2)
 
 
+def left_out_accuracies(
+    X: Float[Array, "N d"],
+    y: Int[Array, " N"],
+    strengths: Float[Array, " L"],
+    path: Float[Array, "L C e"],
+    folds: Iterable[Fold],
+) -> Float[Array, " L"]:
+    """Accuracy on the asked rows of each fold, learnt from its kept ones, per strength.
+
+    `path` was learnt from all rows, and each fold starts there. It owes the asked rows nothing but the gradient with
+    which it starts, so it stops once that has fallen to a twentieth. Steps are measured by the curvature of the loss:
+    that of class c is about mean(p_c(1 − p_c)) times the covariance, which is diagonal in its own axes.
+    """
+    centre = X.mean(axis=0)
+    axes = _principal_axes(X - centre)
+    rows, starts = (X - centre) @ axes, path[:, :, :-1] @ axes
+    bias = path[:, :, -1] + path[:, :, :-1] @ centre
+    hits, asked_rows = np.zeros(len(strengths)), 0
+    for kept, asked in folds:
+        loss, spread = SoftmaxLoss(rows[kept], y[kept]), np.mean(rows[kept].astype(np.float64) ** 2, axis=0)
+        for index, strength in enumerate(strengths.tolist()):
+            start = np.column_stack([starts[index], bias[index]])
+            W = _descend(loss, start, 1 / (len(loss.y) * strength), spread)
+            hits[index] += np.count_nonzero((rows[asked] @ W[:, :-1].T + W[:, -1]).argmax(axis=1) == y[asked])
+        asked_rows += np.count_nonzero(asked)
+    return hits / asked_rows
+
+
+class SoftmaxLoss:
+    """Mean cross-entropy of a linear head with a free bias, and ridge/2·|W|²."""
+
+    def __init__(self, X: Float[Array, "N r"], y: Int[Array, " N"]):
+        self.rows = np.concatenate([X, np.ones((len(X), 1), X.dtype)], axis=1)
+        self.y, self.here = y, np.arange(len(y))
+
+    def at(
+        self, W: Float[Array, "C e"], ridge: float
+    ) -> tuple[float, Float[Array, "C e"], Float[Array, "N C"]]:
+        """The loss, its gradient, and probabilities minus one-hot labels."""
+        logits = self.rows @ W.T.astype(self.rows.dtype)
+        logits -= logits.max(axis=1, keepdims=True)
+        own = logits[self.here, self.y]
+        np.exp(logits, out=logits)
+        total = logits.sum(axis=1)
+        logits *= (1 / total)[:, None]
+        logits[self.here, self.y] -= 1
+        gradient = (logits.T @ self.rows).astype(np.float64) / len(self.y)
+        gradient[:, :-1] += ridge * W[:, :-1]
+        loss = np.mean(np.log(total) - own, dtype=np.float64) + ridge / 2 * np.sum(W[:, :-1] ** 2)
+        return float(loss), gradient, logits
+
+
 def _path(
     X: Float[Array, "N r"],
     y: Int[Array, " N"],
@@ -42,35 +100,60 @@ def _path(
 ) -> Float[Array, "L C e"]:
     from scipy.optimize import minimize
 
-    n, d = X.shape
-    rows = np.concatenate([X, np.ones((n, 1), X.dtype)], axis=1)
-    here = np.arange(n)
+    softmax, size = SoftmaxLoss(X, y), (n_classes, X.shape[1] + 1)
 
     def objective(w: Float[Array, " P"], ridge: float) -> tuple[float, Float[Array, " P"]]:
-        W = w.reshape(n_classes, d + 1)
-        logits = rows @ W.T.astype(X.dtype)
-        logits -= logits.max(axis=1, keepdims=True)
-        own = logits[here, y]
-        np.exp(logits, out=logits)
-        total = logits.sum(axis=1)
-        logits *= (1 / total)[:, None]
-        logits[here, y] -= 1
-        gradient = (logits.T @ rows).astype(np.float64) / n
-        gradient[:, :-1] += ridge * W[:, :-1]
-        loss = np.mean(np.log(total) - own, dtype=np.float64) + ridge / 2 * np.sum(W[:, :-1] ** 2)
-        return float(loss), gradient.ravel()
+        loss, gradient, _ = softmax.at(w.reshape(size), ridge)
+        return loss, gradient.ravel()
 
-    at = np.zeros(n_classes * (d + 1))
+    at = np.zeros(n_classes * (X.shape[1] + 1))
     stop = tolerance * float(np.abs(objective(at, 0.0)[1]).max())
-    path = np.empty((len(strengths), n_classes, d + 1))
+    path = np.empty((len(strengths), *size))
     for index, strength in enumerate(strengths.tolist()):
         at = minimize(
             objective,
             at,
-            args=(1 / (n * strength),),
+            args=(1 / (len(X) * strength),),
             jac=True,
             method="L-BFGS-B",
             options={"gtol": stop, "ftol": 0.0, "maxiter": max_iterations},
         ).x
-        path[index] = at.reshape(n_classes, d + 1)
+        path[index] = at.reshape(size)
     return path
+
+
+def _descend(
+    softmax: SoftmaxLoss, start: Float[Array, "C e"], ridge: float, spread: Float[Array, " r"]
+) -> Float[Array, "C e"]:
+    """L-BFGS in units of the inverse curvature, until the largest gradient has fallen to a twentieth."""
+    from scipy.optimize import OptimizeResult, minimize
+
+    _, gradient, residual = softmax.at(start, ridge)
+    stop = float(np.abs(gradient).max()) / 20
+    # p(1 − p) of the own class as of the others: |p − onehot| times one minus itself.
+    sure = np.mean(np.abs(residual) * (1 - np.abs(residual)), axis=0, dtype=np.float64)[:, None]
+    unit = 1 / np.sqrt(np.column_stack([sure * spread + ridge, sure + np.finfo(np.float32).eps]))
+    # scipy's first step has length one; this makes it the step that the curvature asks for.
+    unit *= max(float(np.linalg.norm(gradient * unit)), np.finfo(np.float64).tiny)
+    largest = np.inf
+
+    def objective(u: Float[Array, " P"]) -> tuple[float, Float[Array, " P"]]:
+        nonlocal largest
+        loss, gradient, _ = softmax.at(u.reshape(start.shape) * unit, ridge)
+        largest = float(np.abs(gradient).max())
+        return loss, (gradient * unit).ravel()
+
+    def stop_early(intermediate_result: OptimizeResult) -> None:
+        if largest <= stop:
+            raise StopIteration
+
+    options = {"gtol": 0.0, "ftol": 0.0, "maxiter": MOST_STEPS}
+    begin = (start / unit).ravel()
+    end = minimize(objective, begin, jac=True, method="L-BFGS-B", callback=stop_early, options=options).x
+    return end.reshape(start.shape) * unit
+
+
+def _principal_axes(centred: Float[Array, "N d"]) -> Float[Array, "d r"]:
+    """Eigenvectors of the covariance, without those in which nothing varies."""
+    values, vectors = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    return vectors[:, values > np.finfo(np.float32).eps * values[-1]].astype(centred.dtype)

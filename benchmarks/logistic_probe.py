@@ -1,0 +1,58 @@
+"""The logistic probe's choice of strength, folds warm-started, against learning every fold's path from nothing."""
+
+import numpy as np
+
+from benchmarks.data import Data, data, unit
+from benchmarks.measure import alternate, verdict
+from kshot.methods.logistic_probe import MOST_ASKED, STRENGTHS, LogisticProbe
+from kshot.solvers.leaving_out import balanced_folds
+from kshot.solvers.logistic import left_out_accuracies, logistic_path
+from kshot.solvers.rows import shot_numbers
+
+
+def every_path_from_nothing(problem: Data) -> float:
+    """The strength that all folds prefer, each learnt alone."""
+    limits = {"tolerance": 1e-3, "max_iterations": 300}
+    hits = np.zeros(len(STRENGTHS))
+    for kept, asked in balanced_folds(shot_numbers(problem.y), problem.y):
+        path = logistic_path(problem.X[kept], problem.y[kept], len(problem.text), STRENGTHS, **limits)
+        for index, w in enumerate(path):
+            told = (problem.X[asked] @ w[:, :-1].T + w[:, -1]).argmax(axis=1)
+            hits[index] += np.count_nonzero(told == problem.y[asked])
+    return float(STRENGTHS[hits.argmax()])
+
+
+def warm_folds(problem: Data, path: np.ndarray) -> float:
+    """As the method does it, with the path of all shots, which it needs anyway."""
+    folds = balanced_folds(shot_numbers(problem.y), problem.y, MOST_ASKED)
+    curve = left_out_accuracies(problem.X, problem.y, STRENGTHS, path, folds)
+    return float(STRENGTHS[curve.argmax()])
+
+
+def noisy(problem: Data, spread: float) -> Data:
+    """Classes that overlap, so that the strength matters."""
+    rng = np.random.default_rng(1)
+
+    def shaken(rows: np.ndarray) -> np.ndarray:
+        return unit(rows + spread * unit(rng.standard_normal(rows.shape, np.float32)))
+
+    return problem._replace(X=shaken(problem.X), queries=shaken(problem.queries))
+
+
+def main() -> int:
+    problem = noisy(data(200, 16), 1.0)
+    path = logistic_path(problem.X, problem.y, 200, STRENGTHS, tolerance=1e-3, max_iterations=300)
+    ratio, chosen, expected, _ = alternate(
+        lambda: warm_folds(problem, path),
+        lambda: every_path_from_nothing(problem),
+        repeats=1,
+    )
+    print(f"strength {chosen:g} by warm folds, {expected:g} by all folds from nothing")
+    for strength in {chosen, expected}:
+        fixed = LogisticProbe(tune="fixed", strength=strength).fit(problem.X, problem.y)
+        print(f"  accuracy at {strength:g}: {100 * fixed.score(problem.queries, problem.labels):.1f} %")
+    return verdict("Folds of the logistic probe, C=200, K=16, d=512", ratio, 6)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
