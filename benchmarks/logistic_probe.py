@@ -40,7 +40,7 @@ def noisy(problem: Data, spread: float) -> Data:
 
 
 def main() -> int:
-    problem = noisy(data(200, 16), 1.0)
+    problem = noisy(data(200, 16), 2.5)
     path = logistic_path(problem.X, problem.y, 200, STRENGTHS, tolerance=1e-3, max_iterations=300)
     ratio, chosen, expected, _ = alternate(
         lambda: warm_folds(problem, path),
