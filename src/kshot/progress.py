@@ -10,10 +10,19 @@ logger = logging.getLogger("kshot")
 
 
 class Progress:
-    """Counts `unit`s up to `total`, or without an end where that is None; without a unit it only names the work."""
+    """Counts `unit`s up to `total`, or without an end where that is None; without a unit it only names the work.
 
-    def __init__(self, unit: str, total: int | None = None, pause: float | int = SECONDS_BETWEEN_LINES):
-        self.unit, self.total, self.pause = unit, total, pause
+    `ends` says whether the last count is told as well, however soon it comes.
+    """
+
+    def __init__(
+        self,
+        unit: str,
+        total: int | None = None,
+        pause: float | int = SECONDS_BETWEEN_LINES,
+        ends: bool = True,
+    ):
+        self.unit, self.total, self.pause, self.ends = unit, total, pause, ends
         self.count, self.bar = 0.0, None
 
     def __enter__(self) -> "Progress":
@@ -34,7 +43,7 @@ class Progress:
         self.count += done
         if self.bar is not None:
             self.bar.update(self.task, advance=done, description=what or self.unit)
-        elif time.monotonic() - self.told >= self.pause or self.count == self.total:
+        elif time.monotonic() - self.told >= self.pause or (self.ends and self.count == self.total):
             self._tell(what or self.unit)
 
     def _tell(self, what: str) -> None:

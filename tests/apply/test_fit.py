@@ -118,7 +118,7 @@ def test_greys_of_a_portable_map_are_scaled(tmp_path, colours):
 
 def test_pictures_that_are_not_looked_at_are_listed(shades, colours, tmp_path):
     (shades / "red" / "phone").mkdir()
-    for name in ("phone/1.HEIC", "camera.cr2", "note.txt", "Thumbs.db", ".hidden.heic"):
+    for name in ("phone/1.CR3", "camera.cr2", "note.txt", "Thumbs.db", ".hidden.cr2"):
         (shades / "red" / name).write_bytes(b"nothing")
     (shades / "red" / "gone.png").symlink_to(tmp_path / "nowhere.png")
     (shades / "red" / "gone").symlink_to(tmp_path / "nowhere")
@@ -128,12 +128,12 @@ def test_pictures_that_are_not_looked_at_are_listed(shades, colours, tmp_path):
         "yellow",
         "camera.cr2",
         "gone.png",
-        "1.HEIC",
+        "1.CR3",
     }
-    assert f"{shades}/red/phone/1.HEIC: HEIC is not read; convert it to JPEG or PNG." in told
+    assert f"{shades}/red/phone/1.CR3: CR3 is not read; convert it to JPEG or PNG." in told
     (shades / "new").mkdir()
-    (shades / "new" / "1.heic").write_bytes(b"nothing")
-    with pytest.raises(InputError, match=r"no pictures in new.*HEIC is not read"):
+    (shades / "new" / "1.nef").write_bytes(b"nothing")
+    with pytest.raises(InputError, match=r"no pictures in new.*NEF is not read"):
         fit_folder(shades, encoder=colours)
 
 

@@ -83,12 +83,12 @@ def test_what_a_system_hides_among_pictures_is_left_alone(kshot, place):
 
 
 def test_formats_that_are_not_read_are_told_beside_the_others(kshot, place):
-    Path("drawings/new/phone.HEIC").write_bytes(b"\x00\x00\x00\x18ftypheic")
+    Path("drawings/new/camera.CR3").write_bytes(b"\x00\x00\x00\x18ftypcrx ")
     Path("drawings/new/notes.txt").write_text("not a picture")
     done = kshot("predict", "head.safetensors", "drawings/new", "--format", "json")
     rows = json.loads(done.stdout)
     assert done.returncode == 1
-    assert [Path(row["picture"]).name for row in rows if row["error"]] == ["phone.HEIC"]
+    assert [Path(row["picture"]).name for row in rows if row["error"]] == ["camera.CR3"]
     assert len(rows) == len(list(Path("drawings/new").glob("*.png"))) + 1
 
 

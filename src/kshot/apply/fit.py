@@ -10,22 +10,29 @@ from kshot.apply.advice import AUTO, advise
 from kshot.apply.assess import Assessment, assess
 from kshot.apply.encoded import Encoded, encode_files, encode_names, stacked_rows
 from kshot.apply.head import About, PictureHead
-from kshot.apply.held_out import Shots
-from kshot.apply.photos import list_photos, listed
+from kshot.apply.held_out import Interval, Shots, wilson
+from kshot.apply.layout import find_layout, majority_note
+from kshot.apply.photos import Folder, Photo, existing_folder, list_photos, listed
 from kshot.apply.suspects import Twins, repeated, twins
 from kshot.datasets.encoders import load_encoder
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
+from kshot.progress import Progress
 
 PROMPT = "a photo of a {}."
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The head, what left-out pictures say of it, and what was noticed on the way."""
+    """The head, what left-out pictures say of it, and what was noticed on the way.
+
+    `tested` is the accuracy on the pictures of a test folder, where there is one.
+    """
 
     head: PictureHead
     assessment: Assessment
+    notes: tuple[str, ...]
+    tested: Interval | None
     unreadable: tuple[str, ...]
     copies: tuple[str, ...]
     twins: tuple[Twins, ...]
@@ -42,14 +49,13 @@ def fit_folder(
     encoder: Encoder | None = None,
 ) -> Fitted:
     """Pictures that cannot be read and copies of a picture are left out and listed; a class that loses all its
-    pictures is an error."""
-    folder = list_photos(Path(root), names)
+    pictures is an error. Of ROOT/train and ROOT/test the first teaches and the second tests."""
+    layout = find_layout(existing_folder(Path(root)))
+    folder = list_photos(layout.teaches, names)
     encoder = encoder or load_encoder(backbone, weights)
     if not encoder.text:
         raise InputError(f"{backbone} has no text tower, so class names cannot help. Choose lite0 or a CLIP.")
-    results = list(encode_files(encoder, [photo.path for photo in folder.photos]))
-    unreadable = (*folder.unused, *(str(r) for r in results if isinstance(r, InputError)))
-    read = [(p, r) for p, r in zip(folder.photos, results, strict=True) if isinstance(r, Encoded)]
+    read, unreadable = _read(encoder, folder)
     again = set(repeated([r.sha256 for _, r in read], [p.label for p, _ in read]))
     kept = [pair for row, pair in enumerate(read) if row not in again]
     labels = np.array([photo.label for photo, _ in kept], np.int64)
@@ -71,7 +77,52 @@ def fit_folder(
     }
     head, assessment = learn(shots, tuple(r.thumbnail for _, r in kept), about)
     copies = tuple(read[row][0].name for row in sorted(again))
-    return Fitted(head, assessment, unreadable, copies, tuple(twins(shots)))
+    tested, untested = _tested(head, encoder, layout.tests, names)
+    notes = (*layout.notes, *_majority(shots, assessment, folder.classes))
+    return Fitted(head, assessment, notes, tested, (*unreadable, *untested), copies, tuple(twins(shots)))
+
+
+def _read(encoder: Encoder, folder: Folder) -> tuple[list[tuple[Photo, Encoded]], tuple[str, ...]]:
+    """The pictures that can be read, and why others cannot."""
+    results = []
+    with Progress("pictures", len(folder.photos), ends=False) as progress:
+        for result in encode_files(encoder, [photo.path for photo in folder.photos]):
+            results.append(result)
+            progress.advance()
+    read = [(p, r) for p, r in zip(folder.photos, results, strict=True) if isinstance(r, Encoded)]
+    return read, (*folder.unused, *(str(r) for r in results if isinstance(r, InputError)))
+
+
+def _tested(
+    head: PictureHead, encoder: Encoder, tests: Path | None, names: Path | None
+) -> tuple[Interval | None, tuple[str, ...]]:
+    """Accuracy on the test folder's pictures that the head did not learn from."""
+    if tests is None:
+        return None, ()
+    folder = list_photos(tests, names)
+    strange = [name for name in folder.classes if name not in head.about.classes]
+    if strange:
+        raise InputError(
+            f"{tests} has classes that are not taught: {listed(strange)}. Known: {listed(head.about.classes)}. "
+            "Rename or remove their folders."
+        )
+    read, unreadable = _read(encoder, folder)
+    taught = set(head.about.shot_sha256)
+    fresh = [(photo, encoded) for photo, encoded in read if encoded.sha256 not in taught]
+    seen = len(read) - len(fresh)
+    told = (f"{seen} pictures of {tests} are also taught; they test nothing.",) if seen else ()
+    if not fresh:
+        return None, (*unreadable, *told)
+    own = head.probabilities(stacked_rows(encoded for _, encoded in fresh)).argmax(axis=1)
+    truth = [head.about.classes.index(folder.classes[photo.label]) for photo, _ in fresh]
+    return wilson(int(np.count_nonzero(own == truth)), len(truth)), (*unreadable, *told)
+
+
+def _majority(shots: Shots, assessment: Assessment, classes: tuple[str, ...]) -> tuple[str, ...]:
+    if assessment.accuracy is None:
+        return ()
+    note = majority_note(shots.counts.tolist(), classes, assessment.accuracy.low)
+    return (note,) if note else ()
 
 
 def learn(shots: Shots, thumbnails: Sequence[bytes], about: dict) -> tuple[PictureHead, Assessment]:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from kshot.methods.base import Classifier
+from kshot.progress import Progress
 from kshot.solvers.leaving_out import has_siblings
 from kshot.solvers.rows import class_counts, shot_numbers
 from kshot.types import Array
@@ -56,13 +57,15 @@ def left_out_scores(
 ) -> Float[Array, "M C"]:
     """Scores of the measured pictures by heads that did not see them; `most_shots` thins what heads learn from."""
     scores = np.zeros((len(shots.y), len(shots.text)), shots.X.dtype)
-    for number in range(fold.max() + 1):
-        kept = np.flatnonzero(fold != number)
-        if most_shots is not None:
-            kept = kept[shot_numbers(shots.y[kept]) < most_shots]
-        head = make().fit(shots.X[kept], shots.y[kept], text=shots.text)
-        left = fold == number
-        scores[left] = head.scores(shots.X[left])
+    with Progress("folds", int(fold.max()) + 1, ends=False) as progress:
+        for number in range(fold.max() + 1):
+            kept = np.flatnonzero(fold != number)
+            if most_shots is not None:
+                kept = kept[shot_numbers(shots.y[kept]) < most_shots]
+            head = make().fit(shots.X[kept], shots.y[kept], text=shots.text)
+            left = fold == number
+            scores[left] = head.scores(shots.X[left])
+            progress.advance()
     return scores[fold >= 0]
 
 

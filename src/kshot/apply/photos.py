@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from unicodedata import normalize
 
+from kshot.apply.layout import visible_folders
 from kshot.apply.unread import unread_files
 from kshot.encode.pictures import list_pictures
 from kshot.encode.sources.source import readable_class
@@ -38,15 +39,7 @@ class Folder:
 def list_photos(root: Path, names: Path | None = None) -> Folder:
     """Every class folder with its pictures; `names` is a file of FOLDER=NAME lines for names that a folder
     cannot have, or that the text encoder understands better."""
-    if not root.is_dir():
-        raise InputError(
-            f"there is no folder {root}. Give a folder that holds one folder of pictures per class."
-        )
-    files = {
-        folder.name: list_pictures(folder)
-        for folder in sorted(root.iterdir())
-        if folder.is_dir() and not folder.name.startswith(".")
-    }
+    files = {folder.name: list_pictures(folder) for folder in visible_folders(existing_folder(root))}
     unused = unread_files(root)
     why = "".join(f" {reason}" for reason in unused[:MOST_REASONS])
     if not any(files.values()):
@@ -71,6 +64,14 @@ def list_photos(root: Path, names: Path | None = None) -> Folder:
         ),
         unused,
     )
+
+
+def existing_folder(root: Path) -> Path:
+    if not root.is_dir():
+        raise InputError(
+            f"there is no folder {root}. Give a folder that holds one folder of pictures per class."
+        )
+    return root
 
 
 def listed(items: Sequence[str]) -> str:

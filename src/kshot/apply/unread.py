@@ -5,9 +5,7 @@ from pathlib import Path
 from kshot.encode.pictures import SUFFIXES, visible_files
 
 # What phones, cameras and drawing programs write; a note or a system's own file among the pictures is no loss.
-_UNREAD = (
-    "heic heif avif jxl jp2 svg pdf eps psd xcf tga ico exr raw dng cr2 cr3 nef nrw arw orf rw2 raf pef srw"
-)
+_UNREAD = "jxl jp2 svg pdf eps psd xcf tga ico exr raw dng cr2 cr3 nef nrw arw orf rw2 raf pef srw"
 UNREAD = frozenset(f".{suffix}" for suffix in _UNREAD.split())
 NOWHERE = "is a link to something that is not there."
 

@@ -29,9 +29,14 @@ def fit(
         str, typer.Option(help="auto follows the benchmark's advice; loo_blend, zero_shot, … on request.")
     ] = "auto",
     weights: Annotated[Path | None, typer.Option(help="Local checkpoint of the encoder.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the head file if it exists.")] = False,
 ) -> None:
     """Encode the pictures, choose and fit a head, and say how good it is on pictures it has not seen."""
     from kshot.apply.fit import fit_folder
+    from kshot.errors import InputError
+
+    if output.exists() and not force:
+        raise InputError(f"{output} exists. Replace it with --force, or name another file with -o.")
 
     fitted = fit_folder(photos, backbone=backbone, prompt=prompt, names=names, method=method, weights=weights)
     fitted.head.save(output)
@@ -42,12 +47,16 @@ def fit(
 def _told(fitted: "Fitted") -> None:
     head, found = fitted.head, fitted.assessment
     title = head.head.info.title
+    for note in fitted.notes:
+        typer.echo(f"note: {note}")
     for problem in fitted.unreadable:
         typer.echo(f"left out: {problem}")
     if fitted.copies:
         typer.echo(f"left out: copies of other pictures of their class: {_some(fitted.copies)}")
     typer.echo(f"{title}: {head.about.reason}.")
     _accuracies(title, found, len(head.shots.y))
+    if fitted.tested is not None:
+        typer.echo(f"  {_percent(fitted.tested).strip()} on the pictures of the test folder.")
     typer.echo(found.verdict)
     if found.accuracy is not None:
         _per_class(head.about.classes, head.shots.counts.tolist(), found)

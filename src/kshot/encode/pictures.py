@@ -3,6 +3,7 @@
 import io
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 # Decoders of plain raster formats only: no document format that starts another program.
-FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF")
-_SUFFIXES = "png jpg jpeg jpe jfif webp bmp gif ppm pgm pnm tif tiff"
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "PPM", "TIFF", "AVIF", "HEIF")
+_SUFFIXES = "png jpg jpeg jpe jfif webp bmp gif ppm pgm pnm tif tiff avif heic heif"
 SUFFIXES = frozenset(f".{suffix}" for suffix in _SUFFIXES.split())
 MOST_PIXELS = 100_000_000
 SAVE_AGAIN = "Save it with 8 or 16 bits."
@@ -55,6 +56,8 @@ def decode(
     need("PIL", "encode")
     from PIL import Image, UnidentifiedImageError
 
+    _learn_heif()
+
     most = most_pixels or MOST_PIXELS
     try:
         with warnings.catch_warnings():
@@ -77,6 +80,12 @@ def decode(
         if isinstance(error, InputError):
             raise
         raise InputError(f"{name} is not a readable picture ({error}).") from None
+
+
+@cache
+def _learn_heif() -> None:
+    """Phones write HEIC; Pillow reads it with the help of a package of its own."""
+    need("pillow_heif", "encode").register_heif_opener(thumbnails=False)
 
 
 def _as_seen(picture: "Image", name: str) -> "Image":

@@ -131,7 +131,7 @@ def _descend(
     _, gradient, residual = softmax.at(start, ridge)
     stop = float(np.abs(gradient).max()) / 20
     # p(1 − p) of the own class as of the others: |p − onehot| times one minus itself.
-    sure = np.mean(np.abs(residual) * (1 - np.abs(residual)), axis=0, dtype=np.float64)[:, None]
+    sure = (np.abs(residual) * (1 - np.abs(residual))).astype(np.float64).mean(axis=0)[:, None]
     unit = 1 / np.sqrt(np.column_stack([sure * spread + ridge, sure + np.finfo(np.float32).eps]))
     # scipy's first step has length one; this makes it the step that the curvature asks for.
     unit *= max(float(np.linalg.norm(gradient * unit)), np.finfo(np.float64).tiny)
