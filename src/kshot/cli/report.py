@@ -10,7 +10,10 @@ import typer
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, existing_records
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from kshot.report.table import Table
+    from kshot.results import Results
 
 
 class TableFormat(StrEnum):
@@ -94,9 +97,7 @@ def report(
     brief = format is TableFormat.rich and not every
     print_tables([found.leaderboard()] if brief else found.tables(), format)
     if brief:
-        for sentence in found.verdict():
-            out.print(f"• {sentence}", markup=False)
-        out.print()
+        print_verdict(found, out)
     written = found.report(output)
     for name, reason in written.missing.items():
         out.print(f"figure {name} is missing: {reason}", markup=False)
@@ -104,6 +105,12 @@ def report(
         f"wrote {written.page} and {len(written.files) - 1} other files in {written.page.parent}",
         markup=False,
     )
+
+
+def print_verdict(found: "Results", out: "Console") -> None:
+    for sentence in found.verdict():
+        out.print(f"• {sentence}", markup=False)
+    out.print()
 
 
 def print_tables(tables: "Iterable[Table]", format: TableFormat) -> None:

@@ -35,7 +35,7 @@ def run(
         ),
     ] = None,
     show: Annotated[
-        bool, typer.Option("--report", help="Then print the leaderboard and write the report.")
+        bool, typer.Option("--report", help="Then print leaderboard and verdict and write the report.")
     ] = False,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
@@ -49,10 +49,12 @@ def run(
     if not show:
         typer.echo(f"next: kshot report {folder}")
         return
+    from kshot.cli.report import print_verdict
     from kshot.results import load_records
 
-    found = load_records(folder, features=features)
-    console().print(found.leaderboard())
+    found, out = load_records(folder, features=features), console()
+    out.print(found.leaderboard())
+    print_verdict(found, out)
     typer.echo(f"wrote {found.report().page}")
 
 
