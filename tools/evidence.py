@@ -21,6 +21,7 @@ TIERS = ("dataset", "text")
 HEADS = ("zero_shot", "loo_blend", "clap", "lpp", "fold_gda", "fast_probe", "gauss_probe")
 OURS = "gauss_probe"
 SHOTS = (1, 2, 4, 8, 16)
+REAL = ("stanford-cars", "fgvc-aircraft", "caltech101", "food101")
 GOOD_TEXT = 50.0
 FEW_CLASSES = 10
 
@@ -153,12 +154,17 @@ def advice_table(found: list[dict]) -> None:
         )
 
 
-if __name__ == "__main__":
-    accuracy, classes = read([Path(name) for name in sys.argv[1:]] or FOLDERS)
+def print_tables(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> list[dict]:
+    """All tables of the page; return the advice."""
     paired_table(accuracy)
     for other in ("clap", "lpp"):
         dataset_table(accuracy, other)
-    real_table(accuracy, ("stanford-cars", "fgvc-aircraft", "caltech101", "food101"))
+    real_table(accuracy, REAL)
     found = advice(accuracy, classes)
     advice_table(found)
+    return found
+
+
+if __name__ == "__main__":
+    found = print_tables(*read([Path(name) for name in sys.argv[1:]] or FOLDERS))
     WRITTEN.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -1,5 +1,6 @@
 """Every command and file in the docs is run, as written."""
 
+import json
 import os
 import re
 import shutil
@@ -131,6 +132,24 @@ def test_the_atlas_shows_the_tables_of_its_records():
     made, page = panel(load_table(folder)), (ROOT / "docs" / "atlas.md").read_text()
     for key in ("knobs", "fixed_heads"):
         assert make_table(key, made).markdown().strip() in page
+
+
+def test_the_page_of_gauss_probe_and_the_advice_say_what_the_records_say(capsys):
+    from tools import evidence
+
+    from kshot.bench.records.folder import Records
+    from kshot.bench.status import run_status
+    from kshot.bench.study import load_study
+
+    kept = ROOT / "docs" / "gauss" / "records"
+    assert Records(kept).study() == load_study("gauss"), "run `kshot run gauss`"
+    assert run_status(kept).missing == 0
+    accuracy, classes = evidence.read(evidence.FOLDERS)
+    found = evidence.print_tables(accuracy, classes)
+    assert json.loads(evidence.WRITTEN.read_text()) == found, "run tools/evidence.py"
+    page = (ROOT / "docs" / "gauss-probe.md").read_text()
+    for table in capsys.readouterr().out.strip().split("\n\n"):
+        assert table in page, "put what tools/evidence.py prints into docs/gauss-probe.md"
 
 
 def test_clip_records_are_whole_and_its_page_shows_what_they_say():

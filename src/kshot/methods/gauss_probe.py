@@ -1,7 +1,7 @@
 """Gauss-probe: a probe and a Gaussian head added up, weighed by shots that neither has seen; docs/gauss-probe.md."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -78,6 +78,8 @@ class GaussProbe(Classifier):
     alone, which is also all there is with one shot per class. The probe sees every view as a row of its own, the
     Gaussian side the average view.
     """
+
+    grids: ClassVar = {"iterations": (4, 12, 40)}
 
     def __init__(
         self,
