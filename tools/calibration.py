@@ -1,9 +1,10 @@
 """Are the probabilities right? Calibration of gauss-probe and of CLAP: a table for docs/gauss-probe.md.
 
 `python tools/calibration.py` reads features/ (`make clip-features`) and the bundled sets, and fits both heads on the
-cells of the study `gauss` with two shots and more. `--draws N` takes the first N seeds only, `--pool` judges on pool
-pictures outside the shots instead of the test pictures. Everything but the temperatures "at its best" is chosen by
-the shots; those minimise the cross-entropy of the very pictures that they are judged on.
+cells of the study `gauss` with two shots and more. `--draws N` takes the first N seeds only, `--dataset NAME` one set
+(repeatable), `--pool` judges on pool pictures outside the shots instead of the test pictures. Everything but the
+temperatures "at its best" is chosen by the shots; those minimise the cross-entropy of the very pictures that they are
+judged on.
 """
 
 import argparse
@@ -101,9 +102,11 @@ def row(cells: list[Judged]) -> np.ndarray:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--dataset", action="append")
     parser.add_argument("--pool", action="store_true")
     given = parser.parse_args()
     cells = [cell for cell in load_study("gauss").cells() if cell.shots > 1 and cell.seed < given.draws]
+    cells = [cell for cell in cells if given.dataset is None or cell.dataset in given.dataset]
     found: dict[str, list[Judged]] = defaultdict(list)
     for dataset, one in judged(cells, given.pool):
         found[dataset].append(one)
