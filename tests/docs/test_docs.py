@@ -135,11 +135,10 @@ def test_the_atlas_shows_the_tables_of_its_records():
 
 
 def test_the_page_of_gauss_probe_and_the_advice_say_what_the_records_say(capsys):
-    from tools import evidence
-
     from kshot.bench.records.folder import Records
     from kshot.bench.status import run_status
     from kshot.bench.study import load_study
+    from tools import evidence
 
     kept = ROOT / "docs" / "gauss" / "records"
     assert Records(kept).study() == load_study("gauss"), "run `kshot run gauss`"
