@@ -6,12 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.slow
 def test_the_whole_paper_is_rehearsed(tmp_path):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     said = subprocess.run(
@@ -33,5 +30,10 @@ def test_the_whole_paper_is_rehearsed(tmp_path):
     assert "Beside the published" in page
     assert "Probes, pooled over the strata" in page
     assert "SIMULATED" in page
+    arm = (tmp_path / "records" / "augmentation" / "report" / "tables" / "augmentation.csv").read_text(
+        "utf-8"
+    )
+    assert "clap × 20" in arm
+    assert "tip × 10" in arm
     figures = tmp_path / "records" / "paper" / "report" / "figures"
     assert (figures / "offset_and_per_class.pdf").is_file()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kshot.bench.records.folder import Records
+from kshot.bench.records.folder import Records, records_around
 from kshot.bench.records.query import load_table
 from kshot.diagnose.stored import ProbeFolder
 from kshot.errors import StudyError
@@ -16,6 +16,8 @@ from kshot.report.published.rules import paper_rules
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MATRIX_STUDY = "paper"
 
 
 def compare_folders(folder: Path, claims: Sequence[Claim]) -> tuple[list[Beside], bool]:
@@ -29,12 +31,18 @@ def compare_folders(folder: Path, claims: Sequence[Claim]) -> tuple[list[Beside]
 def arm_folders(folder: Path) -> list[Path]:
     """The folder and the arms beside it, or the records folders in it; the paper's matrix first."""
     own = (folder / "study.json").is_file()
-    around = sorted(path.parent for path in (folder.parent if own else folder).glob("*/study.json"))
+    around = records_around(folder.parent if own else folder)
     names = {path: Records(path).study().name for path in around if path != folder and _begun(path)}
     wanted = [path for path, name in names.items() if name in paper_rules().paper["studies"]]
     if not own and not wanted:
         raise StudyError(f"{folder} holds no records of the paper's studies. Run `kshot run paper` first.")
-    return [*([folder] if own else []), *sorted(wanted, key=lambda path: (names[path] != "paper", path))]
+    return [*([folder] if own else []), *sorted(wanted, key=lambda path: (names[path] != MATRIX_STUDY, path))]
+
+
+def is_arm(folder: Path) -> bool:
+    """Whether these records belong to an arm whose matrix lies beside them."""
+    own, *around = (Records(path).study().name for path in arm_folders(folder))
+    return own != MATRIX_STUDY and MATRIX_STUDY in around
 
 
 def _begun(folder: Path) -> bool:

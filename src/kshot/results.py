@@ -147,13 +147,15 @@ class Results:
 
     def published(self) -> list[Table]:
         """The paper's numbers by arm beside those of these records and of the arms beside them, and one line for each
-        that the paper prints with an interval; nothing where the records hold none of the paper's datasets."""
+        that the paper prints with an interval; nothing where the records hold none of the paper's datasets, or where
+        the matrix stands beside them, whose page has it all."""
         from kshot.report.published.claims import paper_claims
         from kshot.report.published.rules import paper_rules
         from kshot.report.published.show import arms_table, lines_table
-        from kshot.reproduction import compare_folders
+        from kshot.reproduction import compare_folders, is_arm
 
-        if self.chosen or not set(self.panel.dataset.tolist()) & set(paper_rules().paper["datasets"]):
+        of_paper = set(self.panel.dataset.tolist()) & set(paper_rules().paper["datasets"])
+        if self.chosen or not of_paper or is_arm(self.folder):
             return []
         lines, simulated = compare_folders(self.folder, paper_claims())
         with_interval = [line for line in lines if line.claim.low is not None]

@@ -1,22 +1,24 @@
-"""What a run will take, before it runs: each method is timed here on two simulated cells and extrapolated."""
+"""What runs will take, before they run: from what this machine recorded earlier, and from methods timed now."""
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from kshot.bench.execution.cell import run_method
-from kshot.bench.records.schema import Record
-from kshot.bench.study import Cell, MethodSpec
+from kshot.bench.costs import CellSize, Costs, Subject, cell_size, earlier_costs, grow
+from kshot.bench.study import MethodSpec
+from kshot.bench.timing import CELL_ITSELF, probe_sizes, time_methods, views_of
 from kshot.bench.work import Work
-from kshot.datasets.simulated import World, sample
-from kshot.episodes.stored_views import OneView, StoredViews
-from kshot.episodes.stratum import Prior, Stratum
-from kshot.solvers.rows import unit_rows
-from kshot.types import Labelled
+from kshot.methods import registry
 
-# Two sizes tell what a method costs at least and how it grows; one alone would blow up its fixed cost.
-PROBES = tuple(
-    (World("probe", classes, between=0.3, within=0.5, text_signal=0.6, text_error=0.3), shots)
-    for classes, shots in ((20, 4), (80, 8))
+# A method that was recorded at so many sizes is not timed again.
+ENOUGH_SIZES = 5
+FORECAST_BASIS = (
+    "Processor time: from what this machine recorded beside this folder, and from methods timed just now on cells of "
+    "at most some 60 classes. Good to a third where the study's own are of that size; larger ones are extrapolated."
 )
+# A worker loads its modules once.
+SECONDS_TO_START = 1.0
 BYTES_PER_FILE = 14_000
 BYTES_PER_RECORD = 500
 # Measured over the paper's sizes.
@@ -25,82 +27,80 @@ ANSWER_BYTES_PER_PICTURE = 4
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Seconds on one core and bytes on disk for the missing cells."""
+    """Processor seconds and bytes on disk for the missing cells."""
 
     cpu_seconds: float
     disk_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """seconds = fixed + slope · work."""
+def forecast(works: Sequence[Work], around: Iterable[Path] = ()) -> list[Forecast]:
+    """One for each work. `around` are records folders, whose seconds count where this machine wrote them; what several
+    works need is timed once."""
+    folders = list(around)
+    found: dict[int, Forecast] = {}
+    for dtype in {work.study.dtype: None for work in works}:
+        alike = {number: work for number, work in enumerate(works) if work.study.dtype == dtype}
+        needed = {number: _needed(work) for number, work in alike.items()}
+        strata = {stratum: sizes for work in alike.values() for stratum, sizes in work.strata.items()}
+        known = earlier_costs(folders, strata, dtype)
+        problems = [problem for counts in needed.values() for _, problem in counts]
+        specs = _unknown(alike.values(), known)
+        for subject, measured in time_methods(specs, probe_sizes(problems), dtype).items():
+            known.setdefault(subject, []).extend(measured)
+        for number, work in alike.items():
+            seconds = SECONDS_TO_START + _seconds(needed[number], known) if work.missing else 0.0
+            found[number] = Forecast(seconds, _disk(work))
+    return [found[number] for number in range(len(works))]
 
-    fixed: float
-    slope: float
 
-    def at(self, work: float) -> float:
-        return self.fixed + self.slope * work
+def seconds_left(work: Work, folder: Path) -> float | None:
+    """Processor seconds by the run's own records; None while they lack a method, or a machine wrote them that is not
+    this one."""
+    needed, known = _needed(work), earlier_costs([folder], work.strata, work.study.dtype)
+    methods = {subject for subject, _ in needed if subject.method != CELL_ITSELF}
+    return _seconds(needed, known) if methods <= known.keys() else None
 
 
-def forecast(work: Work) -> Forecast:
-    """A forecast good to a factor of about two."""
-    growth = _measure(
-        {spec.name: spec for specs in work.missing.values() for spec in specs}, work.study.dtype
-    )
-    seconds, disk = 0.0, 0
+def _needed(work: Work) -> Counter[tuple[Subject, CellSize]]:
+    """How often each method, and the cell itself, meets each size; not below the shots that a method needs."""
+    least = {
+        name: registry.create(spec.use, **spec.params).info.min_shots
+        for name, spec in work.study.methods().items()
+    }
+    found: Counter[tuple[Subject, CellSize]] = Counter()
     for cell, specs in work.missing.items():
         size = work.strata[cell.dataset, cell.backbone]
+        found[Subject(CELL_ITSELF, views_of(specs)), cell_size(size, cell.shots, views_of(specs))] += 1
         for spec in specs:
-            fit, score, sees_test = growth[spec.name]
-            seconds += fit.at(_fit_work(size.classes, cell.shots, size.dim, size.n_test, sees_test))
-            seconds += score.at(size.n_test * size.classes * size.dim)
-        per_record = BYTES_PER_RECORD + size.n_test // 8
-        per_record += ANSWER_BYTES_PER_PICTURE * size.n_test if work.study.answers else 0
-        disk += BYTES_PER_FILE + len(specs) * per_record
-    return Forecast(seconds, disk)
-
-
-def _fit_work(classes: int, shots: int, dim: int, n_test: int, sees_test: bool) -> float:
-    """Fitting grows with shots × classes × dimension; an oracle's search with test pictures × shots."""
-    rows = classes * shots
-    return float(n_test * rows if sees_test else rows * classes * dim)
-
-
-def _measure(specs: dict[str, MethodSpec], dtype: str) -> dict[str, tuple[Growth, Growth, bool]]:
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):  # as a worker has it
-        small, large = (_probe(world, shots, specs, dtype) for world, shots in PROBES)
-    found = {}
-    for name in specs:
-        sees_test = "test" in small[name].sees
-        fit_work = [
-            _fit_work(w.classes, k, w.dim, small[name].n_test * w.classes // 20, sees_test) for w, k in PROBES
-        ]
-        score_work = [float(w.classes * w.test_per_class * w.classes * w.dim) for w, _ in PROBES]
-        fit = _line(fit_work, [small[name].fit_seconds, large[name].fit_seconds])
-        score = _line(score_work, [small[name].score_seconds, large[name].score_seconds])
-        found[name] = (fit, score, sees_test)
+            if cell.shots >= least[spec.name]:
+                views = views_of([spec])
+                found[Subject(spec.name, views), cell_size(size, cell.shots, views)] += 1
     return found
 
 
-def _line(work: list[float], seconds: list[float]) -> Growth:
-    slope = max(0.0, (seconds[1] - seconds[0]) / (work[1] - work[0]))
-    return Growth(max(0.0, seconds[0] - slope * work[0]), slope)
+def _unknown(works: Iterable[Work], known: Costs) -> list[MethodSpec]:
+    """Methods to be timed."""
+    specs = {
+        Subject(spec.name, views_of([spec])): spec
+        for work in works
+        for missing in work.missing.values()
+        for spec in missing
+    }
+    return [spec for subject, spec in specs.items() if len(known.get(subject, ())) < ENOUGH_SIZES]
 
 
-def _probe(world: World, shots: int, specs: dict[str, MethodSpec], dtype: str) -> dict[str, Record]:
-    drawn = sample(world)
-    pool, test = (
-        Labelled(unit_rows(rows.X.astype(dtype), "probe"), rows.y) for rows in (drawn.pool, drawn.test)
+def _seconds(needed: Mapping[tuple[Subject, CellSize], int], known: Costs) -> float:
+    growth = {subject: grow(measured) for subject, measured in known.items() if measured}
+    asked = (
+        (growth[subject], problem, times) for (subject, problem), times in needed.items() if subject in growth
     )
-    pool_ids, test_ids = (tuple(map(str, range(len(part.y)))) for part in (pool, test))
-    stratum = Stratum("probe", "probe", pool, pool_ids, test, test_ids, world.classes, True, None, {})
-    # Views cost by their number, not by what they show.
-    same = OneView(pool.X, {name: row for row, name in enumerate(pool_ids)}, "")
-    asked = {spec.views for spec in specs.values() if spec.views is not None}
-    stratum = replace(stratum, views={views: StoredViews((same,) * views.count, dtype) for views in asked})
-    prior = Prior(drawn.text.astype(dtype), None, "")
-    cell = Cell("probe", "probe", "probe", shots, 0)
-    episode = stratum.episode(cell.shots, cell.seed, prior.text)
-    return {name: run_method(cell, spec, episode, stratum, prior) for name, spec in specs.items()}
+    return sum((times * grown.at(problem) for grown, problem, times in asked), start=0.0)
+
+
+def _disk(work: Work) -> int:
+    found = 0
+    for cell, specs in work.missing.items():
+        n_test = work.strata[cell.dataset, cell.backbone].n_test
+        answers = ANSWER_BYTES_PER_PICTURE * n_test if work.study.answers else 0
+        found += BYTES_PER_FILE + len(specs) * (BYTES_PER_RECORD + n_test // 8 + answers)
+    return found

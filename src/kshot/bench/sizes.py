@@ -34,16 +34,17 @@ class Sizes:
 
 
 def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:
-    """Every (dataset, backbone) of the study; simulated worlds that are absent or torn are written first."""
+    """Every (dataset, backbone) of the study; simulated worlds that are absent or torn are written first where they
+    must be stored."""
     found = {}
     wanted = dict.fromkeys((cell.dataset, cell.backbone) for cell in study.cells())
     for dataset, backbone in wanted:
-        if (
-            dataset in simulated.WORLDS
-            and backbone == simulated.BACKBONE
-            and not simulated.is_written(dataset, store)
-        ):
-            simulated.write(simulated.WORLDS[dataset], store)
+        world = simulated.WORLDS.get(dataset) if backbone == simulated.BACKBONE else None
+        if world and not simulated.is_written(dataset, store):
+            if not must_be_stored:
+                found[dataset, backbone] = _from_world(world)
+                continue
+            simulated.write(world, store)
         if _stored(store, dataset, backbone):
             found[dataset, backbone] = _from_store(store, dataset, backbone)
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():
@@ -97,6 +98,11 @@ def _from_store(store: Store, dataset: str, backbone: str) -> Sizes:
     n_test = manifest.rows if part == "test" else manifest.rows - len(labels)
     smallest = int(np.bincount(labels, minlength=n_classes).min())
     return Sizes(True, n_classes, manifest.dim, n_test, smallest)
+
+
+def _from_world(world: simulated.World) -> Sizes:
+    n_test = world.classes * world.test_per_class
+    return Sizes(False, world.classes, world.dim, n_test, world.pool_per_class)
 
 
 def _from_catalog(dataset: str, backbone: str) -> Sizes:

@@ -17,8 +17,8 @@ def plan(
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """Cells, time and disk of a study before anything runs; features need not be there yet."""
-    from kshot.bench.plan import forecast
-    from kshot.bench.records.folder import Records, records_folder
+    from kshot.bench.plan import FORECAST_BASIS, forecast
+    from kshot.bench.records.folder import Records, records_around, records_folder
     from kshot.bench.study import load_study
     from kshot.bench.work import find_work
     from kshot.features.store import Store
@@ -27,7 +27,7 @@ def plan(
     loaded = load_study(study).with_methods(method or [])
     target = Records(records_folder(records, loaded.name))
     work = find_work(loaded, Store(features), target, must_be_stored=False)
-    expected = forecast(work)
+    (expected,) = forecast([work], records_around(target.folder.parent))
     out = console()
     out.print(f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}", markup=False)
     out.print(f"cells    {len(work.cells):,}")
@@ -42,10 +42,9 @@ def plan(
             f"features {len(work.unstored)} of {len(work.strata)} strata not stored in {features}: {listed} …"
         )
     out.print(f"methods  {', '.join(loaded.methods())}", markup=False)
-    out.print(
-        f"time     about {human_seconds(expected.cpu_seconds)} of one core (each method timed here on two small cells)"
-    )
+    out.print(f"time     about {human_seconds(expected.cpu_seconds)} of one core")
     out.print(f"disk     about {human_bytes(expected.disk_bytes)}")
+    out.print(FORECAST_BASIS)
 
 
 def human_bytes(size: float) -> str:

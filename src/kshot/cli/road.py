@@ -28,6 +28,7 @@ def road(
     workers: WorkersOption = DEFAULT_WORKERS,
 ) -> None:
     """The whole paper: run matrix and arms, measure probes, write reports, compare; run it again to go on."""
+    from kshot.bench.study import load_study
     from kshot.errors import KshotError, unknown
     from kshot.road import arms, plan_road, road_table, walk
 
@@ -35,9 +36,8 @@ def road(
         if name not in arms():
             raise KshotError(unknown("arm", name, arms(), "These are the paper's studies."))
     if plan:
-        console().print(
-            road_table([leg for leg in plan_road(features, records) if leg.study in (study or arms())])
-        )
+        console().print(road_table(plan_road(features, records, study or arms())))
         return
-    for sentence in walk(features, records, study or arms(), workers=workers, engine=engine):
+    studies = [load_study(name) for name in study or arms()]
+    for sentence in walk(features, records, studies, workers=workers, engine=engine):
         console().print(sentence, markup=False)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kshot.cli.shared import console, existing_records
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, existing_records
 
 if TYPE_CHECKING:
     from kshot.bench.status import RunStatus
@@ -19,8 +19,9 @@ def status(
     watch: Annotated[
         bool, typer.Option("--watch", help="Stay and show rate and time left until done.")
     ] = False,
+    features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
-    """Cells done and missing; records undefined and failed, with reasons."""
+    """Cells done and missing and the time left; records undefined and failed, with reasons."""
     from kshot.bench.status import continued, outsiders, run_status
     from kshot.bench.study import load_study, names_study
 
@@ -33,20 +34,40 @@ def status(
         retry = f"{_retry('STUDY', outsiders(folder))} --records {folder}"
     if watch:
         _watch(folder, study)
-    _show(run_status(folder, study), folder, retry)
+    _show(run_status(folder, study), folder, retry, _time_left(folder, study, features))
+
+
+def _time_left(folder: Path, study: "Study | None", features: Path) -> str:
+    """By what the run's own records took on this machine; empty where nothing is missing or they cannot tell."""
+    from kshot.bench.plan import seconds_left
+    from kshot.bench.records.folder import Records
+    from kshot.bench.work import find_work
+    from kshot.errors import KshotError
+    from kshot.features.store import Store
+    from kshot.progress import human_seconds
+
+    records = Records(folder)
+    try:
+        work = find_work(study or records.study(), Store(features), records, must_be_stored=False)
+        seconds = seconds_left(work, folder)
+    except KshotError:
+        return ""
+    return f"about {human_seconds(seconds)} of one core left, by the records so far" if seconds else ""
 
 
 def _retry(study: str, methods: list[str]) -> str:
     return " ".join(["kshot retry", study, *(f"--method {name}" for name in methods)])
 
 
-def _show(found: "RunStatus", folder: Path, retry: str) -> None:
+def _show(found: "RunStatus", folder: Path, retry: str, time_left: str) -> None:
     from kshot.report.numbers import count
     from kshot.report.table import Table
 
     out = console()
     out.print(f"{found.study}, hash {found.hash}, in {folder}", markup=False)
     out.print(_cells(found))
+    if time_left:
+        out.print(time_left)
     kinds = ("ok", "undefined", "failed")
     rows = tuple((name, *(count(counts[kind]) for kind in kinds)) for name, counts in found.methods.items())
     out.print(Table("Records by status", ("method", *kinds), rows, ""))

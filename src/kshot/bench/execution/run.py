@@ -75,11 +75,14 @@ def compute(
     engine(workload, finished_and_tidied)
 
 
+def this_machine() -> dict[str, str]:
+    """Its name and its processor: seconds compare only between runs where both are the same."""
+    return {"machine": platform.node(), "processor": _processor()}
+
+
 def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:
     """Which machine computed here; `kshot diff` shows it when records disagree."""
-    about = {
-        "machine": platform.node(),
-        "processor": _processor(),
+    about = this_machine() | {
         "platform": platform.platform(),
         "python": platform.python_version(),
         "kshot": version("kshot"),

@@ -160,3 +160,8 @@ class Records:
 def records_folder(given: Path | str | None, study_name: str) -> Path:
     """Where a study's records are kept unless somebody says otherwise."""
     return Path("records") / study_name if given is None else Path(given)
+
+
+def records_around(folder: Path) -> list[Path]:
+    """The records folders in a folder."""
+    return sorted(path.parent for path in folder.glob("*/study.json"))

@@ -1,0 +1,130 @@
+"""What a method costs: seconds measured at some sizes, and how they grow to others."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.bench.execution.run import this_machine
+from kshot.bench.records.query import query
+from kshot.bench.sizes import Sizes
+from kshot.errors import KshotError
+from kshot.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class CellSize:
+    """What a method's seconds depend on; `views` is the number of augmented views of each shot."""
+
+    classes: int
+    shots: int
+    dim: int
+    n_test: int
+    views: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.classes * self.shots * max(1, self.views)
+
+    @property
+    def products(self) -> int:
+        """Multiplications of one pass over the shots."""
+        return self.rows * self.classes * self.dim
+
+    def terms(self) -> Float[Array, " terms"]:
+        """What a head of these sizes may have to do; seconds are a sum of such terms, none of them negative.
+
+        A constant; rows, and products of passes over the shots; their covariance and its inverse; rows and scores of
+        the test pictures; affinities of test pictures and shots.
+        """
+        rows, n, c, d = self.rows, self.n_test, self.classes, self.dim
+        return np.array([1, rows * d, rows * c * d, rows * d**2, d**3, n * d, n * c * d, n * rows], float)
+
+    def cut(self, products: float) -> "CellSize":
+        """The same with so many fewer classes, and test pictures, that a pass takes at most so many products."""
+        share = min(1.0, (products / self.products) ** 0.5)
+        classes = max(2, round(self.classes * share))
+        return replace(
+            self, classes=classes, n_test=max(classes, round(self.n_test * classes / self.classes))
+        )
+
+
+def cell_size(size: Sizes, shots: int, views: int = 0) -> CellSize:
+    return CellSize(size.classes, shots, size.dim, size.n_test, views)
+
+
+class Subject(NamedTuple):
+    """Whose seconds: a method, with so many augmented views of each shot."""
+
+    method: str
+    views: int
+
+
+class Measured(NamedTuple):
+    """Seconds at one size."""
+
+    problem: CellSize
+    seconds: float
+
+
+Costs = dict[Subject, list[Measured]]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """seconds = weights · terms, none of the weights negative."""
+
+    weights: Float[Array, " terms"]
+
+    def at(self, problem: CellSize) -> float:
+        return float(self.weights @ problem.terms())
+
+
+def grow(measured: Sequence[Measured]) -> Growth:
+    """The growth with the smallest relative errors at what was measured."""
+    from scipy.optimize import nnls
+
+    terms = np.array([m.problem.terms() / m.seconds for m in measured])
+    # Terms differ by twelve orders of magnitude.
+    scale = terms.max(axis=0)
+    return Growth(nnls(terms / scale, np.ones(len(terms)))[0] / scale)
+
+
+def earlier_costs(folders: Iterable[Path], strata: Mapping[tuple[str, str], Sizes], dtype: str) -> Costs:
+    """Medians over the draws of what records of this machine took, for the strata whose sizes are known."""
+    found: Costs = {}
+    for folder in folders:
+        for dataset, backbone, shots, method, views, seconds in _recorded(folder, dtype):
+            size = strata.get((dataset, backbone))
+            if size is not None and seconds > 0:
+                count = json.loads(views).get("count", 0)
+                measured = Measured(cell_size(size, shots, count), seconds)
+                found.setdefault(Subject(method, count), []).append(measured)
+    return found
+
+
+def _recorded(folder: Path, dtype: str) -> list[tuple]:
+    if not _computed_here(folder):
+        return []
+    try:
+        return query(
+            folder,
+            "select dataset, backbone, shots, method, views, median(fit_seconds + score_seconds) from records "
+            f"where status = 'ok' and dtype = '{dtype}' group by all order by all",
+        )
+    except KshotError:
+        return []
+
+
+def _computed_here(folder: Path) -> bool:
+    """Whether every run that wrote into the folder was on a machine like this one."""
+    here = this_machine()
+    try:
+        runs = [json.loads(path.read_text("utf-8")) for path in sorted((folder / "runs").glob("*.json"))]
+    except (OSError, ValueError):
+        return False
+    return bool(runs) and all({name: run.get(name) for name in here} == here for run in runs)

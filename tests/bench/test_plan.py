@@ -1,0 +1,135 @@
+"""A plan's time: how seconds grow with size, what earlier records tell, and what is left of a run."""
+
+import json
+
+import numpy as np
+import pytest
+
+from kshot.bench.costs import CellSize, Measured, Subject, earlier_costs, grow
+from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import compute, open_run
+from kshot.bench.plan import forecast, seconds_left
+from kshot.bench.records.folder import Records
+from kshot.bench.study import parse_study
+from kshot.bench.timing import probe_sizes
+from kshot.bench.work import find_work
+from kshot.features.store import Store
+
+STUDY = {
+    "name": "small",
+    "datasets": ["sim-satellite", "sim-pets"],
+    "backbones": ["simulated"],
+    "tiers": ["dataset"],
+    "shots": [1, 2],
+    "seeds": [0, 1, 2],
+    "methods": ["zero_shot", "loo_blend"],
+}
+SIZES = [
+    CellSize(10, 1, 512, 900),
+    CellSize(20, 16, 512, 400),
+    CellSize(30, 8, 1024, 450),
+    CellSize(50, 4, 1024, 800),
+    CellSize(55, 16, 512, 900),
+    CellSize(90, 2, 768, 3000),
+]
+
+
+def a_probe(problem):
+    """Hundreds of passes over the shots beside a constant."""
+    return 0.02 + 4e-9 * problem.classes * problem.shots * problem.classes * problem.dim
+
+
+def a_gaussian(problem):
+    """A covariance, its inverse, and scores."""
+    rows = problem.classes * problem.shots
+    return (
+        1e-10 * (rows * problem.dim**2 + problem.dim**3)
+        + 2e-10 * problem.n_test * problem.classes * problem.dim
+    )
+
+
+@pytest.mark.parametrize("seconds", [a_probe, a_gaussian])
+def test_growth_is_found_from_a_few_sizes(seconds):
+    growth = grow([Measured(size, seconds(size)) for size in SIZES])
+    for size in SIZES:
+        assert growth.at(size) == pytest.approx(seconds(size), rel=0.01)
+    for other in (CellSize(60, 8, 768, 1500), CellSize(200, 16, 512, 4000)):
+        assert growth.at(other) == pytest.approx(seconds(other), rel=0.3)
+
+
+def test_probes_are_the_studys_own_sizes_where_these_can_be_tried():
+    small, large = CellSize(10, 1, 512, 900), CellSize(1000, 16, 1024, 16_000, views=10)
+    sizes = probe_sizes([small, large])
+    assert small in sizes
+    assert max(size.products for size in sizes) < 1e8
+    assert {size.dim for size in sizes} == {512, 1024}
+    assert all(size.n_test / size.classes == pytest.approx(16, rel=0.1) for size in sizes if size.dim == 1024)
+    assert probe_sizes([]) == []
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A finished run of one worker."""
+    folder = tmp_path_factory.mktemp("plan")
+    records = Records(folder / "records" / "small")
+    work = open_run(parse_study(STUDY, "here"), folder / "features", records)
+    compute(work, folder / "features", records, LocalEngine(1))
+    return folder
+
+
+def work_of(folder, records="small", **changed):
+    study = parse_study({**STUDY, **changed}, "here")
+    return find_work(
+        study, Store(folder / "features"), Records(folder / "records" / records), must_be_stored=False
+    )
+
+
+def test_earlier_records_tell_the_median_over_the_draws(folder):
+    from kshot import load_records
+
+    recorded = load_records(folder / "records" / "small").to_arrow().to_pylist()
+    costs = earlier_costs([folder / "records" / "small"], work_of(folder).strata, "float32")
+    for method, least in (("zero_shot", 1), ("loo_blend", 2)):
+        known = {(m.problem.classes, m.problem.shots): m.seconds for m in costs[Subject(method, 0)]}
+        assert len(known) == 2 * (3 - least)
+        for (classes, shots), seconds in known.items():
+            rows = [
+                r for r in recorded if (r["method"], r["n_classes"], r["shots"]) == (method, classes, shots)
+            ]
+            assert seconds == pytest.approx(np.median([r["fit_seconds"] + r["score_seconds"] for r in rows]))
+    assert earlier_costs([folder / "records" / "small"], work_of(folder).strata, "float64") == {}
+
+
+def test_seconds_of_another_machine_do_not_count(folder):
+    strata = work_of(folder).strata
+    (log,) = (folder / "records" / "small" / "runs").glob("*.json")
+    before = log.read_text()
+    try:
+        log.write_text(json.dumps(json.loads(before) | {"processor": "an abacus"}))
+        assert earlier_costs([folder / "records" / "small"], strata, "float32") == {}
+    finally:
+        log.write_text(before)
+
+
+def test_the_time_left_is_that_of_the_missing_cells(folder):
+    assert seconds_left(work_of(folder), folder / "records" / "small") == 0
+    once = seconds_left(work_of(folder, seeds=[0, 1, 2, 3]), folder / "records" / "small")
+    thrice = seconds_left(work_of(folder, seeds=[0, 1, 2, 3, 4, 5]), folder / "records" / "small")
+    assert 0 < 2.99 * once < thrice < 3.01 * once
+    assert seconds_left(work_of(folder, methods=["zero_shot", "ncm"]), folder / "records" / "small") is None
+
+
+def test_works_are_planned_together_and_a_method_costs_nothing_below_its_shots(folder):
+    one = work_of(folder, "one", shots=[1], methods=["ncm"])
+    undefined = work_of(folder, "two", shots=[1], methods=["ncm", "loo_blend"])
+    plain, more = forecast([one, undefined])
+    assert plain.cpu_seconds > 0
+    assert more.cpu_seconds == pytest.approx(plain.cpu_seconds)
+    assert more.disk_bytes > plain.disk_bytes
+
+
+def test_a_plan_writes_no_features(tmp_path):
+    work = work_of(tmp_path)
+    assert {size.classes for size in work.strata.values()} == {10, 37}
+    assert len(work.unstored) == 2
+    assert not (tmp_path / "features").exists()
