@@ -1,18 +1,21 @@
 """Writing files that are either whole or absent."""
 
 import errno
+import fcntl
 import hashlib
 import os
 import re
 import secrets
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kshot.errors import KshotError
 
 TEMPORARY_PREFIX = ".tmp-"
+LOCK_PREFIX = ".lock-"
 # File systems take 255; temporaries and suffixes need some of it.
 LONGEST_NAME = 120
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
@@ -74,6 +77,25 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One process at a time may change what lies at `path`; others wait. The system frees the lock of a killed one."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(
+            path.with_name(f"{LOCK_PREFIX}{path.name}"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666
+        )
+    except OSError as error:
+        raise KshotError(_cannot_write(path, error)) from error
+    try:
+        # Some network file systems know no locks; there, whole files and their hashes have to do.
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
 def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -94,8 +116,8 @@ def remove_torn(folder: Path) -> int:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether it is a file in the making, or what a killed process left of one."""
-    return path.name.startswith(TEMPORARY_PREFIX)
+    """Whether it is a lock, a file in the making, or what a killed process left of one."""
+    return path.name.startswith((TEMPORARY_PREFIX, LOCK_PREFIX))
 
 
 def _new_temporary(path: Path) -> Path:

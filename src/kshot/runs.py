@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kshot.bench.execution.engines import Engine, choose_engine
-from kshot.bench.execution.run import WHOLE, StudyShard, compute, open_run
+from kshot.bench.execution.run import WHOLE, StudyShard, compute, look_back, open_run
 from kshot.bench.newcomer import judged_study, knob_oracle
 from kshot.bench.records.compact import failed_cells, forget
 from kshot.bench.records.diff import Difference, compare
@@ -93,6 +93,7 @@ def complete(
     start = time.perf_counter()
     with Progress("cells", todo) as progress:
         compute(work, Path(features), target, engine, shard, progress.advance)
+    look_back(work, target, shard)
     logger.info(f"finished in {human_seconds(time.perf_counter() - start)}; records in {target.folder}")
     return target.folder
 

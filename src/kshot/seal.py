@@ -55,6 +55,12 @@ def unseal_tensors(content: bytes) -> dict[str, Array]:
     return load(content)
 
 
+def json_seal(content: Mapping[str, Any]) -> str:
+    """A hash of everything that JSON says, but for its own seal."""
+    rest = {name: value for name, value in content.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
 def _place(content: bytes) -> int:
     """Where the hash begins; −1 where there is none."""
     end = 8 + int.from_bytes(content[:8], "little")

@@ -1,20 +1,35 @@
-"""`kshot check`: may these features be trusted?"""
+"""`kshot check`: may these features, or these records, be trusted?"""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, existing_records
+
+if TYPE_CHECKING:
+    from kshot.episodes.check import Finding
 
 
 def check(
     dataset: Annotated[str | None, typer.Argument(help="One dataset only.")] = None,
     features: FeaturesOption = DEFAULT_FEATURES,
+    records: Annotated[
+        Path | None, typer.Option("--records", help="Check this records folder instead of features.")
+    ] = None,
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="With --records: set aside what is broken, bring study.json back."),
+    ] = False,
 ) -> None:
     """Features: hashes, shapes, norms, labels, disjoint splits, zero-shot accuracy against its published band.
 
     Without a name everything in the folder is checked; bundled features by name, or where the folder is empty.
+    With --records a folder of records: hashes, header, the arithmetic of every row, duplicates.
     """
+    if records is not None:
+        _check_records(existing_records(records), repair)
+        return
     from kshot.episodes.check import check_stratum
     from kshot.errors import FeatureError, unknown
     from kshot.features.catalog import not_encoded
@@ -34,9 +49,27 @@ def check(
     for stratum in chosen:
         for finding in check_stratum(store, *stratum):
             bad += not finding.passed
-            mark = "ok  " if finding.passed else "FAIL"
-            typer.echo(f"{mark} {stratum[0]}/{stratum[1]}: {finding.what}")
+            _print(f"{stratum[0]}/{stratum[1]}", finding)
     if bad:
         typer.echo(f"kshot: {bad} check(s) failed; do not trust these features.", err=True)
         raise typer.Exit(2)
     typer.echo(f"{len(chosen)} stratum(s) pass every check")
+
+
+def _check_records(folder: Path, repair: bool) -> None:
+    from kshot.bench.records.check import check_records, repair_records
+
+    for sentence in repair_records(folder) if repair else ():
+        typer.echo(sentence)
+    findings = list(check_records(folder))
+    for finding in findings:
+        _print(str(folder), finding)
+    if not all(finding.passed for finding in findings):
+        typer.echo(
+            f"kshot: these records are damaged. Type `kshot check --records {folder} --repair`.", err=True
+        )
+        raise typer.Exit(2)
+
+
+def _print(where: str, finding: "Finding") -> None:
+    typer.echo(f"{'ok  ' if finding.passed else 'FAIL'} {where}: {finding.what}")

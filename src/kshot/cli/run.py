@@ -1,5 +1,6 @@
 """`kshot run` and `kshot retry`: compute what a study still lacks."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,16 +47,17 @@ def run(
     part, chosen = parse_shard(shard), choose_engine(engine, workers)
     asked = load_study(study).on_features([parse_stratum(text) for text in on]) if on else study
     folder = complete(asked, records, features, chosen, method or (), part)
-    if not show:
-        typer.echo(f"next: kshot report {folder}")
-        return
-    from kshot.cli.report import print_verdict
-    from kshot.results import load_records
+    if show:
+        from kshot.cli.report import print_verdict
+        from kshot.results import load_records
 
-    found, out = load_records(folder, features=features), console()
-    out.print(found.leaderboard())
-    print_verdict(found, out)
-    typer.echo(f"wrote {found.report().page}")
+        found, out = load_records(folder, features=features), console()
+        out.print(found.leaderboard())
+        print_verdict(found, out)
+        typer.echo(f"wrote {found.report().page}")
+    else:
+        typer.echo(f"next: kshot report {folder}")
+    _tell_failures(folder)
 
 
 def retry(
@@ -69,9 +71,24 @@ def retry(
     """Compute the cells with a failed method again, after its cause was repaired."""
     from kshot.runs import retry as compute_again
 
-    compute_again(
+    found = compute_again(
         study, records=records, features=features, workers=workers, engine=engine, method=method or ()
     )
+    _tell_failures(found.folder)
+
+
+def _tell_failures(folder: Path) -> None:
+    """The last line and the exit code of a run that has failed methods say so."""
+    from kshot.bench.records.compact import failed_records
+    from kshot.bench.records.folder import Records
+
+    failed = failed_records(Records(folder))
+    if failed:
+        each = ", ".join(f"{count} of {name}" for name, count in failed.items())
+        typer.echo(
+            f"kshot: finished with failed records: {each}. `kshot status {folder}` tells why.", err=True
+        )
+        raise typer.Exit(1)
 
 
 def parse_shard(text: str) -> "StudyShard":

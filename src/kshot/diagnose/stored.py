@@ -72,7 +72,7 @@ class ProbeFolder:
         ]
         seeds = ",".join(str(cell.seed) for cell in cells)
         content = pa.Table.from_pylist(rows, schema=probe_schema()).replace_schema_metadata({"seeds": seeds})
-        write_sealed(content, self.path(cells[0], group))
+        write_sealed(content, self.path(cells[0], group), named=True)
 
     def load(self) -> "pa.Table":
         """Every row, in an order that does not depend on how they were computed; no rows where nothing is stored."""

@@ -3,7 +3,6 @@
 A file is written whole or joined from encoded shards; its manifest says where it came from and holds its hash.
 """
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -15,7 +14,7 @@ from jaxtyping import Float, Int
 
 from kshot.errors import FeatureError
 from kshot.files import write_bytes
-from kshot.seal import seal_tensors, unseal_tensors
+from kshot.seal import json_seal, seal_tensors, unseal_tensors
 from kshot.types import Array
 
 FORMAT = 1
@@ -64,11 +63,11 @@ class Manifest:
         """A hash of what results depend on: not of who wrote the file, nor of fields that say nothing."""
         about = {"source", "licence", "provenance", "versions", "seal"}
         told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in about}
-        return _seal({name: value for name, value in told.items() if value not in (None, "", {}, False)})
+        return json_seal({name: value for name, value in told.items() if value not in (None, "", {}, False)})
 
     def to_json(self) -> str:
         content = asdict(self)
-        content["seal"] = _seal(content)
+        content["seal"] = json_seal(content)
         return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
@@ -83,8 +82,8 @@ def read_manifest(path: Path) -> Manifest:
             )
         seal = content.pop("seal", None)
         if seal is None and content["versions"]["kshot"] in UNSEALED_VERSIONS:
-            seal = _seal(content)
-        if seal != _seal(content):
+            seal = json_seal(content)
+        if seal != json_seal(content):
             raise FeatureError(
                 f"{path} is damaged: it was changed after it was written. Encode the features again, or restore it."
             )
@@ -95,11 +94,6 @@ def read_manifest(path: Path) -> Manifest:
         raise FeatureError(
             f"{path} is not a readable manifest ({error}). Encode the features again."
         ) from error
-
-
-def _seal(content: dict[str, Any]) -> str:
-    rest = {name: value for name, value in content.items() if name != "seal"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def map_tensors(path: Path) -> dict[str, Array]:

@@ -1,6 +1,7 @@
 """A run from start to end: check, claim the folder, compute what is missing, keep the folder small."""
 
 import json
+import logging
 import os
 import platform
 import uuid
@@ -16,11 +17,13 @@ from kshot.bench.records.folder import Records
 from kshot.bench.records.integrity import set_aside
 from kshot.bench.study import Study
 from kshot.bench.work import Work, Workload, find_work, missing_cells
+from kshot.errors import StudyError
 from kshot.features.store import Store
 from kshot.files import remove_torn, write_text
 
 # Reading thousands of small files is slow; beyond this many they are joined.
 LOOSE_FILES = 1000
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,9 @@ def open_run(study: Study, features: Path, records: Records) -> Work:
     work = find_work(study, Store(features), records)
     records.claim(study, work.dropped, work.features)
     remove_torn(records.folder)
-    loose, joined = records.files()
-    set_aside(records.folder, [*loose, *joined])
+    with records.lock():
+        loose, joined = records.files()
+        set_aside(records.folder, [*loose, *joined])
     if records.grows_into(study) and any(records.path(cell).exists() for cell in work.missing):
         # These cells lack methods that the study did not have; joined, their files are not overwritten.
         compact(records)
@@ -78,6 +82,26 @@ def compute(
 def this_machine() -> dict[str, str]:
     """Its name and its processor: seconds compare only between runs where both are the same."""
     return {"machine": platform.node(), "processor": _processor()}
+
+
+def look_back(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
+    """Before a run says that it is finished: is every record there, and is the folder still this study's?"""
+    if not records.header.is_file():
+        logger.warning("%s was removed during the run and is written again.", records.header)
+        records.claim(work.study, work.dropped, work.features)
+    if records.owners()[0] != work.study.hash:
+        logger.warning(
+            "Another run made the study of %s larger; `kshot status` counts what it lacks.", records.folder
+        )
+    cells = [cell for batch in work.batches(shard.index, shard.count) for cell in batch.cells]
+    if shard.count == 1:
+        cells = [cell for cell in work.cells if cell not in work.dropped]
+    missing = missing_cells(records, work.study, {cell: work.cells[cell] for cell in cells})
+    if missing:
+        raise StudyError(
+            f"not finished: {len(missing)} of {len(cells)} cells are missing or damaged again in {records.folder}. "
+            "Run the same command again."
+        )
 
 
 def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:

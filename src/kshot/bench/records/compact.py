@@ -15,29 +15,39 @@ def compact(records: Records) -> int:
     """Join everything into one file; return how many files it replaces.
 
     Sources are deleted only after the joined file is in place, and reads count a record once whatever copies exist,
-    so a crash or another compaction at the same time costs nothing.
+    so a crash costs nothing; another compaction waits for its turn.
     """
-    loose, joined = records.loose(), records.joined()
-    if not loose and len(joined) < 2:
-        return 0
-    _join(records, loose + joined)
-    return len(loose + joined)
+    with records.lock():
+        loose, joined = records.loose(), records.joined()
+        if not loose and len(joined) < 2:
+            return 0
+        _join(records, loose + joined)
+        return len(loose + joined)
 
 
 def forget(records: Records, cells: Iterable[Cell]) -> int:
     """Make cells missing again; return how many there were."""
     chosen = set(cells)
-    joined = records.joined()
-    if joined:
-        _join(records, joined + records.loose(), forget=chosen)
-    for cell in chosen:
-        records.path(cell).unlink(missing_ok=True)
+    with records.lock():
+        joined = records.joined()
+        if joined:
+            _join(records, joined + records.loose(), forget=chosen)
+        for cell in chosen:
+            records.path(cell).unlink(missing_ok=True)
     return len(chosen)
 
 
 def failed_cells(records: Records) -> list[Cell]:
     sql = f"select distinct {', '.join(CELL)} from records where status = 'failed' order by all"
     return [Cell(*row) for row in query(records.folder, sql)]
+
+
+def failed_records(records: Records) -> dict[str, int]:
+    """How many records of each method are failures."""
+    if not records.loose() and not records.joined():
+        return {}
+    sql = "select method, count(*) from records where status = 'failed' group by method order by method"
+    return dict(query(records.folder, sql))
 
 
 def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) -> None:

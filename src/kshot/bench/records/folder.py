@@ -1,6 +1,7 @@
 """The records folder, the only truth about what is done.
 
 RECORDS/study.json                                      what belongs here, written first; may grow, never change
+RECORDS/study-copy.json                                 the same, for the day it is lost
 RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; whole or absent
 RECORDS/compact/*.parquet                               many cells joined by `kshot compact`
 RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed methods
@@ -9,15 +10,16 @@ RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed m
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
+from kshot.bench.records.header import NAME, read_header, stored_study, write_header
 from kshot.bench.records.integrity import intact_only, write_sealed
-from kshot.bench.records.ownership import addable, contradiction
+from kshot.bench.records.ownership import addable, contradiction, is_of
 from kshot.bench.records.schema import CellFacts, Record, table
-from kshot.bench.study import Cell, Study, study_from_json
+from kshot.bench.study import Cell, Study
 from kshot.errors import StudyError
-from kshot.files import is_temporary, write_text
+from kshot.files import is_temporary, locked, write_text
 
 
 class Records:
@@ -28,19 +30,27 @@ class Records:
 
     @property
     def header(self) -> Path:
-        return self.folder / "study.json"
+        return self.folder / NAME
 
     def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
         """Make the folder this study's, or refuse it when it belongs to another study or other features."""
+        with self.lock():
+            self._claim(study, dropped, features)
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Held by whoever changes more than one cell's file."""
+        return locked(self.folder / "records")
+
+    def _claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
         extended: list[str] = []
         # Listed before we look for the header: another driver may be writing it at this moment.
         occupied = any(not is_temporary(path) for path in self.folder.glob("*"))
         if self.header.is_file():
             self._check_owner(study, features)
-            before = self._read_header()
+            before = read_header(self.folder)
             features = before["features"] | features
             extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
-        elif occupied:
+        elif occupied and not self._proves(study, features):
             raise StudyError(
                 f"{self.folder} is not empty and not a records folder. Choose another --records."
             )
@@ -51,7 +61,12 @@ class Records:
             "dropped": [[c.dataset, c.backbone, c.tier, c.shots, c.seed] for c in dropped],
             "features": features,
         }
-        write_text(self.header, json.dumps(content, indent=1) + "\n")
+        write_header(self.folder, content)
+
+    def _proves(self, study: Study, features: dict[str, str]) -> bool:
+        """Whether the records of a folder without header say themselves that they are this study's, on these features."""
+        files = [*self.loose(), *self.joined()]
+        return bool(files) and all(is_of(path, study.hash, features) for path in files)
 
     def _check_owner(self, study: Study, features: dict[str, str]) -> None:
         found = self.study()
@@ -67,7 +82,7 @@ class Records:
 
     def check_features(self, features: dict[str, str]) -> None:
         """Refuse features that are not those the records were computed on; absent ones are no contradiction."""
-        for name, before in self._read_header()["features"].items():
+        for name, before in read_header(self.folder)["features"].items():
             if features.get(name, before) != before:
                 raise StudyError(
                     f"{self.folder} was computed on other features: {name} had sha256 {before}, now it has "
@@ -75,13 +90,10 @@ class Records:
                 )
 
     def study(self) -> Study:
-        try:
-            return study_from_json(json.dumps(self._read_header()["study"]))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise self._damaged(f"it holds no study: {type(error).__name__} {error}") from error
+        return stored_study(self.folder)
 
     def dropped(self) -> set[Cell]:
-        return {Cell(*values) for values in self._read_header()["dropped"]}
+        return {Cell(*values) for values in read_header(self.folder)["dropped"]}
 
     def path(self, cell: Cell) -> Path:
         folder = self.folder / "cells" / cell.dataset / cell.backbone / cell.tier
@@ -113,7 +125,7 @@ class Records:
         """The hash of the folder's study and those of the studies it extends, whose records are its own."""
         if not self.header.is_file():
             return "", []
-        header = self._read_header()
+        header = read_header(self.folder)
         return header["hash"], header["extends"]
 
     def grows_into(self, study: Study) -> bool:
@@ -127,7 +139,7 @@ class Records:
         for record in records:
             if record.traceback:
                 write_text(self.failure(record.cell, record.method), record.traceback)
-        write_sealed(table(study, facts, records), path)
+        write_sealed(table(study, facts, records), path, named=True)
 
     def failure(self, cell: Cell, method: str) -> Path:
         """Where the traceback of a failed method is kept."""
@@ -138,23 +150,6 @@ class Records:
             / inside.parent
             / f"{inside.name}.{re.sub(r'[^A-Za-z0-9._-]', '_', method)}.txt"
         )
-
-    def _read_header(self) -> dict[str, Any]:
-        if not self.header.is_file():
-            raise StudyError(
-                f"{self.folder} is not a records folder: it has no study.json. Run `kshot run` first."
-            )
-        try:
-            header = {"extends": [], **json.loads(self.header.read_text(encoding="utf-8"))}
-        except (ValueError, TypeError) as error:
-            raise self._damaged(str(error)) from error
-        lacks = [key for key in ("hash", "study", "dropped", "features") if key not in header]
-        if lacks:
-            raise self._damaged(f"it lacks {', '.join(lacks)}")
-        return header
-
-    def _damaged(self, why: str) -> StudyError:
-        return StudyError(f"{self.header} is damaged ({why}). Choose another --records folder.")
 
 
 def records_folder(given: Path | str | None, study_name: str) -> Path:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 KEY = b"kshot.sha256"
 # In the footer (thrift's compact protocol) a value of 64 characters follows its key behind these two bytes.
 MARK = KEY + b"\x18\x40"
+PLACE = b"kshot.place"
 # The version before files were sealed; anything later without a seal has lost it.
 UNSEALED_VERSIONS = {"0.1.0"}
 FOLDER = "damaged"
@@ -30,8 +31,15 @@ log = logging.getLogger(__name__)
 _told: set[Path] = set()
 
 
-def write_sealed(table: "pa.Table", path: Path, *, statistics: bool = True) -> None:
-    """Write a table whole, with its own hash inside; statistics repeat the least and the largest value of a column."""
+def write_sealed(table: "pa.Table", path: Path, *, statistics: bool = True, named: bool = False) -> None:
+    """Write a table whole, with its own hash inside; a `named` file is damaged under any other name.
+
+    Statistics repeat the least and the largest value of a column.
+    """
+    if named:
+        table = table.replace_schema_metadata(
+            {**(table.schema.metadata or {}), PLACE: _place_in_folder(path)}
+        )
     write_bytes(path, sealed(table, statistics))
 
 
@@ -52,21 +60,26 @@ def intact_only(paths: Iterable[Path]) -> list[Path]:
 
     A file that another process joined and removed meanwhile is kept in the list: reading it will tell.
     """
-    return [path for path in paths if not _is_damaged(path)]
+    return [path for path in paths if not is_damaged(path)]
 
 
 def set_aside(folder: Path, paths: Iterable[Path]) -> list[Path]:
     """Move damaged files out of the way, so that their cells are computed again; nothing is deleted."""
     moved = []
     for path in paths:
-        if _is_damaged(path):
-            name = re.sub(r"[^A-Za-z0-9._+-]", "-", str(path.relative_to(folder)))
-            target = folder / FOLDER / name
-            target.parent.mkdir(exist_ok=True)
-            path.replace(target)
-            log.warning("It is kept as %s.", target)
-            moved.append(target)
+        if is_damaged(path):
+            moved.append(move_aside(folder, path))
     return moved
+
+
+def move_aside(folder: Path, path: Path) -> Path:
+    """Out of the way of all readers, under a name that says where it was."""
+    name = re.sub(r"[^A-Za-z0-9._+-]", "-", str(path.relative_to(folder)))
+    target = folder / FOLDER / name
+    target.parent.mkdir(exist_ok=True)
+    path.replace(target)
+    log.warning("It is kept as %s.", target)
+    return target
 
 
 def contradictory_rows(table: "pa.Table") -> np.ndarray:
@@ -86,7 +99,8 @@ def contradictory_rows(table: "pa.Table") -> np.ndarray:
     return np.flatnonzero(scored & ~agree)
 
 
-def _is_damaged(path: Path) -> bool:
+def is_damaged(path: Path) -> bool:
+    """Whether one byte is not as it was written, or the file is not where it was written; told once."""
     try:
         about = path.stat()
         damaged = not _is_intact(path, about.st_ino, about.st_size, about.st_mtime_ns)
@@ -104,7 +118,22 @@ def _is_intact(path: Path, inode: int, size: int, changed: int) -> bool:
     place = _place_of_hash(content)
     if place < 0:
         return _was_never_sealed(content)
+    if PLACE in content and _as_entry(_place_in_folder(path)) not in content:
+        return False
     return is_proven(content, place)
+
+
+def _place_in_folder(path: Path) -> bytes:
+    return "/".join(path.parts[-4:]).encode()
+
+
+def _as_entry(value: bytes) -> bytes:
+    """The place as it stands in the footer: behind its key a mark for text and the length in sevens of bits."""
+    length, rest = b"", len(value)
+    while rest > 0x7F:
+        length += bytes([rest & 0x7F | 0x80])
+        rest >>= 7
+    return PLACE + b"\x18" + length + bytes([rest]) + value
 
 
 def _place_of_hash(content: bytes) -> int:

@@ -1,5 +1,9 @@
 """Whether a study may have a records folder that another one filled, and what it lacks if not."""
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
 from kshot.bench.study import Cell, MethodSpec, Study
 
 
@@ -20,6 +24,22 @@ def contradiction(study: Study, found: Study) -> str | None:
     return (
         f"holds records of study '{found.name}' with hash {found.hash}, but this is '{study.name}' with hash "
         f"{study.hash}, which {_shortfall(study, found)}; cells and methods may only be added."
+    )
+
+
+def is_of(path: Path, study_hash: str, features: Mapping[str, str]) -> bool:
+    """Whether every record of a file names this study and these features."""
+    import pyarrow.parquet as pq
+
+    columns = ("study_hash", "dataset", "backbone", "tier", "feature_hashes")
+    rows = {tuple(row.values()) for row in pq.read_table(path, columns=list(columns)).to_pylist()}
+    return all(
+        owner == study_hash
+        and all(
+            features.get(f"{dataset}/{backbone}/{f'text-{tier}' if part == 'text' else part}") == digest
+            for part, digest in json.loads(digests).items()
+        )
+        for owner, dataset, backbone, tier, digests in rows
     )
 
 
