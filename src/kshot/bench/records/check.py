@@ -42,15 +42,15 @@ def repair_records(folder: Path) -> list[str]:
     if not _header(records).passed:
         if not restore_header(folder):
             raise StudyError(
-                f"{folder} has no study.json and no copy of it. `kshot run STUDY --records {folder}` with the study file "
-                "that filled it writes it again; move a damaged one away first."
+                f"{folder} has no study.json and no copy of it. `kshot run STUDY --records {folder}` with the study "
+                "file that filled it writes it again; move a damaged one away first."
             )
         done.append("study.json was brought back from its copy.")
-    for path in _files(records):
-        if is_damaged(path) or why_strange(records, path):
-            done.append(
-                f"{path} was moved to {move_aside(folder, path)}; `kshot run` computes its cells again."
-            )
+    broken = [path for path in _files(records) if is_damaged(path) or why_strange(records, path)]
+    done += [
+        f"{path} was moved to {move_aside(folder, path)}; `kshot run` computes its cells again."
+        for path in broken
+    ]
     if any(records.files()):
         copies, contradicted = _copies(records)
         if contradicted:
@@ -82,7 +82,7 @@ def why_strange(records: Records, path: Path) -> str:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path, partitioning=None)
+        table = pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
         return f"cannot be read ({error})"
     lacks = [name for name in schema().names if name not in table.schema.names]

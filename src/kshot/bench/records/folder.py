@@ -64,7 +64,7 @@ class Records:
         write_header(self.folder, content)
 
     def _proves(self, study: Study, features: dict[str, str]) -> bool:
-        """Whether the records of a folder without header say themselves that they are this study's, on these features."""
+        """Whether all records of a folder without header name this study and these features."""
         files = [*self.loose(), *self.joined()]
         return bool(files) and all(is_of(path, study.hash, features) for path in files)
 

@@ -30,11 +30,10 @@ def read_header(folder: Path, name: str = NAME) -> dict[str, Any]:
         )
         raise StudyError(f"{folder} is not a records folder: it has no study.json. {step}.")
     try:
-        header = json.loads(path.read_text(encoding="utf-8"))
+        header = {"extends": [], **json.loads(path.read_text(encoding="utf-8"))}
         lacks = [key for key in NEEDED if key not in header]
         seal = header.pop("seal", None)
-        header = {"extends": [], **header}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise _damaged(path, str(error)) from error
     if lacks:
         raise _damaged(path, f"it lacks {', '.join(lacks)}")

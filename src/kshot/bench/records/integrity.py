@@ -65,11 +65,7 @@ def intact_only(paths: Iterable[Path]) -> list[Path]:
 
 def set_aside(folder: Path, paths: Iterable[Path]) -> list[Path]:
     """Move damaged files out of the way, so that their cells are computed again; nothing is deleted."""
-    moved = []
-    for path in paths:
-        if is_damaged(path):
-            moved.append(move_aside(folder, path))
-    return moved
+    return [move_aside(folder, path) for path in paths if is_damaged(path)]
 
 
 def move_aside(folder: Path, path: Path) -> Path:
