@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kshot.bench.execution.detector import Detection, detect, outsiders
 from kshot.bench.execution.engines import Engine, choose_engine
 from kshot.bench.execution.run import WHOLE, StudyShard, compute, look_back, open_run
 from kshot.bench.newcomer import judged_study, knob_oracle
 from kshot.bench.records.compact import failed_cells, forget
 from kshot.bench.records.diff import Difference, compare
 from kshot.bench.records.folder import Records, records_folder
-from kshot.bench.study import DTYPES, Cell, Study, load_study
+from kshot.bench.study import DTYPES, Cell, MethodSpec, Study, load_study
 from kshot.bench.work import check_stored, find_work, finished_cells
 from kshot.diagnose.stored import ProbeFolder
 from kshot.diagnose.whole_study import GROUPS, probe_batches, probe_workload
@@ -38,6 +39,7 @@ class Judgement:
     results: Results
     table: Table
     words: tuple[str, ...]
+    detections: tuple[Detection, ...]
 
 
 def run(
@@ -173,8 +175,17 @@ def judge(
     if oracle is not None:
         values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}
         knob = OwnKnob(oracle.name, values)
-    words = tuple(judgement(results.panel, newcomer, knob))
-    return Judgement(results, judgement_table(results.panel, newcomer, knob), words)
+    detections = verify(folder, features, judged.methods()[newcomer])
+    words = (*judgement(results.panel, newcomer, knob), *map(str, detections))
+    return Judgement(results, judgement_table(results.panel, newcomer, knob), words, detections)
+
+
+def verify(
+    records: Path | str, features: Path | str = FEATURES, *methods: MethodSpec
+) -> tuple[Detection, ...]:
+    """Run one cell of each stratum again without the test labels; the outsiders' methods unless others are given."""
+    study = Records(records).study()
+    return tuple(detect(study, methods or outsiders(study), Path(features), Path(records)))
 
 
 def compare_precisions(

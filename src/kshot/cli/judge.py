@@ -35,4 +35,8 @@ def judge(
     out = console()
     out.print(told.table)
     written = told.results.report(output, (told.table, told.words))
+    for detection in told.detections:
+        out.print(str(detection), markup=False)
     out.print(f"wrote {written.page}", markup=False)
+    if any(detection.differences for detection in told.detections):
+        raise typer.Exit(1)

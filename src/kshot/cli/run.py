@@ -35,6 +35,10 @@ def run(
             help="DATASET/BACKBONE/TIER: the study's shots, seeds and methods on these features. Repeatable."
         ),
     ] = None,
+    verified: Annotated[
+        bool,
+        typer.Option("--verify", help="Then run cells of your own methods again, without the test labels."),
+    ] = False,
     show: Annotated[
         bool, typer.Option("--report", help="Then print leaderboard and verdict and write the report.")
     ] = False,
@@ -57,7 +61,21 @@ def run(
         typer.echo(f"wrote {found.report().page}")
     else:
         typer.echo(f"next: kshot report {folder}")
+    differing = _verified(folder, features) if verified else False
     _tell_failures(folder)
+    if differing:
+        raise typer.Exit(1)
+
+
+def _verified(folder: Path, features: Path) -> bool:
+    from kshot.runs import verify
+
+    found = verify(folder, features)
+    for detection in found:
+        typer.echo(str(detection))
+    if not found:
+        typer.echo("Nothing to verify: every method of this study is part of kshot.")
+    return any(detection.differences for detection in found)
 
 
 def retry(

@@ -1,7 +1,9 @@
 """Methods by name: built in, from installed packages (entry points), or `package.module:Class`."""
 
+import sys
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any
 
 from kshot.errors import KshotError, unknown
@@ -81,6 +83,24 @@ def create(name: str, **params: Any) -> Classifier:
     return method
 
 
+def create_afresh(name: str, **params: Any) -> Classifier:
+    """`create`, with an outsider's module imported again, so that it keeps nothing from one cell to the next."""
+    if name in BUILTIN:
+        return create(name, **params)
+    package = _installed().get(name, name).partition(":")[0].partition(".")[0]
+    kept = {m: sys.modules[m] for m in list(sys.modules) if m == package or m.startswith(f"{package}.")}
+    if package in ("kshot", "__main__") or not all(_is_python(module) for module in kept.values()):
+        return create(name, **params)
+    for module in kept:
+        del sys.modules[module]
+    try:
+        return create(name, **params)
+    except KshotError:
+        # Some modules can be imported once only.
+        sys.modules.update(kept)
+        return create(name, **params)
+
+
 def name_of(method: Classifier) -> str:
     """A name from which `create` makes such a method once its parameters are given."""
     if method.info.key in names():
@@ -95,6 +115,11 @@ def load_class(path: str) -> type[Classifier]:
     if not (isinstance(found, type) and issubclass(found, Classifier)):
         raise KshotError(f"'{path}' is not a kshot.methods.base.Classifier; see docs/add-a-method.md.")
     return found
+
+
+def _is_python(module: ModuleType) -> bool:
+    """Compiled modules cannot be imported a second time."""
+    return (getattr(module, "__file__", None) or ".py").endswith(".py")
 
 
 def _made(path: str) -> Classifier:

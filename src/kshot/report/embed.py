@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.focus import LOO, ORACLE, focus, story_first
+from kshot.report.focus import LOO, ORACLE, failures, focus, story_first
 from kshot.report.measured import named
 from kshot.report.verdict import CHOSEN, PROBES, WORDS
 from kshot.selected import FLAT_RATIOS, ratio_curve
@@ -32,6 +32,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "version": panel.version,
         "dtype": panel.dtype,
         "simulated": panel.simulated,
+        "failed": failures(panel),
         "focus": {"tier": found.tier, "backbone": found.backbone},
         "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": PROBES},
         "axes": {name: _dictionary(getattr(panel, name)) for name in CELL},

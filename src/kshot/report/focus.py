@@ -1,6 +1,7 @@
 """Which slice a table shows when it cannot show everything, and the words that say so."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -96,6 +97,25 @@ def _thin_pool(panel: Panel) -> dict[str, int]:
         )
         for place, method in enumerate(panel.methods)
     }
+
+
+def failures(panel: Panel) -> str:
+    """Methods with failed records and how many, wherever the page's filters stand; empty where none failed."""
+    columns = (panel.records[name].to_pylist() for name in ("method", "status"))
+    failed = Counter(method for method, status in zip(*columns, strict=True) if status == "failed")
+    return ", ".join(f"{panel.titles[method]} {count}" for method, count in sorted(failed.items()))
+
+
+def lost_cells(panel: Panel, methods: Iterable[str]) -> str:
+    """The sentence about methods that failed or do not exist in some cells, and so are judged on fewer."""
+    status = panel.records["status"].to_pylist()
+    named = []
+    for method in methods:
+        rows = panel.row[:, panel.methods.index(method)]
+        found = Counter("absent" if row < 0 else status[row] for row in rows.tolist())
+        lost = [f"{count} {what}" for what, count in sorted(found.items()) if what != "ok"]
+        named += [f"{panel.titles[method]} {' and '.join(lost)}"] if lost else []
+    return f"Judged on fewer than the {len(panel.shots)} cells: {', '.join(named)}." if named else ""
 
 
 def sentences(*parts: str) -> str:

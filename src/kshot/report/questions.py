@@ -13,6 +13,7 @@ from kshot.report.focus import (
     ORACLE,
     ZERO_SHOT,
     counted,
+    lost_cells,
     missing,
     provenance,
     sentences,
@@ -52,6 +53,7 @@ def judgement_table(panel: Panel, method: str, knob: OwnKnob | None) -> Table:
             if knob
             else "Declare a knob with knob_name, knob_grid and knob_curve (kshot.methods.knob).",
             missing(panel, (ZERO_SHOT, ORACLE, CLAP, LPP)),
+            lost_cells(panel, [method]),
             provenance(panel),
         ),
     )
@@ -67,6 +69,7 @@ def judgement(panel: Panel, method: str, knob: OwnKnob | None) -> list[str]:
             else ""
         )
         found.append(f"{question}: {figures}{words}.")
+    found += [lost] if (lost := lost_cells(panel, [method])) else []
     if method in panel.reference_points:
         found.append(
             f"{panel.titles[method]} looks at what a user does not have: a reference point, not a method to rank."

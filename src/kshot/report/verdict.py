@@ -15,6 +15,7 @@ from kshot.report.focus import (
     NCM,
     ORACLE,
     ZERO_SHOT,
+    failures,
     focus,
     primary,
 )
@@ -45,6 +46,7 @@ WORDS = {
     "cells": "Tier {tier}, {n} cells in {G} dataset(s); intervals ask whether the figure would survive another draw "
     "of datasets.",
     "one dataset": "One dataset gives no interval: nothing is known about other datasets.",
+    "failed": "Failed records, which count in no mean: {failed}.",
     "simulated": "The features are SIMULATED: generated numbers, no pictures. They show the tool, not an encoder.",
 }
 
@@ -123,6 +125,8 @@ def _caveats(panel: Panel, shown: Panel) -> list[str]:
     found = [WORDS["cells"].format(tier=focus(panel).tier, n=len(shown.shots), G=datasets)]
     if datasets == 1:
         found.append(WORDS["one dataset"])
+    if failed := failures(panel):
+        found.append(WORDS["failed"].format(failed=failed))
     if panel.simulated:
         found.append(WORDS["simulated"])
     return found

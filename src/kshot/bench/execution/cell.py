@@ -2,8 +2,9 @@
 
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -49,7 +50,7 @@ def run_method(
     min_residue: int | None = None,
     keep_answers: bool = False,
 ) -> Record:
-    method = registry.create(spec.use, **spec.params)
+    method = registry.create_afresh(spec.use, **spec.params)
     # Read once: what is declared is what is handed out and what is recorded.
     info = method.info
     views = spec.views if info.views else None
@@ -134,15 +135,25 @@ def answered(
 
 
 def use_known_constants(method: Classifier, spec: MethodSpec, stratum: Stratum, prior: Prior | None) -> None:
-    """What encoder and dataset know of the method's declared constants, where the study does not say.
+    """What encoder and dataset know of the method's declared constants, where the study does not say."""
+    give_constants(method, spec.params, known_constants(method.info.sees, stratum, prior))
+
+
+def known_constants(sees: Collection[str], stratum: Stratum, prior: Prior | None) -> dict[str, Any]:
+    """What encoder and dataset know of a method's constants.
 
     A dataset's constants were chosen by people who saw test accuracies: only a method that may see those gets them.
     """
     known = {"logit_scale": stratum.logit_scale, "anchor_scale": None if prior is None else prior.norm}
-    if "test" in method.info.sees and (entry := catalog.dataset_entry(stratum.dataset)):
+    if "test" in sees and (entry := catalog.dataset_entry(stratum.dataset)):
         known |= entry.constants
-    takes = method.info.constants - spec.params.keys()
-    method.set_params(**{name: value for name, value in known.items() if value is not None and name in takes})
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def give_constants(method: Classifier, params: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Set the constants that the method declares and the study does not set."""
+    takes = method.info.constants - params.keys()
+    method.set_params(**{name: value for name, value in known.items() if name in takes})
 
 
 def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:

@@ -48,7 +48,8 @@ function leaderOf(cells) {
 function caveatsOf(cells) {
   const datasets = new Set(cells.map((cell) => axes.dataset.codes[cell])).size;
   return [said("cells", { tier: axes.tier.at(cells[0]), n: cells.length, G: datasets }),
-    ...(datasets === 1 ? [said("one dataset")] : []), ...(data.simulated ? [said("simulated")] : [])];
+    ...(datasets === 1 ? [said("one dataset")] : []), ...(data.failed ? [said("failed", {failed: data.failed})] : []),
+    ...(data.simulated ? [said("simulated")] : [])];
 }
 
 // Sentences that a command put in front of the report stay as they are.
