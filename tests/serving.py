@@ -11,6 +11,7 @@ from pathlib import Path
 
 from colours import ColourEncoder
 from kshot.apply.serve.app import make_app
+from kshot.apply.serve.connections import server_config
 from kshot.apply.serve.live import LiveHead
 
 HERE = Path(__file__).resolve().parent
@@ -23,7 +24,7 @@ class Server:
         import uvicorn
 
         app = make_app(LiveHead(head, ColourEncoder()), host, token)
-        self.server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none"))
+        self.server = uvicorn.Server(server_config(app, "127.0.0.1", 0))
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
         deadline = time.monotonic() + 120

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kshot.bench.execution.detector import Detection, detect, outsiders
+from kshot.bench.execution.detector import Detection, detect, foreign_methods
 from kshot.bench.execution.engines import Engine, choose_engine
 from kshot.bench.execution.run import WHOLE, StudyShard, compute, look_back, open_run
 from kshot.bench.newcomer import judged_study, knob_oracle
@@ -175,17 +175,17 @@ def judge(
     if oracle is not None:
         values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}
         knob = OwnKnob(oracle.name, values)
-    detections = verify(folder, features, judged.methods()[newcomer])
+    detections = verify_methods(folder, features, judged.methods()[newcomer])
     words = (*judgement(results.panel, newcomer, knob), *map(str, detections))
     return Judgement(results, judgement_table(results.panel, newcomer, knob), words, detections)
 
 
-def verify(
+def verify_methods(
     records: Path | str, features: Path | str = FEATURES, *methods: MethodSpec
 ) -> tuple[Detection, ...]:
     """Run one cell of each stratum again without the test labels; the outsiders' methods unless others are given."""
     study = Records(records).study()
-    return tuple(detect(study, methods or outsiders(study), Path(features), Path(records)))
+    return tuple(detect(study, methods or foreign_methods(study), Path(features), Path(records)))
 
 
 def compare_precisions(

@@ -2,6 +2,7 @@
 
 import http.client
 import io
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from PIL import Image
 from colours import shade
 from kshot.apply.fit import fit_folder
 from kshot.apply.head import PictureHead
+from kshot.apply.serve import app, connections, guards
 from kshot.apply.serve.guards import MOST_BYTES, check_binding
 from kshot.errors import KshotError
 from serving import Server, ask, killable
@@ -152,6 +154,50 @@ def test_beyond_loopback_a_token_is_needed(head, picture):
         server.close()
 
 
+def test_eighty_half_sent_requests_keep_nobody_out_and_end(server, picture, monkeypatch):
+    """Headers that never end, without a token in them: the owner is served beside them, and the server hangs up."""
+    monkeypatch.setattr(connections, "SECONDS_BETWEEN_LOOKS", 0.2)
+    sockets = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
+    try:
+        for one in sockets:
+            one.sendall(b"POST /api/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+        assert ask(server.port, "POST", "/api/predict", picture())[0] == 200
+        for one in sockets:
+            one.settimeout(120)
+            assert one.recv(1) == b""
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def test_a_body_that_never_ends_is_given_up(server, monkeypatch):
+    monkeypatch.setattr(guards, "BODY_SECONDS", 0.3)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as one:
+        one.sendall(b"POST /api/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\nabc")
+        assert one.recv(4096).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_storm_of_pictures_is_answered_or_refused_and_the_server_lives(server, picture, monkeypatch):
+    monkeypatch.setattr(app, "MOST_WAITING", 2)
+    content = picture()
+    with ThreadPoolExecutor(12) as clients:
+        found = list(clients.map(lambda _: ask(server.port, "POST", "/api/predict", content)[0], range(48)))
+    assert set(found) <= {200, 503}
+    assert 200 in found
+    assert ask(server.port, "POST", "/api/predict", content)[0] == 200
+
+
+def test_a_token_comes_from_a_file_or_the_environment_and_else_is_new(tmp_path):
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    assert guards.read_token(tmp_path / "token", "another-token-of-length") == TOKEN
+    assert guards.read_token(None, TOKEN) == TOKEN
+    first, second = (guards.read_token(None, None) for _ in range(2))
+    assert first != second
+    check_binding("0.0.0.0", first)
+    with pytest.raises(KshotError, match="cannot be read"):
+        guards.read_token(tmp_path / "absent", None)
+
+
 def test_a_thousand_requests_of_sixteen_clients(server, picture):
     contents = [picture(colour) for colour in ("red", "green", "blue")]
 
@@ -186,6 +232,23 @@ def test_two_servers_of_one_head_lose_no_shot(server, head, picture):
     finally:
         second.close()
     assert PictureHead.load(head).shots.counts.tolist() == [4, 4, 6]
+
+
+def test_of_pictures_added_to_two_servers_at_once_no_acknowledged_one_is_lost(server, head, picture):
+    contents = [picture("red") for _ in range(6)]
+    second = Server(head)
+
+    def add(number):
+        port = (server.port, second.port)[number % 2]
+        return ask(port, "POST", "/api/shots?label=red", contents[number])[0]
+
+    try:
+        with ThreadPoolExecutor(6) as clients:
+            found = list(clients.map(add, range(6)))
+    finally:
+        second.close()
+    assert set(found) <= {200, 409}
+    assert len(PictureHead.load(head).shots.y) == 12 + found.count(200)
 
 
 def test_a_head_that_was_fitted_again_is_not_overwritten(server, head, shades, colours, picture, tmp_path):

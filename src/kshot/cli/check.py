@@ -57,7 +57,7 @@ def check(
 
 
 def _check_records(folder: Path, repair: bool) -> None:
-    from kshot.bench.records.check import check_records, repair_records
+    from kshot.bench.records.audit import check_records, repair_records
 
     for sentence in repair_records(folder) if repair else ():
         typer.echo(sentence)

@@ -68,9 +68,9 @@ def run(
 
 
 def _verified(folder: Path, features: Path) -> bool:
-    from kshot.runs import verify
+    from kshot.runs import verify_methods
 
-    found = verify(folder, features)
+    found = verify_methods(folder, features)
     for detection in found:
         typer.echo(str(detection))
     if not found:

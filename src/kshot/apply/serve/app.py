@@ -21,6 +21,8 @@ PAGE = {
     "/page.js": ("page.js", "text/javascript"),
     "/page.css": ("page.css", "text/css"),
 }
+# Each may hold a picture of 20 MB.
+MOST_WAITING = 32
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -28,10 +30,18 @@ def make_app(live: LiveHead, host: str, token: str | None) -> Any:
     """An ASGI application; predictions take turns in the order in which they came, and so do changes, each kind
     holding one thread at most: a slow refit keeps no prediction waiting."""
     predicting, changing = asyncio.Lock(), asyncio.Lock()
+    waiting = 0
 
     async def in_turn(turn: asyncio.Lock, work: Callable[[], Any]) -> Any:
-        async with turn:
-            return await asyncio.to_thread(work)
+        nonlocal waiting
+        if waiting >= MOST_WAITING:
+            raise Refused(503, "too many pictures wait for their turn; send this one again later.")
+        waiting += 1
+        try:
+            async with turn:
+                return await asyncio.to_thread(work)
+        finally:
+            waiting -= 1
 
     async def about(request: Request) -> Response:
         return JSONResponse(live.about())

@@ -1,6 +1,9 @@
 """Who may ask, from where, and how much they may send."""
 
+import asyncio
 import hmac
+import secrets
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kshot.errors import KshotError
@@ -11,6 +14,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_BYTES = 20_000_000
+BODY_SECONDS = 60
 SHORTEST_TOKEN = 16
 HEADERS = {
     "Content-Security-Policy": (
@@ -32,11 +36,21 @@ class Refused(KshotError):
         self.status = status
 
 
+def read_token(file: Path | None, given: str | None) -> str:
+    """Of a file, of the environment, or a new one; never of the command line, which every process can read."""
+    if file is None:
+        return given if given is not None else secrets.token_urlsafe(24)
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise KshotError(f"the token file {file} cannot be read ({error}).") from None
+
+
 def check_binding(host: str, token: str | None) -> None:
     """Beyond loopback anyone on the network may ask, so a token is needed."""
     if host not in LOOPBACK and token is None:
         raise KshotError(
-            f"--host {host} lets other machines in; give a token with --token or KSHOT_TOKEN, or leave --host out."
+            f"--host {host} lets other machines in; give a token with --token-file or KSHOT_TOKEN, or leave --host out."
         )
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise KshotError(f"the token has {len(token)} characters; at least {SHORTEST_TOKEN} are needed.")
@@ -68,11 +82,15 @@ async def limited_body(request: "Request") -> bytes:
     if not declared.isdigit() or int(declared) > MOST_BYTES:
         raise too_large
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise too_large
-        parts.append(part)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise too_large
+                parts.append(part)
+    except TimeoutError:
+        raise Refused(408, f"the picture did not arrive within {BODY_SECONDS} seconds.") from None
     return b"".join(parts)
 
 

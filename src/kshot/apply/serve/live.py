@@ -16,7 +16,7 @@ from kshot.apply.predict import judge_picture, nearest_shots
 from kshot.apply.serve.guards import Refused
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError, unknown
-from kshot.files import sha256, write_hashed
+from kshot.files import locked, sha256, write_hashed
 
 # Enough for any camera's picture after it was shrunk once; a 50-megapixel picture is refused by its header.
 MOST_PIXELS = 40_000_000
@@ -86,7 +86,9 @@ class LiveHead:
             known["shot_names"] = (*before.about.shot_names, f"added/{new.sha256[:12]}")
             known["shot_sha256"] = (*before.about.shot_sha256, new.sha256)
             head, _ = learn(shots, (*before.thumbnails, new.thumbnail), known)
-            self._on_disk = write_hashed(self.path, head.save, lambda _: self._check_unchanged())
+            # Another server of the same file looks and writes before us or after us, never in between.
+            with locked(self.path):
+                self._on_disk = write_hashed(self.path, head.save, lambda _: self._check_unchanged())
             self.head = head
         return self.about()
 

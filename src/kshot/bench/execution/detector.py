@@ -42,7 +42,7 @@ class Detection:
         return f"{said}, with others in their place and in another order: the same predictions.{files}"
 
 
-def outsiders(study: Study) -> list[MethodSpec]:
+def foreign_methods(study: Study) -> list[MethodSpec]:
     """Methods that are not part of kshot."""
     return [spec for spec in study.methods().values() if spec.use not in registry.BUILTIN]
 
