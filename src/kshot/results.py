@@ -17,6 +17,7 @@ from kshot.diagnose.stored import ProbeFolder
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.features import catalog
 from kshot.features.store import Store
+from kshot.profiles import BALANCED
 from kshot.report.context import Context, Gate
 from kshot.report.focus import focus, primary
 from kshot.report.probed import Probed, read_probes
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Names = str | int | Sequence[str | int]
-NEEDS_HEADROOM, NEEDS_METRICS = "strata", "metrics"
+NEEDS_HEADROOM, NEEDS_METRICS, NEEDS_PROFILES = "strata", "metrics", "profiles"
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,12 @@ class Results:
         return verdict(self.panel)
 
     def tables(self) -> list[Table]:
-        """All of them; the metrics where answers are kept."""
-        shown = (key for key in TABLES if key != NEEDS_METRICS or self._with_metrics.measured)
-        return [self.table(key) for key in shown]
+        """All of them; metrics where answers are kept, profiles where there are several."""
+        there = {
+            NEEDS_METRICS: bool(self._with_metrics.measured),
+            NEEDS_PROFILES: len(set(self.panel.profile.tolist())) > 1,
+        }
+        return [self.table(key) for key in TABLES if there.get(key, True)]
 
     def report(
         self, folder: Path | str | None = None, lead: tuple[Table, Sequence[str]] | None = None
@@ -242,6 +246,8 @@ class Results:
 
         folder, shown = Records(self.folder), self.panel
         store, absent = Store(self.options.features), f"no features in {self.options.features}"
+        # A sketch shows the means of every class's shots.
+        shown = shown.where(shown.profile == BALANCED)
         cells = set(zip(shown.dataset.tolist(), shown.backbone.tolist(), shown.tier.tolist(), strict=True))
         try:
             check_stored(folder, store)

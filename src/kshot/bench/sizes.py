@@ -12,6 +12,7 @@ from kshot.episodes.stratum import pool_labels
 from kshot.errors import StudyError, unknown
 from kshot.features import catalog
 from kshot.features.store import IMAGE_PARTS, Store, view_part
+from kshot.profiles import plain_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
     found = {}
     wanted = dict.fromkeys((cell.dataset, cell.backbone) for cell in study.cells())
     for dataset, backbone in wanted:
-        world = simulated.WORLDS.get(dataset) if backbone == simulated.BACKBONE else None
-        if world and not simulated.is_written(dataset, store):
+        world = simulated.WORLDS.get(plain_name(dataset)) if backbone == simulated.BACKBONE else None
+        if world and not simulated.is_written(plain_name(dataset), store):
             if not must_be_stored:
                 found[dataset, backbone] = _from_world(world)
                 continue

@@ -13,8 +13,10 @@ from kshot.encode.augment import RECIPES
 from kshot.episodes.draw import SMALLEST_RESIDUE
 from kshot.errors import StudyError, unknown
 from kshot.files import safe_name
+from kshot.profiles import BALANCED, PROFILES, profiled
 from kshot.types import Views
 
+OPTIONAL = ("views", "profiles")
 AXES = ("datasets", "backbones", "tiers", "shots", "seeds", "methods")
 # The records keep shots and seeds in 32 bits.
 LARGEST = 2**31 - 1
@@ -180,7 +182,7 @@ def bundled_studies() -> dict[str, Path]:
 
 
 def parse_study(content: dict[str, Any], where: str) -> Study:
-    allowed = {"name", "dtype", "min_residue", "answers", "grid", "views", *AXES}
+    allowed = {"name", "dtype", "min_residue", "answers", "grid", *OPTIONAL, *AXES}
     for key in content:
         if key not in allowed:
             raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
@@ -195,7 +197,7 @@ def parse_study(content: dict[str, Any], where: str) -> Study:
         raise StudyError(f"{where}: 'answers' must be true or false, not {answers}.")
     if not isinstance(content.get("name"), str):
         raise StudyError(f'{where}: a study needs a name, for example name = "mine".')
-    shared = {key: content[key] for key in (*AXES, "views") if key in content}
+    shared = {key: content[key] for key in (*AXES, *OPTIONAL) if key in content}
     grids = tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where))
     study = Study(safe_name("study", content["name"]), grids, dtype, least, answers)
     _check_names(study, where)
@@ -207,8 +209,8 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
         if not isinstance(table.get(axis), list) or not table[axis]:
             raise StudyError(f"{where}: '{axis}' must be a list with at least one entry.")
     for key in table:
-        if key not in (*AXES, "views"):
-            allowed = (*AXES, "views")
+        if key not in (*AXES, *OPTIONAL):
+            allowed = (*AXES, *OPTIONAL)
             raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
     views = _views(table["views"], where) if "views" in table else None
     for axis in ("shots", "seeds"):
@@ -223,9 +225,23 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
                 raise StudyError(f"{where}: '{kind}' must be names in quotes, not {name}.")
             safe_name(kind[:-1], name)
     axes = {axis: tuple(dict.fromkeys(table[axis])) for axis in AXES if axis != "methods"}
+    axes["datasets"] = tuple(
+        profiled(dataset, profile) for profile in _profiles(table, where) for dataset in axes["datasets"]
+    )
     return Grid(
         **axes, methods=tuple(replace(_method(entry, where), views=views) for entry in table["methods"])
     )
+
+
+def _profiles(table: dict[str, Any], where: str) -> list[str]:
+    """`["balanced", "long-tailed"]`; without the key every class gets the same shots."""
+    given = table.get("profiles", [BALANCED])
+    if not isinstance(given, list) or not given:
+        raise StudyError(f"{where}: 'profiles' must be a list with at least one entry.")
+    for name in given:
+        if name not in PROFILES:
+            raise StudyError(f"{where}: " + unknown("profile", str(name), PROFILES, "Give one of them."))
+    return list(dict.fromkeys(given))
 
 
 def _views(entry: Any, where: str) -> Views:

@@ -12,6 +12,7 @@ from kshot.bench.sizes import Sizes, check_tiers, check_views, strata_of, thin_c
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.features.store import Store
 from kshot.methods import registry
+from kshot.profiles import plain_name
 from kshot.types import Views
 
 
@@ -78,7 +79,7 @@ class Work:
 
     def hashes(self, cell: Cell) -> frozenset[str]:
         """The sha256 of every part of the cell's features."""
-        stratum = f"{cell.dataset}/{cell.backbone}/"
+        stratum = f"{plain_name(cell.dataset)}/{cell.backbone}/"
         return frozenset(digest for name, digest in self.features.items() if name.startswith(stratum))
 
     def _cost(self, cell: Cell) -> int:

@@ -11,6 +11,7 @@ from kshot.types import Array
 
 POOL_SHARE = 0.68
 SMALLEST_RESIDUE = 5
+MISSING_SHARE = 0.25
 
 
 @lru_cache(maxsize=64)
@@ -49,12 +50,30 @@ def self_split(dataset: str, ids: Sequence[str], y: Int[Array, " N"]) -> Bool[Ar
 
 
 def draw_support(
-    dataset: str, ids: Sequence[str], y: Int[Array, " N"], shots: int, seed: int
+    dataset: str, ids: Sequence[str], y: Int[Array, " N"], shots: int | Int[Array, " C"], seed: int
 ) -> Int[Array, " S"]:
-    """Rows of the support, class by class, first shot first; nested in `shots`."""
+    """Rows of the support, class by class, first shot first; nested in `shots`, one number or one per class."""
     ranks = rank_within_class(y, keyed_order(tuple(ids), "support", dataset, seed))
-    chosen = np.flatnonzero(ranks < shots)
+    chosen = np.flatnonzero(ranks < (shots if isinstance(shots, int) else shots[y]))
     return chosen[np.lexsort((ranks[chosen], y[chosen]))]
+
+
+def class_shots(
+    profile: str, dataset: str, y: Int[Array, " N"], n_classes: int, shots: int, seed: int
+) -> Int[Array, " C"]:
+    """Shots of every class under a profile of `kshot.profiles`, at most `shots`; nested in them, and which classes are
+    rare or missing depends on dataset and seed alone."""
+    if profile == "collected":
+        sizes = np.bincount(y, minlength=n_classes)
+        return np.maximum(1, np.round(shots * sizes / sizes.max())).astype(np.int64)
+    order = keyed_order(tuple(map(str, range(n_classes))), "profile", dataset, seed)
+    place = np.empty(n_classes)
+    place[order] = np.arange(n_classes) / max(n_classes - 1, 1)
+    if profile == "long-tailed":
+        return np.round(shots ** (1 - place)).astype(np.int64)
+    if profile == "missing":
+        return np.where(place < MISSING_SHARE, 0, shots)
+    return np.full(n_classes, shots)
 
 
 def smallest_residue(y: Int[Array, " N"], n_classes: int, shots: int) -> int:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.episodes.draw import draw_support, keyed_order, self_split
+from kshot.episodes.draw import class_shots, draw_support, keyed_order, self_split
 from kshot.episodes.guard import Episode
 from kshot.episodes.stored_views import StoredViews, open_views
 from kshot.errors import FeatureError
 from kshot.features.format import Manifest
 from kshot.features.store import IMAGE_PARTS, ImageFeatures, Store
+from kshot.profiles import plain_name, split_profile
 from kshot.solvers.rows import frozen, unit_rows
 from kshot.types import Array, Labelled, Views
 
@@ -42,7 +43,7 @@ class Stratum:
 
     def episode(self, shots: int, seed: int, text: Float[Array, "C d"] | None) -> Episode:
         """The support of (dataset, shots, seed) and everything around it."""
-        support = draw_support(self.dataset, self.pool_ids, self.pool.y, shots, seed)
+        support = self._drawn(shots, seed)
         drawn = [self.pool_ids[row] for row in support]
         residue = np.setdiff1d(np.arange(len(self.pool.y)), support)
         return Episode(
@@ -52,16 +53,21 @@ class Stratum:
             test=self.test,
             n_classes=self.n_classes,
             few_shot_validation=_take(self.pool, self._next_drawn(shots, seed)),
-            query_order=keyed_order(self.test_ids, "queries", self.dataset),
+            query_order=keyed_order(self.test_ids, "queries", plain_name(self.dataset)),
             validation=self.val,
             views={asked: stored.of(drawn) for asked, stored in self.views.items()},
         )
 
     def _next_drawn(self, shots: int, seed: int) -> Int[Array, " n"]:
         """The pictures that the draw would have taken next: as many per class as shots, at most four."""
-        further = shots + min(shots, MOST_VALIDATION_SHOTS)
-        drawn = draw_support(self.dataset, self.pool_ids, self.pool.y, further, seed)
-        return np.setdiff1d(drawn, draw_support(self.dataset, self.pool_ids, self.pool.y, shots, seed))
+        more = min(shots, MOST_VALIDATION_SHOTS)
+        return np.setdiff1d(self._drawn(shots, seed, more), self._drawn(shots, seed))
+
+    def _drawn(self, shots: int, seed: int, more: int = 0) -> Int[Array, " n"]:
+        """The shots of every class, as the profile in the dataset's name has them, and as many more."""
+        dataset, profile = split_profile(self.dataset)
+        per_class = class_shots(profile, dataset, self.pool.y, self.n_classes, shots, seed)
+        return draw_support(dataset, self.pool_ids, self.pool.y, per_class + more, seed)
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ def load_stratum(
     val = None
     if store.has(dataset, backbone, "all"):
         whole = store.images(dataset, backbone, "all")
-        in_pool = self_split(dataset, whole.ids, whole.y)
+        in_pool = self_split(plain_name(dataset), whole.ids, whole.y)
         pool, test = _select(whole, in_pool, dtype), _select(whole, ~in_pool, dtype)
         pool_ids, test_ids = (
             tuple(name for name, here in zip(whole.ids, in_pool, strict=True) if here == wanted)
@@ -133,7 +139,7 @@ def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, "
     if store.has(dataset, backbone, "all"):
         whole = store.images(dataset, backbone, "all")
         labels = np.array(whole.y)
-        return labels[self_split(dataset, whole.ids, labels)], len(whole.manifest.classes)
+        return labels[self_split(plain_name(dataset), whole.ids, labels)], len(whole.manifest.classes)
     pool = store.images(dataset, backbone, "pool")
     return np.array(pool.y), len(pool.manifest.classes)
 

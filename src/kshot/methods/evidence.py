@@ -92,12 +92,15 @@ def prepare(
         if len(T) and T.shape[1] != rows.shape[1]:
             raise InputError(f"text has dimension {T.shape[1]} but the support has {rows.shape[1]}.")
         _check_shots(info, min_shots, numbers, names)
+    views = _check_views(info, views, rows)
+    if min_shots == 1:
+        rows, numbers, views = _with_stand_ins(rows, numbers, views, T)
     return Task(
         X=rows,
         y=numbers,
         text=T,
         n_classes=len(names),
-        views=_check_views(info, views, rows),
+        views=views,
         pool=_extra("pool", info, pool, dtype, names),
         validation=_extra("validation", info, validation, dtype, names),
         test=_extra("test", info, test, dtype, names),
@@ -173,17 +176,37 @@ def _check_shots(
 ) -> None:
     counts = class_counts(numbers, len(classes))
     empty = np.flatnonzero(counts == 0)
-    if min_shots and len(empty):
-        raise InputError(
-            f"{len(empty)} of {len(classes)} classes have no shots (first: class {classes[empty[0]]}). "
-            "Give every class at least one picture or drop the class from text and labels."
+    if min_shots and len(empty) and (min_shots > 1 or "text" not in info.sees):
+        why = f"needs {min_shots} shots per class" if min_shots > 1 else "reads no text that could stand in"
+        raise UndefinedError(
+            f"{len(empty)} of {len(classes)} classes have no shots (first: class {classes[empty[0]]}), and {info.key} "
+            f"{why}: n_samples={len(numbers)}. Give every class a picture, or drop the class from text and labels."
         )
     short = np.flatnonzero(counts < min_shots)
-    if len(short):
+    if len(short) and min_shots > 1:
         raise UndefinedError(
             f"{info.key} needs {min_shots} shots per class; class {classes[short[0]]} has {counts[short[0]]}: "
             f"n_samples={len(numbers)} in {len(classes)} classes."
         )
+
+
+def _with_stand_ins(
+    rows: Float[Array, "N d"], y: Int[Array, " N"], views: Array | None, text: Float[Array, "C d"]
+) -> tuple[Float[Array, "M d"], Int[Array, " M"], Array | None]:
+    """One row for every class without shots: its text, moved as far as the other classes' pictures lie from theirs.
+
+    Text and pictures stand apart by an offset that most classes share; a plain text among pictures would win or lose
+    by that offset alone.
+    """
+    empty = np.flatnonzero(class_counts(y, len(text)) == 0) if len(text) else np.empty(0, np.int64)
+    if not len(empty):
+        return rows, y, views
+    seen = np.unique(y)
+    offset = np.mean([rows[y == c].mean(axis=0) - text[c] for c in seen], axis=0)
+    stand_ins = unit_prototypes(text[empty] + offset.astype(text.dtype))
+    if views is not None:
+        views = np.concatenate([views, np.broadcast_to(stand_ins, (len(views), *stand_ins.shape))], axis=1)
+    return np.concatenate([rows, stand_ins]), np.concatenate([y, empty]), views
 
 
 def _check_views(info: MethodInfo, views: Any, rows: Float[Array, "N d"]) -> Array | None:

@@ -33,7 +33,11 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "dtype": panel.dtype,
         "simulated": panel.simulated,
         "failed": failures(panel),
-        "focus": {"tier": found.tier, "backbone": found.backbone},
+        "focus": {
+            "tier": found.tier,
+            "backbone": found.backbone,
+            "datasets": sorted(set(panel.dataset[panel.profile == found.profile].tolist())),
+        },
         "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": PROBES},
         "axes": {name: _dictionary(getattr(panel, name)) for name in CELL},
         "facts": {name: _floats(getattr(panel, name)) for name in (*FACTS, "n_test")},

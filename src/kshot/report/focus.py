@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kshot.profiles import BALANCED
 from kshot.stats.panel import Panel
 
 ORACLE, ZERO_SHOT, CLAP, LPP, LOO, JS = "oracle_lambda", "zero_shot", "clap", "lpp", "loo_blend", "js_blend"
@@ -20,27 +21,35 @@ INTERVALS = (
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """The prompt tier and backbone that single-slice tables and figures show; those of the paper where present."""
+    """The prompt tier, backbone and profile of shots that single-slice tables and figures show; those of the paper
+    where present."""
 
     tier: str
     backbone: str
+    profile: str
 
 
 def focus(panel: Panel) -> Focus:
     with_text = panel.with_text()
     known = with_text if len(with_text.shots) else panel
-    return Focus(_preferred(known.tier, "dataset"), _preferred(known.backbone, "ViT-B-16"))
+    return Focus(
+        _preferred(known.tier, "dataset"),
+        _preferred(known.backbone, "ViT-B-16"),
+        _preferred(known.profile, BALANCED),
+    )
 
 
 def primary(panel: Panel) -> Panel:
-    """Cells of the primary tier whose backbone has text: what the main tables are made of."""
-    return panel.where((panel.tier == focus(panel).tier) & np.isfinite(panel.d2))
+    """Cells of the primary tier and profile whose backbone has text: what the main tables are made of."""
+    shown = focus(panel)
+    return panel.where((panel.tier == shown.tier) & np.isfinite(panel.d2) & (panel.profile == shown.profile))
 
 
 def single(panel: Panel) -> Panel:
-    """The primary tier on one backbone."""
+    """The primary tier and profile on one backbone."""
     shown = focus(panel)
-    return panel.where((panel.tier == shown.tier) & (panel.backbone == shown.backbone))
+    here = (panel.tier == shown.tier) & (panel.backbone == shown.backbone)
+    return panel.where(here & (panel.profile == shown.profile))
 
 
 def story_first(panel: Panel) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from kshot.errors import StudyError
+from kshot.profiles import split_profile
 from kshot.selected import RATIO, ratio_of
 from kshot.stats.metrics import ACCURACY, Metric
 from kshot.types import LABEL_FREE_EVIDENCE, Array
@@ -70,6 +71,11 @@ class Panel:
     def where(self, keep: Bool[Array, " n"]) -> "Panel":
         axes = (*CELL, *FACTS, *MEASURES, "n_test", "row")
         return replace(self, **{name: getattr(self, name)[keep] for name in axes})
+
+    @property
+    def profile(self) -> Shaped[Array, " n"]:
+        """How the shots of each cell are spread over the classes."""
+        return np.array([split_profile(name)[1] for name in self.dataset.tolist()], str)
 
     def by_metric(self, metric: Metric, values: Float[Array, " N"]) -> "Panel":
         """The same cells measured by another metric, whose values come in the order of the records."""

@@ -88,16 +88,28 @@ def labels_that_name_no_class(make: Make) -> None:
     data = problem()
     sees = make().info.sees
     if "support" in sees:
-        gone = replace(data, X=data.X[data.y != 2], y=data.y[data.y != 2])
-        if make()._min_shots():
-            refused(InputError, "no shots", lambda: fitted(make, gone))
-        else:
-            assert np.isfinite(scores(make, gone)).all(), "scores are not finite where a class has no shots"
         refused(InputError, "integers", lambda: fitted(make, replace(data, y=data.y + 0.5)))
     if sees >= {"text", "support"}:
         more = np.where(np.arange(len(data.y)) == 0, 6, data.y)
         refused(InputError, "span", lambda: fitted(make, replace(data, y=more)))
     refused(InputError, "span", lambda: fitted(make, data).score(data.test.X, data.test.y + 6))
+
+
+def a_class_without_shots(make: Make) -> None:
+    """Defined, because text stands in, or refused as undefined: nothing between."""
+    method = make()
+    if "support" not in method.info.sees:
+        return
+    data = problem(counts=[4, 5, 0, 4, 0, 3])
+    if method._min_shots() > 1 or (method._min_shots() and "text" not in method.info.sees):
+        refused(UndefinedError, "2 of 6 classes have no shots", lambda: fitted(make, data))
+        return
+    head = fitted(make, data)
+    assert np.isfinite(head.scores(data.test.X)).all(), "scores are not finite where classes have no shots"
+    accuracy = head.score(*data.test)
+    assert accuracy > 1 / 3, (
+        f"accuracy is {accuracy:.2f}, not twice chance, where two of six classes have no shots"
+    )
 
 
 CHECKS = (
@@ -109,4 +121,5 @@ CHECKS = (
     rows_that_are_no_features,
     wrong_dimensions,
     labels_that_name_no_class,
+    a_class_without_shots,
 )

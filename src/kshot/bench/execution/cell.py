@@ -162,10 +162,12 @@ def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts
     seen = episode.reveal(frozenset({"support", "pool"}))
     lambda_js = d2 = v = share = None
     if prior is not None:
-        means = class_means(seen.support.X, seen.support.y, episode.n_classes)
+        counts = class_counts(seen.support.y, episode.n_classes)
+        with np.errstate(invalid="ignore"):
+            means = class_means(seen.support.X, seen.support.y, episode.n_classes)
         distances = squared_norms(prior.text - means)
-        d2 = float(distances.mean())
-        if class_counts(seen.support.y, episode.n_classes).min() > 1:
+        d2 = float(distances[counts > 0].mean())
+        if counts.min() > 1:
             variances = mean_variances(seen.support.X, seen.support.y, means)
             v, lambda_js = float(variances.mean()), float(james_stein_ratio(variances, distances).mean())
         if class_counts(seen.pool.y, episode.n_classes).min() > 0:

@@ -1,6 +1,6 @@
 // Filters, and the table that is computed anew from what they leave.
 const WITH_TEXT = " with text";
-const state = { backbone: WITH_TEXT, tier: data.focus.tier, shots: new Set(axes.shots.names), datasets: new Set(axes.dataset.names),
+const state = { backbone: WITH_TEXT, tier: data.focus.tier, shots: new Set(axes.shots.names), datasets: new Set(data.focus.datasets),
   baseline: byKey.has("oracle_lambda") ? "oracle_lambda" : methods[0].key, metric: "accuracy", sort: "mean", descending: true };
 const listeners = [];
 
@@ -16,7 +16,7 @@ function options(select, values, chosen, text = (value) => value) {
 
 function checkboxes(fieldset, values, chosen, text) {
   for (const value of values) {
-    const box = element("input", { type: "checkbox", checked: true, value, onchange: () => {
+    const box = element("input", { type: "checkbox", checked: chosen.has(value), value, onchange: () => {
       if (box.checked) chosen.add(value); else chosen.delete(value);
       refresh();
     } });

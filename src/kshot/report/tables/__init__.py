@@ -11,6 +11,7 @@ from kshot.report.tables import (
     knob_atlas,
     ratio_estimates,
     reruns,
+    shot_profiles,
     standings,
     strata,
     stratum_probes,
@@ -22,6 +23,7 @@ TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
     "leaderboard": standings.leaderboard_table,
     "transductive": standings.transductive_table,
     "metrics": beyond_accuracy.metrics_table,
+    "profiles": shot_profiles.profiles_table,
     "headline": standings.headline_table,
     "per_dataset": standings.per_dataset_table,
     "per_backbone": contrasts.per_backbone_table,
@@ -42,7 +44,7 @@ TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
 }
 
 # These show whatever metric was asked for; the others are about accuracy.
-OF_ANY_METRIC = frozenset({"leaderboard", "transductive", "per_dataset"})
+OF_ANY_METRIC = frozenset({"leaderboard", "transductive", "per_dataset", "profiles"})
 
 
 def make_table(key: str, panel: Panel, context: Context | None = None) -> Table:

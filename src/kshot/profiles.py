@@ -1,0 +1,30 @@
+"""How many shots each class gets, as part of a dataset's name: `emoji+long-tailed` is emoji with uneven shots.
+
+Such a dataset has the pictures, the text and the catalog entry of the plain one, and records of its own.
+"""
+
+BALANCED = "balanced"
+# What a study's shots K mean under each profile; `kshot.episodes.draw` draws them.
+PROFILES = {
+    BALANCED: "K pictures of every class",
+    "long-tailed": "from K pictures of one class down to one of another, falling geometrically",
+    "collected": "K pictures of the class that was collected most, of the others in proportion, at least one",
+    "missing": "K pictures of three classes in four, none of the rest: these have text only",
+}
+MARK = "+"
+
+
+def split_profile(name: str) -> tuple[str, str]:
+    """The plain dataset and the profile."""
+    dataset, mark, profile = name.rpartition(MARK)
+    return (dataset, profile) if mark and profile in PROFILES else (name, BALANCED)
+
+
+def profiled(dataset: str, profile: str) -> str:
+    """The name of a dataset under a profile."""
+    return dataset if profile == BALANCED else f"{dataset}{MARK}{profile}"
+
+
+def plain_name(name: str) -> str:
+    """The dataset whose pictures these are."""
+    return split_profile(name)[0]

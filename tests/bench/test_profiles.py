@@ -1,0 +1,117 @@
+"""Uneven and missing shots as an axis of a study; balanced cells stay what they were."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from folders import comparable, edit
+from kshot import load_records
+from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import compute, open_run
+from kshot.bench.records.folder import Records
+from kshot.bench.records.query import load_table
+from kshot.bench.study import load_study
+from kshot.episodes.draw import class_shots
+from kshot.episodes.loading import load_features
+from kshot.errors import StudyError
+from kshot.profiles import PROFILES, profiled, split_profile
+
+ALL = 'profiles = ["balanced", "long-tailed", "collected", "missing"]'
+
+
+@pytest.fixture
+def uneven(records, folder):
+    """The small study on sim-pets under every profile, beside the plain one."""
+    edit(
+        "small.toml",
+        "shots = [1, 2]\nseeds = [0, 1, 2]",
+        f"shots = [4]\nseeds = [0, 1]\n{ALL}",
+        to="uneven.toml",
+    )
+    found = Records(folder / "uneven")
+    work = open_run(load_study("uneven.toml"), folder / "features", found)
+    compute(work, folder / "features", found, LocalEngine(1))
+    return found
+
+
+def test_names_of_profiles():
+    for profile in PROFILES:
+        assert split_profile(profiled("emoji", profile)) == ("emoji", profile)
+    assert split_profile("a+b") == ("a+b", "balanced")
+
+
+def test_counts_follow_the_profile_and_are_nested():
+    y = np.repeat(np.arange(20), np.arange(20, 120, 5))
+    counts = {p: [class_shots(p, "d", y, 20, k, 3) for k in (1, 2, 4, 8, 16)] for p in PROFILES}
+    for found in counts.values():
+        assert all((low <= high).all() for low, high in pairwise(found))
+    assert (counts["balanced"][-1] == 16).all()
+    tail = np.sort(counts["long-tailed"][-1])
+    assert (tail[0], tail[-1]) == (1, 16)
+    assert tail[10] == pytest.approx(16 ** (10 / 19), abs=0.5)
+    assert sorted(set(counts["missing"][2])) == [0, 4]
+    assert np.count_nonzero(counts["missing"][2] == 0) == 5
+    sizes = np.bincount(y)
+    assert np.array_equal(counts["collected"][-1], np.maximum(1, np.round(16 * sizes / sizes.max())))
+    assert not np.array_equal(
+        class_shots("missing", "d", y, 20, 4, 3), class_shots("missing", "d", y, 20, 4, 4)
+    )
+
+
+def test_uneven_supports_are_part_of_the_balanced_ones(records, folder):
+    stratum = load_features("sim-pets", "simulated", features=folder / "features").stratum
+    whole = stratum.episode(4, 0, None).reveal(frozenset({"support"})).support
+    for profile in ("long-tailed", "missing"):
+        part = replace(stratum, dataset=profiled("sim-pets", profile)).episode(4, 0, None)
+        shots = part.reveal(frozenset({"support"})).support
+        rows = {row.tobytes() for row in whole.X}
+        assert len(shots.y) < len(whole.y)
+        assert all(row.tobytes() in rows for row in shots.X)
+
+
+def test_a_run_under_every_profile(uneven, folder):
+    rows = load_table(uneven.folder).to_pylist()
+    status = {(split_profile(row["dataset"])[1], row["method"]): row["status"] for row in rows}
+    assert status["missing", "zero_shot"] == "ok"
+    assert status["missing", "ncm"] == "undefined"
+    assert status["long-tailed", "ncm"] == "ok"
+    assert status["long-tailed", "loo_blend"] == "undefined"
+    assert all(np.isfinite(row["d2"]) for row in rows)
+    reasons = {row["reason"] for row in rows if (row["method"], row["status"]) == ("ncm", "undefined")}
+    assert all("ncm reads no text that could stand in" in reason for reason in reasons)
+    zero_shot = {split_profile(r["dataset"])[1]: r["hits"] for r in rows if r["method"] == "zero_shot"}
+    assert len(set(zero_shot.values())) <= 2  # one per dataset: the profile changes nothing for text alone
+
+
+def test_the_table_by_profile_pairs_the_same_draws(uneven):
+    found = load_records(uneven.folder)
+    table = found.table("profiles")
+    assert table.columns[1:5] == tuple(PROFILES)
+    texts = {row[0]: row for row in table.texts()}
+    assert texts["Zero-shot"][5].startswith("+0.00 [")
+    assert texts["NCM"][4] == "–"
+    panel = found.panel
+    ncm, tail = panel.column("ncm"), panel.profile == "long-tailed"
+    expected = ncm[tail].mean() - ncm[panel.profile == "balanced"].mean()
+    assert next(row for row in table.rows if row[0] == "NCM")[5].mean == pytest.approx(expected)
+    assert set(found.leaderboard().to_arrow().column_names) >= {"method", "K=4"}
+
+
+def test_balanced_cells_are_those_of_a_study_without_profiles(records, folder):
+    edit("small.toml", "seeds", 'profiles = ["balanced"]\nseeds', to="named.toml")
+    assert load_study("named.toml").hash == load_study("small.toml").hash
+    edit("small.toml", "seeds", 'profiles = ["balanced", "missing"]\nseeds', to="more.toml")
+    before = comparable(records.folder).drop_columns(["study_hash"]).to_pylist()
+    work = open_run(load_study("more.toml"), folder / "features", records)
+    assert all(cell.dataset.endswith("+missing") for cell in work.missing)
+    compute(work, folder / "features", records, LocalEngine(1))
+    after = comparable(records.folder).drop_columns(["study_hash"]).to_pylist()
+    assert [row for row in after if "+" not in row["dataset"]] == before
+
+
+def test_a_profile_that_nobody_knows(folder):
+    edit("small.toml", "seeds", 'profiles = ["long-tail"]\nseeds', to="wrong.toml")
+    with pytest.raises(StudyError, match="long-tailed"):
+        load_study("wrong.toml")
