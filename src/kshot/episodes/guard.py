@@ -53,6 +53,9 @@ class Episode:
             declared["queries"] = frozen(self.queries[self._query_order])
         if views is not None and "support" in sees:
             declared["views"] = self._views[views]
+        if "support" in sees and len(np.unique(self._evidence["support"].y)) < self.n_classes:
+            # Classes without shots are meant: all are named.
+            declared["classes"] = range(self.n_classes)
         return Revealed(declared)
 
     def fit(self, method: Any) -> Any:

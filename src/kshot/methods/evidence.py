@@ -91,7 +91,7 @@ def prepare(
     if "support" in info.sees:
         if len(T) and T.shape[1] != rows.shape[1]:
             raise InputError(f"text has dimension {T.shape[1]} but the support has {rows.shape[1]}.")
-        _check_shots(info, min_shots, numbers, names)
+        _check_shots(info, min_shots, numbers, names, named=classes is not None)
     views = _check_views(info, views, rows)
     if min_shots == 1:
         rows, numbers, views = _with_stand_ins(rows, numbers, views, T)
@@ -172,10 +172,17 @@ def _extra(
 
 
 def _check_shots(
-    info: MethodInfo, min_shots: int, numbers: Int[Array, " N"], classes: Shaped[Array, " C"]
+    info: MethodInfo, min_shots: int, numbers: Int[Array, " N"], classes: Shaped[Array, " C"], named: bool
 ) -> None:
     counts = class_counts(numbers, len(classes))
     empty = np.flatnonzero(counts == 0)
+    if min_shots and len(empty) and not named:
+        # Labels that were numbered from 1 look like this too.
+        raise InputError(
+            f"{len(empty)} of {len(classes)} classes have no shots (first: class {classes[empty[0]]}). "
+            "Give every class at least one picture or drop the class from text and labels. If it is meant, name all "
+            "classes with classes=[...], and the text stands in where the method reads it."
+        )
     if min_shots and len(empty) and (min_shots > 1 or "text" not in info.sees):
         why = f"needs {min_shots} shots per class" if min_shots > 1 else "reads no text that could stand in"
         raise UndefinedError(

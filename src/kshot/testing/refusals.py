@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kshot.errors import EvidenceError, InputError, KshotError, UndefinedError
+from kshot.methods.base import Classifier
 from kshot.testing.answers import Make, fitted, scores
 from kshot.testing.problems import problem
 
@@ -88,6 +89,11 @@ def labels_that_name_no_class(make: Make) -> None:
     data = problem()
     sees = make().info.sees
     if "support" in sees:
+        gone = replace(data, X=data.X[data.y != 2], y=data.y[data.y != 2])
+        if make()._min_shots():
+            refused(InputError, "no shots", lambda: fitted(make, gone))
+        else:
+            assert np.isfinite(scores(make, gone)).all(), "scores are not finite where a class has no shots"
         refused(InputError, "integers", lambda: fitted(make, replace(data, y=data.y + 0.5)))
     if sees >= {"text", "support"}:
         more = np.where(np.arange(len(data.y)) == 0, 6, data.y)
@@ -96,15 +102,19 @@ def labels_that_name_no_class(make: Make) -> None:
 
 
 def a_class_without_shots(make: Make) -> None:
-    """Defined, because text stands in, or refused as undefined: nothing between."""
+    """Where all classes are named: defined, because text stands in, or refused as undefined; nothing between."""
     method = make()
     if "support" not in method.info.sees:
         return
     data = problem(counts=[4, 5, 0, 4, 0, 3])
+
+    def fit_named() -> Classifier:
+        return make().fit(**data.evidence(method.info.sees), classes=range(6))
+
     if method._min_shots() > 1 or (method._min_shots() and "text" not in method.info.sees):
-        refused(UndefinedError, "2 of 6 classes have no shots", lambda: fitted(make, data))
+        refused(UndefinedError, "2 of 6 classes have no shots", fit_named)
         return
-    head = fitted(make, data)
+    head = fit_named()
     assert np.isfinite(head.scores(data.test.X)).all(), "scores are not finite where classes have no shots"
     accuracy = head.score(*data.test)
     assert accuracy > 1 / 3, (
