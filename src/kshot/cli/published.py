@@ -48,7 +48,8 @@ def published(
         wanted = verdict.replace("-", " ")
         out.print(lines_table([line for line in lines if line.verdict.startswith(wanted)], simulated))
     out.print(arms_table(lines, simulated))
-    for sentence in verdict_sentences(lines, simulated):
+    # The table's caption has the first of them.
+    for sentence in verdict_sentences(lines, simulated)[1 + simulated :]:
         out.print(sentence, markup=False)
     target = output or folder / "published.csv"
     write_text(target, as_csv(lines))

@@ -171,7 +171,7 @@ def _without_guard(panel):
     return np.ones(len(panel.shots), bool)
 
 
-def _other_cells_baseline(panel, method, measure="accuracy"):
+def _other_cells_baseline(panel, method, measure="value"):
     column = _column(panel, method, measure)
     return np.roll(column, 1) if method == "oracle_lambda" else column
 

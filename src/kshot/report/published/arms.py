@@ -66,6 +66,8 @@ class Observations:
     def _of_method(self, method: str, measure: str) -> Float[Array, " m"]:
         if measure == "absent":
             return np.isnan(self.panel.column(method)).astype(float)
+        if measure == "accuracy":
+            return self.panel.column(method)
         if measure != "alpha":
             return self.panel.column(method, measure)
         rows, selected = self.panel.row[:, self.panel.methods.index(method)], self.panel.records["selected"]
