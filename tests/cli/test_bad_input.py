@@ -29,7 +29,6 @@ def assert_refused(done, *words):
         ('"simulated"', '"ViT-B-99"', ["'sim-satellite/ViT-B-99'"]),
         ('tiers = ["dataset"]', 'tiers = ["datset"]', ["unknown tier 'datset'", "Did you mean dataset"]),
         ('"ncm"', '"nmc"', ["unknown method 'nmc'", "Did you mean ncm"]),
-        ('"ncm"', '"nowhere:Class"', ["cannot import 'nowhere'"]),
         ("shots = [1, 2]", "shots = []", ["'shots' must be a list"]),
         ("name", "nmae", ["unknown key 'nmae'", "Did you mean name"]),
     ],
@@ -39,6 +38,17 @@ def test_unknown_names_in_a_study(kshot, command, old, new, words):
     edit("tiny.toml", old, new)
     assert_refused(kshot(command, "tiny.toml"), *words)
     assert not Path("records").exists()
+
+
+def test_a_run_says_which_module_is_absent_and_a_plan_imports_nothing_of_a_study_file(kshot):
+    edit("tiny.toml", '"ncm"', '"nowhere:Class"')
+    assert_refused(kshot("run", "tiny.toml"), "cannot import 'nowhere'")
+    Path("nowhere.py").write_text("open('ran', 'w').close()")
+    planned = kshot("plan", "tiny.toml")
+    assert planned.returncode == 0, planned.stderr
+    assert "not imported and not counted: nowhere:Class" in planned.stdout
+    assert not Path("ran").exists()
+    assert_refused(kshot("plan", "tiny.toml", "--method", "nowhere:Class"), "has no class 'Class'")
 
 
 def test_missing_study_and_records(kshot):

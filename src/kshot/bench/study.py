@@ -140,6 +140,11 @@ class Study:
         named = "-".join(dict.fromkeys(dataset for dataset, _, _ in strata))
         return replace(self, name=f"{self.name}-on-{named}", grids=grids)
 
+    def without(self, uses: Sequence[str]) -> "Study":
+        """The study less the methods that use one of these classes."""
+        grids = (replace(g, methods=tuple(s for s in g.methods if s.use not in uses)) for g in self.grids)
+        return replace(self, grids=tuple(grids))
+
     def with_methods(self, extra: Sequence[str]) -> "Study":
         """The study plus outsiders' methods on every grid that lacks them."""
         specs = [MethodSpec(name, name) for name in dict.fromkeys(extra)]
@@ -271,7 +276,21 @@ def _method(entry: Any, where: str) -> MethodSpec:
         raise StudyError(
             f'{where}: a method with parameters needs use = "…" and a name as = "…", both in quotes; given was {entry}.'
         )
+    strange = [key for key, value in params.items() if not _is_plain(value)]
+    if strange:
+        raise StudyError(
+            f"{where}: parameter {strange[0]} of '{name}' is {params[strange[0]]}; give a number, a word or a list."
+        )
     return MethodSpec(name, use, params)
+
+
+def _is_plain(value: Any) -> bool:
+    """TOML also knows dates and times, which no parameter is."""
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    return isinstance(value, bool | int | float | str)
 
 
 def study_from_json(text: str) -> Study:

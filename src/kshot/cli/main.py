@@ -95,7 +95,8 @@ class Spoken(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         warning = record.levelno >= logging.WARNING
-        typer.echo(f"kshot: {record.getMessage()}" if warning else record.getMessage(), err=warning)
+        said = _shown(record.getMessage())
+        typer.echo(f"kshot: {said}" if warning else said, err=warning)
 
 
 def _print_version(wanted: bool | None) -> None:
@@ -121,7 +122,14 @@ def main() -> None:
     try:
         app()
     except KshotError as error:
-        typer.echo(f"kshot: {error}", err=True)
+        typer.echo(f"kshot: {_shown(str(error))}", err=True)
+        sys.exit(2)
+    except (OSError, MemoryError) as error:
+        # Names that no file system takes, files that are none (/proc), no permission, no memory.
+        what = (
+            f"{str(getattr(error, 'filename', None) or '')[:200]} {getattr(error, 'strerror', None) or error}"
+        )
+        typer.echo(f"kshot: {type(error).__name__}: {_shown(what.strip())}.", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, SystemExit) as ended:
         # typer turns Ctrl-C into this exit before it reaches us.
@@ -131,6 +139,12 @@ def main() -> None:
             "kshot: interrupted. What was finished is kept; run the same command to continue.", err=True
         )
         sys.exit(INTERRUPTED)
+
+
+def _shown(text: str) -> str:
+    from kshot.report.renderings import without_controls
+
+    return without_controls(text)
 
 
 def _escape_what_the_terminal_cannot_show() -> None:

@@ -25,8 +25,12 @@ def plan(
     from kshot.progress import human_seconds
 
     loaded = load_study(study).with_methods(method or [])
+    # A study file may come from anywhere: only code that the user names on the command line is imported.
+    strangers = [
+        spec.use for spec in loaded.methods().values() if ":" in spec.use and spec.use not in (method or [])
+    ]
     target = Records(records_folder(records, loaded.name))
-    work = find_work(loaded, Store(features), target, must_be_stored=False)
+    work = find_work(loaded.without(strangers), Store(features), target, must_be_stored=False)
     (expected,) = forecast([work], records_around(target.folder.parent))
     out = console()
     out.print(f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}", markup=False)
@@ -42,6 +46,11 @@ def plan(
             f"features {len(work.unstored)} of {len(work.strata)} strata not stored in {features}: {listed} …"
         )
     out.print(f"methods  {', '.join(loaded.methods())}", markup=False)
+    if strangers:
+        out.print(
+            f"not imported and not counted: {', '.join(strangers)}; `--method {strangers[0]}` says that you trust it",
+            markup=False,
+        )
     out.print(f"time     about {human_seconds(expected.cpu_seconds)} of one core")
     out.print(f"disk     about {human_bytes(expected.disk_bytes)}")
     out.print(FORECAST_BASIS)

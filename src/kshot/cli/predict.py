@@ -78,13 +78,16 @@ def _table(found: "list[Prediction]") -> None:
 
 
 def _csv(found: "list[Prediction]") -> None:
+    from kshot.report.table import csv_text
+
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(["picture", "answer", "rank", "class", "probability", "error"])
     for one in found:
         if one.error:
-            writer.writerow([one.picture, "", "", "", "", one.error])
+            writer.writerow(map(csv_text, [one.picture, "", "", "", "", one.error]))
         for rank, guess in enumerate(one.top, 1):
-            writer.writerow([one.picture, one.answer, rank, guess.name, f"{guess.probability:.6f}", ""])
+            row = [one.picture, one.answer, rank, guess.name, f"{guess.probability:.6f}", ""]
+            writer.writerow(map(csv_text, row))
 
 
 def _json(found: "list[Prediction]") -> None:

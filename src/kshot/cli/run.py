@@ -114,7 +114,7 @@ def parse_shard(text: str) -> "StudyShard":
     from kshot.errors import KshotError
 
     index, slash, count = text.partition("/")
-    if slash and index.isdigit() and count.isdigit() and int(index) < int(count):
+    if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
         return StudyShard(int(index), int(count))
     raise KshotError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
 

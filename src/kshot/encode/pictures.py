@@ -61,7 +61,7 @@ def decode(
     most = most_pixels or MOST_PIXELS
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            warnings.simplefilter("ignore")
             file = io.BytesIO(content) if isinstance(content, bytes) else content
             with Image.open(file, formats=FORMATS) as picture:
                 if picture.width * picture.height > most:
@@ -76,9 +76,10 @@ def decode(
         raise InputError(
             f"{name} is not a readable picture (not recognised as {', '.join(FORMATS[:-1])} or {FORMATS[-1]})."
         ) from None
-    except (OSError, SyntaxError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except Exception as error:
+        # Decoders of damaged files raise whatever they stumble over.
         raise InputError(f"{name} is not a readable picture ({error}).") from None
 
 

@@ -33,7 +33,7 @@ UNBOUNDED = 100_000
 def markdown(table: "Table") -> str:
     def line(cells: tuple[str, ...], row: int = -1) -> str:
         marked = (
-            f"**{_markdown_text(cell)}**" if (row, j) in table.best else _markdown_text(cell)
+            f"**{markdown_text(cell)}**" if (row, j) in table.best else markdown_text(cell)
             for j, cell in enumerate(cells)
         )
         return "| " + " | ".join(marked) + " |"
@@ -43,7 +43,7 @@ def markdown(table: "Table") -> str:
     if table.rule is not None and table.rule < len(body):
         body.insert(table.rule, "| *" + table.below_rule + "* |" + " |" * (len(table.columns) - 1))
     return "\n".join(
-        [f"### {_markdown_text(table.title)}", "", *head, *body, "", _markdown_text(table.caption), ""]
+        [f"### {markdown_text(table.title)}", "", *head, *body, "", markdown_text(table.caption), ""]
     )
 
 
@@ -166,10 +166,15 @@ def _rich(table: "Table", columns: list[int], widths: list[int]) -> "RichTable":
 def _rich_text(text: str) -> str:
     from rich.markup import escape
 
-    return escape(text)
+    return escape(without_controls(text))
 
 
-def _markdown_text(text: str) -> str:
+def without_controls(text: str) -> str:
+    """What a name must not do to a terminal: control codes are shown, not obeyed."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def markdown_text(text: str) -> str:
     """Names stay names: no markup, no links, no broken columns."""
     return re.sub(r"([\\|<>*_`])", r"\\\1", text).replace("](", "]\\(").replace("\n", " ")
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 TableCell: TypeAlias = str | Number
 PARTS = ("mean", "low", "high", "n")
 
+FORMULA_STARTS = tuple("=+-@\t\r")
+# A number, perhaps with its interval.
+_NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?( ?%)?( \[[-+\d., ]+\])?")
+
 
 @dataclass(frozen=True)
 class Table:
@@ -71,8 +75,8 @@ class Table:
         columns = self.values()
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(map(_csv_text, columns))
-        writer.writerows(map(_csv_text, row) for row in zip(*columns.values(), strict=True))
+        writer.writerow(map(csv_text, columns))
+        writer.writerows(map(csv_text, row) for row in zip(*columns.values(), strict=True))
         return out.getvalue()
 
     def markdown(self) -> str:
@@ -106,8 +110,9 @@ def _unused(name: str, used: dict[str, Any]) -> str:
     return name if name not in used else _unused(f"{name} (again)", used)
 
 
-def _csv_text(value: str | float | int | None) -> str | float | int:
+def csv_text(value: str | float | int | None) -> str | float | int:
+    """A value of a CSV file; words that a spreadsheet would take for a formula are marked as words."""
     if not isinstance(value, str):
         return "" if value is None else value
     plain = value.replace("−", "-")
-    return "'" + plain if plain[:1] in ("=", "@") or re.match(r"[+-](?![\d.])", plain) else plain
+    return "'" + plain if plain[:1] in FORMULA_STARTS and not _NUMBER.fullmatch(plain) else plain

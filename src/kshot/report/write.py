@@ -10,6 +10,7 @@ from kshot.files import write_text
 from kshot.report.context import Context
 from kshot.report.embed import as_script, embedded
 from kshot.report.focus import provenance
+from kshot.report.renderings import markdown_text
 from kshot.report.table import Table
 from kshot.report.verdict import verdict
 from kshot.stats.panel import Panel
@@ -29,7 +30,7 @@ def write_report(
         [
             f"# kshot: {panel.study}",
             "",
-            *(f"- {line}" for line in [*before, *own]),
+            *(f"- {markdown_text(line)}" for line in [*before, *own]),
             "",
             *(t.markdown() for t in tables),
         ]

@@ -79,7 +79,7 @@ async def limited_body(request: "Request") -> bytes:
     """The body, refused as soon as it is known to be too large."""
     too_large = Refused(413, f"a picture may have {MOST_BYTES // 1_000_000} MB at most.")
     declared = request.headers.get("content-length", "0")
-    if not declared.isdigit() or int(declared) > MOST_BYTES:
+    if not declared.isdecimal() or int(declared) > MOST_BYTES:
         raise too_large
     parts, size = [], 0
     try:

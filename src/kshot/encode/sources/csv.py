@@ -14,15 +14,21 @@ COLUMNS = ("path", "label")
 
 def csv_source(file: Path) -> Listed:
     """Paths are relative to the CSV file and stay below its folder; the path is the id, the label the class."""
-    with file.open(encoding="utf-8-sig", newline="") as opened:
-        reader = csv.DictReader(opened)
-        missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-        if missing:
-            raise InputError(
-                f"{file} has columns {', '.join(reader.fieldnames or ()) or 'none'}; needed are path, label "
-                "and optionally part (train or test)."
-            )
-        lines = list(reader)
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as opened:
+            reader = csv.DictReader(opened)
+            named = list(reader.fieldnames or ())
+            lines = list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{file} is not a CSV file in UTF-8 ({error}). Save it as UTF-8.") from None
+    if any(name not in named for name in COLUMNS):
+        raise InputError(
+            f"{file} has columns {', '.join(named) or 'none'}; needed are path, label and optionally part (train or "
+            "test)."
+        )
+    short = [number for number, line in enumerate(lines, start=2) if None in map(line.get, COLUMNS)]
+    if short:
+        raise InputError(f"{file} line {short[0]} has fewer fields than the first line names.")
     classes = sorted({line["label"] for line in lines})
     label = {name: number for number, name in enumerate(classes)}
     rows = [_row(file, number, line, label) for number, line in enumerate(lines, start=2)]
@@ -35,6 +41,8 @@ def _row(file: Path, number: int, line: dict[str, str], label: dict[str, int]) -
     part = line.get("part") or "all"
     if part not in (*PARTS, "all"):
         raise InputError(f"{file} line {number}: part '{part}'; allowed are {', '.join(PARTS)}.")
+    if "\0" in line["path"]:
+        raise InputError(f"{file} line {number}: a path with a zero byte names no file.")
     path = (file.parent / line["path"]).resolve()
     if not path.is_relative_to(file.parent.resolve()):
         raise InputError(f"{file} line {number}: '{line['path']}' lies outside {file.parent}.")

@@ -1,7 +1,6 @@
 """Files from disk or over HTTP behind one call, with retries that continue where the connection broke."""
 
 import http.client
-import shutil
 import tempfile
 import time
 import urllib.error
@@ -18,6 +17,8 @@ from kshot.files import write_atomically
 TRIES_WITHOUT_PROGRESS = 6
 SECONDS_TO_WAIT = 60
 BLOCK = 1 << 20
+# A shard of a dataset, and a list of names; a server that sends more is broken or hostile.
+MOST_BYTES, MOST_TEXT_BYTES = 20 << 30, 64 << 20
 
 
 def is_url(where: str) -> bool:
@@ -103,6 +104,10 @@ def download(url: str, file: IO[bytes], pause: Callable[[float], None] = time.sl
         pause(min(0.1 * 2**tries, 5))
 
 
+def _too_large(url: str, most: int) -> KshotError:
+    return KshotError(f"{url} has more than {most >> 20:,} MB, the most that is fetched. Use a local copy.")
+
+
 def _continue(url: str, file: IO[bytes]) -> None:
     have = file.tell()
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
@@ -112,6 +117,12 @@ def _continue(url: str, file: IO[bytes]) -> None:
             file.truncate()
         expected = answer.headers.get("Content-Length")
         start = file.tell()
-        shutil.copyfileobj(answer, file, BLOCK)
+        most = MOST_TEXT_BYTES if url.endswith(".txt") else MOST_BYTES
+        if expected is not None and start + int(expected) > most:
+            raise _too_large(url, most)
+        while block := answer.read(BLOCK):
+            file.write(block)
+            if file.tell() > most:
+                raise _too_large(url, most)
         if expected is not None and file.tell() - start < int(expected):
             raise http.client.IncompleteRead(b"", int(expected) - (file.tell() - start))

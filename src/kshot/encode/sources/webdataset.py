@@ -19,6 +19,7 @@ from kshot.errors import InputError
 
 PICTURES = frozenset({".webp", ".png", ".jpg", ".jpeg"})
 MOST_BYTES = {"picture": 64 << 20, "label": 64}
+MOST_SHARDS, MOST_TEXT = 100_000, 64 << 20
 SPLITS = {"train": "pool", "test": "test"}
 
 
@@ -56,7 +57,7 @@ def webdataset_source(origin: str, evaluation_only: bool = False, keep: Path | N
         require_connection(origin)
     shelf = Shelf(origin, keep)
     counts = {
-        split: int(_lines(shelf, f"{split}/nshards.txt")[0])
+        split: _count(shelf, f"{split}/nshards.txt")
         for split in SPLITS
         if shelf.exists(f"{split}/nshards.txt")
     }
@@ -79,9 +80,22 @@ def is_webdataset(origin: str) -> bool:
     return Shelf(origin).exists("test/nshards.txt")
 
 
+def _count(shelf: Shelf, name: str) -> int:
+    lines = _lines(shelf, name)
+    if len(lines) != 1 or not lines[0].strip().isdecimal() or not 0 < int(lines[0]) <= MOST_SHARDS:
+        shown = " ".join(lines)[:40]
+        raise InputError(
+            f"{name} says '{shown}'; it must hold one number of shards, from 1 to {MOST_SHARDS:,}."
+        )
+    return int(lines[0])
+
+
 def _lines(shelf: Shelf, name: str) -> list[str]:
     with shelf.opened(name) as file:
-        return [line for line in file.read().decode().splitlines() if line.strip()]
+        try:
+            return [line for line in file.read(MOST_TEXT).decode().splitlines() if line.strip()]
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name} is not a text file in UTF-8 ({error}).") from None
 
 
 def _samples(file, where: str) -> Iterator[tuple[str, bytes, int]]:

@@ -10,6 +10,7 @@ from kshot.report.published.arms import Arms
 from kshot.report.published.claims import Claim
 from kshot.report.published.evaluate import Evaluator
 from kshot.report.published.rules import Rules
+from kshot.report.table import csv_text
 from kshot.stats.bootstrap import Estimate
 
 AGREES, DIFFERS, NOT_COMPUTED, NOT_REPRODUCIBLE = (
@@ -103,7 +104,6 @@ def as_csv(lines: Sequence[Beside]) -> str:
         own = (e.mean, e.low, e.high, e.n, e.G, e.mean - c.value) if line.computed else ("",) * 6
         mean, low, high, n, clusters, difference = own
         published = (c.id, c.place, c.arm, c.unit, c.printed, c.low, c.high, c.relation)
-        writer.writerow(
-            (*published, mean, low, high, n, clusters, difference, line.verdict, line.why, c.quantity)
-        )
+        row = (*published, mean, low, high, n, clusters, difference, line.verdict, line.why, c.quantity)
+        writer.writerow(map(csv_text, row))
     return out.getvalue()

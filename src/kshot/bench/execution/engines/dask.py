@@ -4,7 +4,7 @@ Workers are given paths, not features; they must see the feature store and the r
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 LOSSES_WITHOUT_PROGRESS = 3
+LOOPBACK = "127.0.0.1:0"
+NO_PAGES = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
 # Replaces dask's own, whose MALLOC_TRIM_THRESHOLD_ gives every temporary array back to the system at once and
 # makes training half as fast.
 WORKER_ENVIRONMENT = dict.fromkeys(THREAD_VARIABLES, 1)
@@ -33,10 +35,12 @@ class DaskEngine:
         losses = 0
         with self._client() as client:
             while remaining:
-                before = len(remaining)
+                before = _cells(remaining)
                 self._drain(client, workload, remaining, finished)
+                handed_out = _cells(remaining)
                 remaining = workload.unfinished(remaining)
-                losses = 0 if len(remaining) < before else losses + 1
+                finished(handed_out - _cells(remaining))
+                losses = 0 if _cells(remaining) < before else losses + 1
                 if remaining and losses >= LOSSES_WITHOUT_PROGRESS:
                     raise KshotError(
                         f"the cluster lost {len(remaining)} batches {losses} times in a row; finished cells are kept. "
@@ -51,6 +55,8 @@ class DaskEngine:
         finished: Callable[[int], None],
     ) -> None:
         """Hand out every batch once; those whose workers were lost stay in `remaining`."""
+        from concurrent.futures import CancelledError
+
         from distributed import KilledWorker, as_completed
 
         waiting: dict[Any, CellBatch] = {
@@ -60,7 +66,7 @@ class DaskEngine:
         for future in as_completed(waiting):
             try:
                 future.result()
-            except KilledWorker:
+            except (KilledWorker, CancelledError):
                 continue
             batch = waiting[future]
             remaining.remove(batch)
@@ -70,8 +76,10 @@ class DaskEngine:
     def _client(self) -> Iterator["Client"]:
         try:
             import dask.config
-            from distributed import Client, LocalCluster
-        except ModuleNotFoundError as error:
+            from distributed import Client, LocalCluster, Security
+
+            security = Security.temporary() if self.address is None else None
+        except ImportError as error:
             raise missing_extra("distributed", "dask") from error
         if self.address is not None:
             try:
@@ -82,11 +90,31 @@ class DaskEngine:
                 yield client
             return
         with (
-            dask.config.set({"distributed.nanny.pre-spawn-environ": WORKER_ENVIRONMENT}),
-            LocalCluster(n_workers=self.workers, threads_per_worker=1, dashboard_address=":0") as cluster,
-            Client(cluster) as client,
+            dask.config.set({"distributed.nanny.pre-spawn-environ": WORKER_ENVIRONMENT, **NO_PAGES}),
+            ExitStack() as opened,
         ):
+            try:
+                # Whoever reaches a scheduler or worker may run code in it, so only this process gets a key.
+                cluster = opened.enter_context(
+                    LocalCluster(
+                        n_workers=self.workers,
+                        threads_per_worker=1,
+                        dashboard_address=LOOPBACK,
+                        worker_dashboard_address=LOOPBACK,
+                        protocol="tls://",
+                        security=security,
+                    )
+                )
+                client = opened.enter_context(Client(cluster))
+            except (OSError, RuntimeError) as error:
+                raise KshotError(
+                    f"the dask cluster did not start ({error}). Run again, or with --engine local."
+                ) from error
             yield client
+
+
+def _cells(batches: list[CellBatch]) -> int:
+    return sum(len(batch.cells) for batch in batches)
 
 
 def _one_thread_batch(workload: Workload, batch: CellBatch) -> int:
