@@ -5,9 +5,10 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import binomtest
 
-from kshot.apply.held_out import Curve, Shots, calibrate, folds, left_out_scores, paired_difference, wilson
+from kshot.apply.held_out import Curve, Shots, folds, left_out_scores, paired_difference, wilson
 from kshot.apply.suspects import repeated
 from kshot.methods import registry
+from kshot.solvers.temperature import calibrate
 
 
 def shots(counts, seed=0, d=12):

@@ -10,7 +10,6 @@ from kshot.apply.held_out import (
     Curve,
     Interval,
     Shots,
-    calibrate,
     folds,
     left_out_scores,
     paired_difference,
@@ -19,6 +18,7 @@ from kshot.apply.held_out import (
 from kshot.apply.suspects import Mislabelled, mislabelled
 from kshot.methods import registry
 from kshot.solvers.rows import class_counts
+from kshot.solvers.temperature import calibrate
 from kshot.types import Array
 
 # Of the left-out pictures that were recognised, this share stays above the "none of these" threshold.

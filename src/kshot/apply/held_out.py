@@ -118,21 +118,3 @@ class Curve:
     def _steps(self, before: float, after: float) -> float:
         """The way from `before` to `after`, in units of the way between the two measured points."""
         return float(np.diff(np.log1p([before, after]))[0] / np.diff(np.log1p(self.shots))[0])
-
-
-def calibrate(scores: Float[Array, "M C"], y: Int[Array, " M"]) -> float:
-    """The temperature whose softmax gives left-out pictures the best likelihood.
-
-    Labels are smoothed as if one more picture had been drawn from a random class; else scores that make no
-    mistake on a handful of pictures would ask for certainty.
-    """
-    from scipy.special import log_softmax
-
-    smooth = 1 / (len(y) + 1)
-    best, chosen = np.inf, 1.0
-    for temperature in np.geomspace(1e-4, 1e3, 281):
-        logs = log_softmax(scores.astype(np.float64) / temperature, axis=1)
-        loss = -((1 - smooth) * logs[np.arange(len(y)), y] + smooth * logs.mean(axis=1)).mean()
-        if loss < best:
-            best, chosen = loss, float(temperature)
-    return chosen

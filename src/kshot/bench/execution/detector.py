@@ -117,6 +117,8 @@ def _alone(
     prior = load_prior(store, cell.dataset, cell.backbone, cell.tier, study.dtype) if tiers else None
     episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
     arguments = episode.reveal(sees, views).fit_arguments()
+    # The other side names the classes itself, from the shots.
+    arguments.pop("classes", None)
     support = {"support": Labelled(arguments.pop("X"), arguments.pop("y"))} if "support" in sees else {}
     alone = Alone(
         spec,

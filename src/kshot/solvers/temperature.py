@@ -1,0 +1,33 @@
+"""Scores become probabilities: one temperature for all pictures, or a range of logits for each."""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.types import Array
+
+
+def calibrate(scores: Float[Array, "M C"], y: Int[Array, " M"]) -> float:
+    """The temperature whose softmax gives left-out pictures the best likelihood.
+
+    Labels are smoothed as if one more picture had been drawn from a random class; else scores that make no
+    mistake on a handful of pictures would ask for certainty.
+    """
+    from scipy.special import log_softmax
+
+    smooth = 1 / (len(y) + 1)
+    best, chosen = np.inf, 1.0
+    for temperature in np.geomspace(1e-4, 1e3, 281):
+        logs = log_softmax(scores.astype(np.float64) / temperature, axis=1)
+        loss = -((1 - smooth) * logs[np.arange(len(y)), y] + smooth * logs.mean(axis=1)).mean()
+        if loss < best:
+            best, chosen = loss, float(temperature)
+    return chosen
+
+
+def in_range_of(scores: Float[Array, "n C"], reference: Float[Array, "n C"]) -> Float[Array, "n C"]:
+    """Each picture's scores moved and stretched to the range of its reference logits (SaLS: Murugesan et al., Robust
+    calibration of large vision-language adapters, ECCV 2024); the order of its classes stays."""
+    low, high = (end(scores, axis=1, keepdims=True) for end in (np.min, np.max))
+    least, most = (end(reference, axis=1, keepdims=True) for end in (np.min, np.max))
+    width = np.where(high > low, high - low, 1)
+    return least + (most - least) * (scores - low) / width
