@@ -1,6 +1,7 @@
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from kshot.bench.execution.engines.local import LocalEngine
@@ -8,6 +9,7 @@ from kshot.bench.execution.run import compute, open_run
 from kshot.bench.records.compact import compact, failed_cells, forget
 from kshot.bench.records.diff import compare
 from kshot.bench.records.folder import Records
+from kshot.bench.records.integrity import write_sealed
 from kshot.bench.records.query import load_table
 from kshot.bench.records.schema import CELL
 from kshot.bench.status import run_status
@@ -81,6 +83,16 @@ def test_diff_finds_what_moved(records, folder):
     assert sum(move.identical for move in found.moves) == unmoved
     other.path(Cell("sim-pets", "simulated", "dataset", 2, 1)).unlink()
     assert compare(records.folder, other.folder).only_first == 3
+
+
+def test_diff_compares_what_an_earlier_version_wrote_too(records, folder):
+    """Its records lack columns that came later."""
+    earlier = Records(folder / "earlier")
+    shutil.copytree(records.folder, earlier.folder)
+    for path in earlier.loose():
+        write_sealed(pq.read_table(path, partitioning=None).drop_columns(["views"]), path)
+    assert compare(records.folder, earlier.folder).same
+    assert compare(earlier.folder, records.folder).same
 
 
 def test_files_joined_by_another_process_while_they_are_read(records, monkeypatch):
