@@ -7,6 +7,7 @@ import numpy as np
 
 from kshot.bench.study import Cell, Study
 from kshot.datasets import simulated
+from kshot.datasets.shifts import can_be_written, is_shift_written, write_shift
 from kshot.episodes.draw import POOL_SHARE
 from kshot.episodes.stratum import pool_labels
 from kshot.errors import StudyError, unknown
@@ -35,8 +36,8 @@ class Sizes:
 
 
 def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:
-    """Every (dataset, backbone) of the study; simulated worlds that are absent or torn are written first where they
-    must be stored."""
+    """Every (dataset, backbone) of the study; simulated worlds and shifts that are absent or torn are written first
+    where they must be stored."""
     found = {}
     wanted = dict.fromkeys((cell.dataset, cell.backbone) for cell in study.cells())
     for dataset, backbone in wanted:
@@ -46,6 +47,9 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
                 found[dataset, backbone] = _from_world(world)
                 continue
             simulated.write(world, store)
+        shift = catalog.shifts().get(plain_name(dataset))
+        if shift and can_be_written(shift, backbone, store) and not is_shift_written(shift, backbone, store):
+            write_shift(shift, backbone, store)
         if _stored(store, dataset, backbone):
             found[dataset, backbone] = _from_store(store, dataset, backbone)
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():
