@@ -74,9 +74,9 @@ def road_table(legs: Sequence[Leg]) -> Table:
     return Table(
         key="road",
         title="The paper's road: what each arm still takes",
-        columns=("study", "cells", "dropped", "missing", "strata not stored", "one core", "disk"),
+        columns=("study", "cells", "dropped", "missing", "not stored", "one core", "disk"),
         rows=(*rows, total),
-        caption=f"{FORECAST_BASIS} Probes, reports and the comparison come on top.",
+        caption=f"Not stored: strata without features. {FORECAST_BASIS} Probes, reports, comparison come on top.",
         rule=len(rows),
         below_rule="total",
     )
