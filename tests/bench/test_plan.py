@@ -133,3 +133,19 @@ def test_a_plan_writes_no_features(tmp_path):
     assert {size.classes for size in work.strata.values()} == {10, 37}
     assert len(work.unstored) == 2
     assert not (tmp_path / "features").exists()
+
+
+def test_status_tells_the_time_left_and_imports_nobodys_code(folder, monkeypatch, capsys):
+    from kshot.cli.status import status
+
+    monkeypatch.chdir(folder)
+    grown, features = folder / "grown.toml", folder / "features"
+    text = "\n".join(
+        f"{key} = {json.dumps(value)}" for key, value in {**STUDY, "seeds": [0, 1, 2, 3]}.items()
+    )
+    grown.write_text(text)
+    status(grown, features=features)
+    assert "of one core left" in capsys.readouterr().out
+    grown.write_text(text.replace('"loo_blend"]', '"loo_blend", "unheard_of:Method"]'))
+    status(grown, features=features)
+    assert "left" not in capsys.readouterr().out
