@@ -13,11 +13,13 @@ from kshot.errors import InputError
 from kshot.types import Array
 
 # −log p is kept on a logarithmic scale between these two; below counts as certain, above as LARGEST.
-SMALLEST, LARGEST, LEVELS = 1e-6, 100.0, 4095
+SMALLEST, LARGEST, LEVELS = 1e-6, 100.0, 2047
 STEP = float(np.log(LARGEST / SMALLEST)) / (LEVELS - 1)
-# Of a surprise between SMALLEST and LARGEST; a probability is then off by at most 0.0009, because p·|log p| ≤ 1/e.
+# Of a surprise between SMALLEST and LARGEST; a probability is then off by at most 0.0017, because p·|log p| ≤ 1/e.
 RELATIVE_ERROR = float(np.expm1(STEP / 2))
 MOST_CLASSES = 2**16
+# Where the squares lie in the range that the top probability leaves them.
+SPREADS = 127
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def unpack_answers(content: bytes, truth: Int[Array, " n"], n_classes: int) -> A
     top_surprise[missed] = _surprises(_whole(top))
     confidence = np.exp(-top_surprise)
     least, most = _range_of_squares(confidence, n_classes)
-    squares = least + (most - least) * spread / 255
+    squares = least + (most - least) * spread / SPREADS
     return Answers(truth, predicted, true_surprise, top_surprise, squares, n_classes)
 
 
@@ -138,4 +140,4 @@ def _range_of_squares(
 def _spread(squares: Float[Array, " n"], top: Float[Array, " n"], n_classes: int) -> UInt8[Array, " n"]:
     least, most = _range_of_squares(top, n_classes)
     share = (squares - least) / np.maximum(most - least, np.finfo(float).tiny)
-    return np.rint(255 * np.clip(share, 0, 1)).astype(np.uint8)
+    return np.rint(SPREADS * np.clip(share, 0, 1)).astype(np.uint8)
