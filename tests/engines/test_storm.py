@@ -1,5 +1,6 @@
 """SIGKILL for workers and drivers of every engine, at random moments, and the same records in the end."""
 
+import os
 import random
 import subprocess
 import time
@@ -116,3 +117,45 @@ def test_a_dozen_kills(steady, kshot, tmp_path):
 @pytest.mark.slow
 def test_two_hundred_kills_over_fifteen_hundred_cells(steady, kshot, tmp_path):
     _survive(steady, kshot, tmp_path, seeds=250, seconds=0.4, kills=200)
+
+
+@pytest.mark.slow
+def test_kills_among_two_drivers_and_a_compaction(steady, kshot):
+    """Two runs of one folder at once, its files being joined meanwhile, and anyone may be killed at any moment."""
+    kills_wanted = int(os.environ.get("KSHOT_KILLS", "300"))
+    seeds = max(10, kills_wanted // 3)
+    steady(seeds=seeds, seconds=0)
+    assert kshot("run", "steady.toml", "--records", "calm").returncode == 0
+    steady(seeds=seeds, seconds=0.5)
+    rng, kills, turn = random.Random(11), 0, 0
+    with Path("said.log").open("w") as log:
+        while kills < kills_wanted:
+            engine = ("local", "dask")[turn % 2]
+            options = ["--records", "stormy", "--workers", "1", "--engine", engine]
+            running = [
+                subprocess.Popen([*KSHOT, "run", "steady.toml", *options], stdout=log, stderr=log)
+                for _ in range(2)
+            ]
+            wait_until(lambda: _workers() or not _drivers(), "no worker started")
+            for _ in range(rng.randint(2, 6)):
+                joining = subprocess.Popen([*KSHOT, "compact", "stormy"], stdout=log, stderr=log)
+                time.sleep(rng.uniform(0.2, 1.5))
+                victims = rng.choice(
+                    [_drivers(), _workers(), [joining.pid] if joining.poll() is None else []]
+                )
+                if victims:
+                    kills += kill(rng.choice(victims))
+                joining.wait()
+            kills += sum(map(kill, _drivers()))
+            for run in running:
+                run.wait()
+            wait_until(lambda: not spawned_workers(), "workers outlived their drivers")
+            turn += 1
+    steady(seeds=seeds, seconds=0)
+    done = kshot("run", "steady.toml", "--records", "stormy", "--workers", WORKERS)
+    assert done.returncode == 0, done.stderr
+    assert comparable("stormy").num_rows == 3 * cells_of(seeds)
+    assert comparable("stormy").equals(comparable("calm"))
+    assert kshot("check", "--records", "stormy").returncode == 0
+    assert "Traceback" not in Path("said.log").read_text()
+    print(f"{kills} kills in {turn} sessions")
