@@ -1,4 +1,4 @@
-"""What hashes in 50,000 records cost: writing and reading them with their seals, against the same files without."""
+"""What hashes in 10,000 records cost: writing and reading them with their seals, against the same files without."""
 
 import tempfile
 from contextlib import contextmanager
@@ -34,7 +34,8 @@ def trusting():
 
 
 def main() -> int:
-    study = parse_study(STUDY, "benchmark")
+    # A fifth of 50,000 records tells the ratio as well; the disk is flushed once per file.
+    study = parse_study({**STUDY, "datasets": STUDY["datasets"][:5]}, "benchmark")
     facts = CellFacts(True, "float32", 10, "self", {}, 0.9, 1.0, 0.1, 0.8)
 
     def write(records: Records) -> None:

@@ -63,6 +63,8 @@ def check_tiers(study: Study, store: Store) -> None:
     """Every tier must be stored, except for backbones without any text, whose text methods are undefined."""
     for dataset, backbone, tier in {(c.dataset, c.backbone, c.tier): None for c in study.cells()}:
         known = store.tiers(dataset, backbone)
+        if not known and backbone == simulated.BACKBONE:
+            known = [simulated.TIER]
         if known and tier not in known:
             where = f"There is no text of that tier for {dataset} with {backbone} in {store.root}."
             raise StudyError(unknown("tier", tier, known, where))

@@ -39,7 +39,7 @@ class Records:
 
     def lock(self) -> AbstractContextManager[None]:
         """Held by whoever changes more than one cell's file."""
-        return locked(self.folder / "records")
+        return locked(self.header)
 
     def _claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
         extended: list[str] = []
