@@ -86,3 +86,15 @@ def test_a_classifier_that_was_turned_over_is_marked(made):
     flagged = [json.loads(row["selected"])["turned_over"] for row in records]
     marked = [str(row[0]) for row in make_table("leaderboard", made).rows if "SS-Text+" in str(row[0])]
     assert marked[0].endswith("‡") == any(flagged)
+
+
+def test_a_head_surveyed_on_fewer_cells_does_not_narrow_the_others(made):
+    import pyarrow.compute as pc
+
+    table, whole = made.records, make_table("fixed_heads", made)
+    lost = pc.and_(pc.equal(table["method"], "ridge"), pc.equal(table["dataset"], "sim-pets"))
+    narrow = make_table("fixed_heads", panel(table.filter(pc.invert(lost))))
+    gone = {row[0] for row in whole.rows} - {row[0] for row in narrow.rows}
+    assert gone == {"ProKeR"}
+    assert "ProKeR" in narrow.caption
+    assert [row for row in whole.rows if row[0] not in gone] == list(narrow.rows)

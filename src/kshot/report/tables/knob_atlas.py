@@ -6,7 +6,16 @@ import numpy as np
 from jaxtyping import Int
 
 from kshot.report.context import Context
-from kshot.report.focus import CLAP, INTERVALS, LPP, ORACLE, provenance, sentences
+from kshot.report.focus import (
+    CLAP,
+    FOLD_GDA,
+    GAUSS_PROBE,
+    INTERVALS,
+    LPP,
+    ORACLE,
+    provenance,
+    sentences,
+)
 from kshot.report.numbers import ABSENT, count, interval, number
 from kshot.report.table import Table
 from kshot.stats.atlas import SELECTED, knob_cells, saw_queries, surveys
@@ -68,13 +77,17 @@ def knobs_table(panel: Panel, context: Context) -> Table:
 
 
 def fixed_heads_table(panel: Panel, context: Context) -> Table:
-    """Each head as it comes against the oracle blend and the two probes, on the same cells."""
-    rivals = [name for name in (ORACLE, CLAP, LPP) if name in panel.methods]
+    """Each head as it comes against the oracle blend, the two probes and our own, on the same cells."""
+    rivals = [name for name in (ORACLE, CLAP, LPP, FOLD_GDA, GAUSS_PROBE) if name in panel.methods]
     rows = []
     heads: dict[str, str] = {}
     for method in _inductive_first(panel):
         if "fixed" in knob_cells(panel, method).accuracy:
             heads.setdefault(panel.titles[method].split(":")[0], method)
+    # A head that was surveyed on fewer cells would leave the others with only these.
+    asked = {head: len(knob_cells(panel, method, ["fixed"]).rows) for head, method in heads.items()}
+    narrow = [head for head, cells in asked.items() if cells < max(asked.values())]
+    heads = {head: method for head, method in heads.items() if head not in narrow}
     shared = _shared_cells(panel, heads.values(), rivals)
     for head, method in heads.items():
         cells = knob_cells(panel, method, ["fixed"])
@@ -97,6 +110,7 @@ def fixed_heads_table(panel: Panel, context: Context) -> Table:
         below_rule=BELOW,
         caption=sentences(
             "Nothing is chosen." if rows else NOTHING,
+            f"Surveyed on fewer cells, and so not here: {', '.join(narrow)}." if narrow else "",
             INTERVALS,
             provenance(panel),
         ),
