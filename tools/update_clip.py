@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t
 
+from kshot.report.figures.style import COLOURS, MARKERS, new_figure, styled
 from kshot.results import Results, load_records
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, RECORDS = ROOT / "docs" / "clip.md", ROOT / "docs" / "clip" / "records"
+OPEN, FIGURE = ROOT / "docs" / "open" / "records", ROOT / "docs" / "clip" / "findings.png"
 CLAIMS = ROOT / "src" / "kshot" / "report" / "published" / "claims.csv"
 ORACLE = "oracle_lambda"
 # Every set has these; the guard of by-K means would leave Food101 out at K = 16.
@@ -99,6 +101,37 @@ def _claims() -> dict[str, dict[str, str]]:
         return {row["id"]: row for row in csv.DictReader(file)}
 
 
+def draw_findings() -> None:
+    """The findings at a glance, for the README: distance from the best ratio, in the paper, here and by `lite0`."""
+    clip, bundled = load_records(RECORDS).where(tier="text"), load_records(OPEN)
+    series = ("the paper: 10 sets", "real CLIP: 4 sets", "bundled encoder: 7 sets")
+    with styled():
+        figure, axes = new_figure(6.4, 2.7)
+        axis = axes[0, 0]
+        for row, (method, claims) in enumerate(FINDINGS.values()):
+            cells = "K≥4" if "K≥4" in claims else "all K"
+            found = [part.where(shots=(4, 8, 16)) if cells == "K≥4" else part for part in (clip, bundled)]
+            here = [(e.mean, e.low, e.high) for e in (part.paired(method, ORACLE) for part in found)]
+            for place, (mean, low, high) in enumerate([paper_numbers(claims[cells]), *here]):
+                y = -row - 0.24 * (place - 1)
+                style = {"color": COLOURS[place], "label": series[place] if row == 0 else None}
+                axis.plot([low, high], [y, y], color=COLOURS[place], linewidth=1.6)
+                axis.plot([mean], [y], MARKERS[place], markersize=5, linestyle="none", **style)
+        axis.axvline(0, color="black", linewidth=0.9)
+        axis.annotate(
+            "the best ratio, tuned on test labels", (0, 0.62), (-4, 0), textcoords="offset points", ha="right"
+        )
+        axis.set_ylim(-len(FINDINGS) + 0.4, 0.9)
+        titles = [
+            f"{title}, {'K≥4' if 'K≥4' in claims else 'all K'}" for title, (_, claims) in FINDINGS.items()
+        ]
+        axis.set_yticks([-row for row in range(len(titles))], titles)
+        axis.grid(visible=False, axis="y")
+        axis.set_xlabel("points of accuracy against it, with 95 % intervals over datasets")
+        axis.legend(loc="center left", bbox_to_anchor=(0, 0.3))
+        figure.savefig(FIGURE, format="png", metadata={"Software": None})
+
+
 def filled(page: str) -> str:
     for name, text in blocks().items():
         block = re.compile(rf"(<!-- {name}: .*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -108,3 +141,4 @@ def filled(page: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    draw_findings()

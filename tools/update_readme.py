@@ -5,10 +5,10 @@ from pathlib import Path
 
 from kshot.report.table import Table
 from kshot.results import load_records
-from update_clip import FINDINGS, ORACLE, RECORDS, SHARED_SHOTS, paper_numbers, with_interval
+from update_clip import FINDINGS, OPEN, ORACLE, RECORDS, SHARED_SHOTS, paper_numbers, with_interval
 
 ROOT = Path(__file__).resolve().parents[1]
-OPEN = ROOT / "docs" / "open" / "records"
+NO_BREAK = "\u00a0"
 # A few heads of each kind; docs/clip.md has all.
 SHOWN = (
     *("zero_shot", "ncm", "js_blend", "loo_blend", "gda_alpha_loo", "tip_adapter_f", "proker", "taskres"),
@@ -47,7 +47,9 @@ def findings() -> str:
             with_interval(*paper_numbers(claims[cells])),
             *(with_interval(e.mean, e.low, e.high) for e in here),
         ]
-        rows.append(f"| {title}, {cells} | {' | '.join(shown)} | {WHY[title]} |")
+        # A figure and its interval stay on one line of the rendered table.
+        whole = " | ".join(shown).replace(" [", f"{NO_BREAK}[").replace(", ", f",{NO_BREAK}")
+        rows.append(f"| {title}, {cells} | {whole} | {WHY[title]} |")
     return "\n".join(rows)
 
 

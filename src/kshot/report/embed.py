@@ -11,7 +11,7 @@ import numpy as np
 from kshot.report.context import Context
 from kshot.report.focus import LOO, ORACLE, failures, focus, story_first
 from kshot.report.measured import named
-from kshot.report.verdict import CHOSEN, PROBES, WORDS
+from kshot.report.verdict import CHOSEN, MOST_TIED, PROBES, WORDS
 from kshot.selected import FLAT_RATIOS, ratio_curve
 from kshot.stats.bootstrap import RESAMPLES, SEED
 from kshot.stats.metrics import ACCURACY, Metric
@@ -38,7 +38,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
             "backbone": found.backbone,
             "datasets": sorted(set(panel.dataset[panel.profile == found.profile].tolist())),
         },
-        "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": PROBES},
+        "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": PROBES, "most_tied": MOST_TIED},
         "axes": {name: _dictionary(getattr(panel, name)) for name in CELL},
         "facts": {name: _floats(getattr(panel, name)) for name in (*FACTS, "n_test")},
         "methods": [_method(panel, context, index) for index in range(len(panel.methods))],

@@ -12,7 +12,7 @@ from kshot.stats.panel import Panel
 
 ORACLE, ZERO_SHOT, CLAP, LPP, LOO, JS = "oracle_lambda", "zero_shot", "clap", "lpp", "loo_blend", "js_blend"
 FOLD_GDA, GAUSS_PROBE, NCM = "fold_gda", "gauss_probe", "ncm"
-STORY = (ZERO_SHOT, JS, LOO, ORACLE, CLAP, LPP, FOLD_GDA)
+STORY = (ZERO_SHOT, JS, LOO, ORACLE, CLAP, LPP, FOLD_GDA, GAUSS_PROBE)
 INTERVALS = (
     "Differences are paired within cells; 95 % Student-t intervals on the cluster-bootstrap standard error over "
     "datasets (10,000 resamples)."
@@ -50,6 +50,15 @@ def single(panel: Panel) -> Panel:
     shown = focus(panel)
     here = (panel.tier == shown.tier) & (panel.backbone == shown.backbone)
     return panel.where(here & (panel.profile == shown.profile))
+
+
+def strata_to_draw(panel: Panel) -> dict[str, str]:
+    """The backbone by which each dataset of the primary tier is drawn: that of the focus where the dataset has it."""
+    shown, favourite = primary(panel), focus(panel).backbone
+    by = {
+        name: _preferred(shown.backbone[shown.dataset == name], favourite) for name in shown.dataset.tolist()
+    }
+    return dict(sorted(by.items()))
 
 
 def story_first(panel: Panel) -> list[str]:

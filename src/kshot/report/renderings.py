@@ -1,7 +1,7 @@
 """The same cells as Markdown, HTML, LaTeX and on a terminal."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -107,7 +107,7 @@ def plain(table: "Table") -> str:
 
 def terminal_parts(table: "Table", room: int) -> "Iterator[RichTable]":
     """One table where the window is wide enough, else several below each other that repeat the first column."""
-    needed = [_width(table, column, str.split) for column in range(len(table.columns))]
+    needed = [_least_width(table, column) for column in range(len(table.columns))]
     parts: list[list[int]] = [[0]]
     for column in range(1, len(table.columns)):
         wider = [*parts[-1], column]
@@ -115,7 +115,7 @@ def terminal_parts(table: "Table", room: int) -> "Iterator[RichTable]":
             parts.append([0])
         parts[-1].append(column)
     for place, columns in enumerate(parts):
-        wanted = [_width(table, column, str.splitlines) for column in columns]
+        wanted = [_width(table, column) for column in columns]
         least = [needed[column] for column in columns]
         part = _rich(table, columns, _narrowed(wanted, least, room - _frame(len(columns))))
         part.title = _rich_text(table.title if not place else f"{table.title}, continued")
@@ -123,12 +123,23 @@ def terminal_parts(table: "Table", room: int) -> "Iterator[RichTable]":
         yield part
 
 
-def _width(table: "Table", column: int, pieces: Callable[[str], list[str]]) -> int:
-    """Of the longest piece in a column: of its words, or of its whole cells."""
+def _width(table: "Table", column: int) -> int:
+    """Of the longest cell."""
+    return _longest(line for row in (table.columns, *table.texts()) for line in row[column].splitlines())
+
+
+def _least_width(table: "Table", column: int) -> int:
+    """Words may stand below each other, but a figure and its interval stay on one line."""
+    cells = [table.columns[column], *(row[column] for row in table.rows)]
+    return _longest(
+        piece for cell in cells for piece in (cell.split() if isinstance(cell, str) else [str(cell)])
+    )
+
+
+def _longest(pieces: Iterable[str]) -> int:
     from rich.cells import cell_len
 
-    cells = (table.columns[column], *(row[column] for row in table.texts()))
-    return max((cell_len(piece) for cell in cells for piece in pieces(cell)), default=1)
+    return max(map(cell_len, pieces), default=1)
 
 
 def _frame(columns: int) -> int:

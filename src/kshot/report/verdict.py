@@ -25,6 +25,8 @@ from kshot.stats.leaderboard import leaderboard, paired
 from kshot.stats.panel import Panel
 
 PROBES = (CLAP, LPP, FOLD_GDA, GAUSS_PROBE)
+# So many tied heads are named; the leaderboard marks them all.
+MOST_TIED = 5
 CHOSEN = {LOO: "without a single extra label", JS: "by the closed form that minimises prototype error"}
 WORDS = {
     "no text": "These records hold no cell with text prototypes, so there is no ratio to judge.",
@@ -42,6 +44,7 @@ WORDS = {
     "below": "loses to",
     "leader": "The best validation-free head here is {title} with {mean} % over {counted}; {others}.",
     "tied": "tied with it: {titles}",
+    "more": " and {n} more",
     "alone": "no other validation-free method is tied with it",
     "cells": "Tier {tier}, {n} cells in {G} dataset(s); intervals ask whether the figure would survive another draw "
     "of datasets.",
@@ -115,7 +118,8 @@ def _leader(panel: Panel) -> list[str]:
         return []
     first = board.ranked[0]
     tied = [panel.titles[placing.method] for placing in board.ranked if placing.tied]
-    others = WORDS["tied"].format(titles=", ".join(tied)) if tied else WORDS["alone"]
+    more = WORDS["more"].format(n=len(tied) - MOST_TIED) if len(tied) > MOST_TIED else ""
+    others = WORDS["tied"].format(titles=", ".join(tied[:MOST_TIED])) + more if tied else WORDS["alone"]
     title, mean = panel.titles[first.method], number(first.mean)
     return [WORDS["leader"].format(title=title, mean=mean, counted=board.counted, others=others)]
 

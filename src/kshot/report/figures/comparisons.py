@@ -8,7 +8,7 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.figures.style import COLOURS, DATASET_COLOURS, MARKERS, line_style, new_figure
-from kshot.report.focus import CLAP, ORACLE, focus, primary, single, story_first
+from kshot.report.focus import CLAP, ORACLE, focus, primary, story_first, strata_to_draw
 from kshot.report.numbers import interval
 from kshot.report.probed import HOW_TO_PROBE
 from kshot.stats.correlation import spearman
@@ -59,11 +59,11 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
 
 
 def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
-    """Accuracy against shots for every dataset: one backbone, primary tier, seed means."""
-    shown = single(panel)
-    names = sorted(set(shown.dataset.tolist()))
+    """Accuracy against shots for every dataset: primary tier, seed means, one backbone where all have it."""
+    shown, drawn = primary(panel), strata_to_draw(panel)
+    names = list(drawn)
     if not names:
-        return "no cell of the primary tier and backbone"
+        return "no cell of the primary tier has text"
     wide = min(4, len(names))
     tall = math.ceil(len(names) / wide)
     figure, grid = new_figure(1.9 * wide + 1.2, 1.6 * tall + 0.5, tall, wide)
@@ -71,7 +71,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     others = [m for m in panel.methods if m not in coloured]
     handles = {}
     for axis, name in zip(grid.flat, names, strict=False):
-        own = shown.where(shown.dataset == name)
+        own = shown.where((shown.dataset == name) & (shown.backbone == drawn[name]))
         shots = np.unique(own.shots)
         for method in (*others, *coloured):
             means = np.array([own.column(method)[own.shots == k].mean() for k in shots])
@@ -89,7 +89,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
         axis.set_xscale("log", base=2)
         axis.set_xticks(shots, [str(k) for k in shots])
         axis.minorticks_off()
-        axis.set_title(name)
+        axis.set_title(name if drawn[name] == focus(panel).backbone else f"{name}, {drawn[name]}")
     for axis in grid.flat[len(names) :]:
         axis.set_visible(False)
     figure.supxlabel(

@@ -76,7 +76,7 @@ function renderBoard(cells) {
   const { digits, less, scale } = data.metrics[state.metric], finest = less ? Math.min : Math.max;
   const which = countedShots(kept);
   const headings = [["title", "Method"], ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
-    ["against", `against ${byKey.get(state.baseline).title}, ${which}, 95 %`], ["n", "n"]];
+    ["against", `minus ${byKey.get(state.baseline).title}, ${which}`], ["n", "n"]];
   const head = element("tr", {}, ...headings.map(([key, text]) =>
     element("th", { scope: "col", "aria-sort": state.sort === key ? (state.descending ? "descending" : "ascending") : "none" },
       element("button", { type: "button", "data-sort": key, onclick: () => {

@@ -41,8 +41,9 @@ function leaderOf(cells) {
   const { counted, rows } = standings(cells, leader);
   const ties = (row) => row.method !== leader && Number.isFinite(row.against.low) && row.against.low <= 0 && row.against.high >= 0;
   const tied = free.slice(1).map((row) => rows.find((other) => other.method === row.method)).filter(ties).map((row) => row.method.title);
-  return [said("leader", { title: leader.title, mean: number(free[0].mean), counted: countedShots(counted),
-    others: tied.length ? said("tied", { titles: tied.join(", ") }) : said("alone") })];
+  const most = data.verdict.most_tied, more = tied.length > most ? said("more", { n: tied.length - most }) : "";
+  const others = tied.length ? said("tied", { titles: tied.slice(0, most).join(", ") }) + more : said("alone");
+  return [said("leader", { title: leader.title, mean: number(free[0].mean), counted: countedShots(counted), others })];
 }
 
 function caveatsOf(cells) {

@@ -50,11 +50,12 @@ const clipped = (text, length) => (text.length > length ? `${text.slice(0, lengt
 function renderShots(cells) {
   const place = document.getElementById("shots");
   const backbone = state.backbone === WITH_TEXT ? data.focus.backbone : state.backbone;
-  const own = cells.filter((cell) => axes.backbone.at(cell) === backbone);
-  document.getElementById("shots-caption").textContent = `Accuracy (%) against shots, ${backbone}, tier ${state.tier}, means over seeds`;
-  const names = [...new Set(own.map((cell) => axes.dataset.at(cell)))];
+  const names = [...new Set(cells.map((cell) => axes.dataset.at(cell)))];
+  document.getElementById("shots-caption").textContent = `Accuracy (%) against shots, ${backbone} where a dataset has it, tier ${state.tier}, means over seeds`;
   place.replaceChildren(...names.map((name) => {
-    const here = own.filter((cell) => axes.dataset.at(cell) === name);
+    const all = cells.filter((cell) => axes.dataset.at(cell) === name);
+    const by = all.some((cell) => axes.backbone.at(cell) === backbone) ? backbone : axes.backbone.at(all[0]);
+    const here = all.filter((cell) => axes.backbone.at(cell) === by);
     const shots = [...new Set(here.map((cell) => axes.shots.at(cell)))].sort((a, b) => a - b);
     const series = methods.filter((method) => shown.has(method.key)).map((method) => ({ method, points: shots.map((k) =>
       [k, meanOver(here.filter((cell) => axes.shots.at(cell) === k), method)]).filter(([, value]) => Number.isFinite(value)) }));
@@ -65,7 +66,7 @@ function renderShots(cells) {
     for (const { method, points } of series)
       for (const [k, value] of points)
         root.append(readable(dot(method, sx(Math.log2(k)), sy(value), 3.5), `${method.title}\n${name}, K=${k}: ${number(value)} %`));
-    return element("div", {}, element("h3", {}, name), root);
+    return element("div", {}, element("h3", {}, by === backbone ? name : `${name}, ${by}`), root);
   }));
 }
 
