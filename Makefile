@@ -7,7 +7,7 @@ TORCH := torch==2.13.0
 SHARED := ../shared
 .DEFAULT_GOAL := help
 
-.PHONY: help bench rehearsal browser cluster test test-slow lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean
+.PHONY: help bench rehearsal browser cluster test test-slow campaigns lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -40,14 +40,17 @@ cluster:  ## make sure of the SLURM and the false clock that the tests of runs u
 	slurmctld slurmd slurm-client munge faketime procps)
 
 # Two test workers share two cores; BLAS threads of their own would only wait for each other.
-test test-slow: export OMP_NUM_THREADS := 1
-test test-slow: export OPENBLAS_NUM_THREADS := 1
+test test-slow campaigns: export OMP_NUM_THREADS := 1
+test test-slow campaigns: export OPENBLAS_NUM_THREADS := 1
 
 test: $(VENV)/.installed-encode  ## run the tests
 	$(PY) -m pytest -n 2 -m "not slow"
 
 test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes
 	$(PY) -m pytest -m slow
+
+campaigns: $(VENV)/.installed-encode  ## 1,700 corruptions, 10,000 made-up inputs, 300 kills (KSHOT_KILLS for another number)
+	$(PY) -m pytest -s tests/campaigns tests/engines/test_storm.py -k "corruption or fuzz or two_drivers"
 
 lint: $(VENV)/.installed  ## style of the code
 	$(VENV)/bin/ruff check .
