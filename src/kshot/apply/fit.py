@@ -11,7 +11,7 @@ from kshot.apply.assess import Assessment, assess
 from kshot.apply.encoded import Encoded, encode_files, encode_names, stacked_rows
 from kshot.apply.head import About, PictureHead
 from kshot.apply.held_out import Interval, Shots, wilson
-from kshot.apply.layout import find_layout, majority_note
+from kshot.apply.layout import folder_layout, majority_note
 from kshot.apply.photos import Folder, Photo, existing_folder, list_photos, listed
 from kshot.apply.suspects import Twins, repeated, twins
 from kshot.datasets.encoders import load_encoder
@@ -50,7 +50,7 @@ def fit_folder(
 ) -> Fitted:
     """Pictures that cannot be read and copies of a picture are left out and listed; a class that loses all its
     pictures is an error. Of ROOT/train and ROOT/test the first teaches and the second tests."""
-    layout = find_layout(existing_folder(Path(root)))
+    layout = folder_layout(existing_folder(Path(root)))
     folder = list_photos(layout.teaches, names)
     encoder = encoder or load_encoder(backbone, weights)
     if not encoder.text:

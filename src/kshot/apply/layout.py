@@ -26,7 +26,7 @@ class Layout:
     notes: tuple[str, ...]
 
 
-def find_layout(root: Path) -> Layout:
+def folder_layout(root: Path) -> Layout:
     """ROOT/CLASS/picture, or ROOT/train/CLASS/picture beside ROOT/test/CLASS/picture; what looks like neither is told.
 
     One level too high is refused, because every class would be a mixture of all.
