@@ -156,7 +156,7 @@ def test_bad_input_is_one_sentence(kshot, place):
         ("starlette", ("serve", "head.safetensors"), "serve"),
         ("onnx", ("export", "head.safetensors", "--onnx", "head.onnx"), "serve"),
         ("torch", ("predict", "head.safetensors", "x.png"), "encode"),
-        ("efficientnet_lite_pytorch", ("fit", "drawings/photos"), "lite"),
+        ("efficientnet_lite_pytorch", ("fit", "drawings/photos", "-o", "new.safetensors"), "lite"),
     ],
 )
 def test_without_an_extra_the_pip_command_is_printed(place, monkeypatch, module, arguments, extra):
