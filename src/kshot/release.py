@@ -89,10 +89,10 @@ def _extract(tar: tarfile.TarFile, folder: Path, archive: Path) -> int:
         target = folder / member.name
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("xb") as out:
-            found = _copy(tar.extractfile(member), out)
-        if found != expected["sha256"]:
+            copied = _copy(tar.extractfile(member), out)
+        if copied != expected["sha256"]:
             raise KshotError(
-                f"{member.name} in {archive} is damaged: sha256 {found}, listed {expected['sha256']}."
+                f"{member.name} in {archive} is damaged: sha256 {copied}, listed {expected['sha256']}."
             )
     if listed:
         raise KshotError(f"{archive} lacks {len(listed)} of its files, first {min(listed)}.")

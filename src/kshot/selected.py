@@ -25,9 +25,9 @@ def curve_name(evidence: str) -> str:
 
 def ratio_of(selected: Mapping[str, Any]) -> float:
     """The fitted ratio, its mean where every class has its own; NaN where there is none."""
-    found = selected.get(RATIO)
-    found = found.get("mean") if isinstance(found, Mapping) else found
-    return float(found) if isinstance(found, int | float) else float("nan")
+    choice = selected.get(RATIO)
+    choice = choice.get("mean") if isinstance(choice, Mapping) else choice
+    return float(choice) if isinstance(choice, int | float) else float("nan")
 
 
 def ratio_curve(selected: Mapping[str, Any], evidence: str) -> list[float] | None:

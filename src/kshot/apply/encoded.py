@@ -54,8 +54,8 @@ class PictureCache:
 
         try:
             content = self._path(key).read_bytes()
-            found = unseal_tensors(content)
-            return found if read_about(content).get("key") == key else None
+            stored = unseal_tensors(content)
+            return stored if read_about(content).get("key") == key else None
         except (OSError, SafetensorError, ValueError):
             return None
 
@@ -94,24 +94,24 @@ def encode_contents(
     **limits: int,
 ) -> list[Encoded | InputError]:
     """Named bytes to features; `limits` go to the decoder. Without a cache nothing is written anywhere."""
-    found: list[Encoded | InputError | None] = []
+    encoded: list[Encoded | InputError | None] = []
     inputs, keys, thumbnails = [], [], []
     for item in contents:
         if isinstance(item, InputError):
-            found.append(item)
+            encoded.append(item)
             continue
         name, content = item
         key = hashlib.sha256(content).hexdigest()
         known = cache.get(key) if cache is not None else None
         if known is not None:
-            found.append(Encoded(key, known["feature"], known["thumbnail"].tobytes()))
+            encoded.append(Encoded(key, known["feature"], known["thumbnail"].tobytes()))
             continue
         try:
             picture = _decoded(name, content, **limits)
         except InputError as error:
-            found.append(error)
+            encoded.append(error)
             continue
-        found.append(None)
+        encoded.append(None)
         inputs.append(encoder.preprocessing(picture))
         thumbnails.append(_thumbnail(picture))
         keys.append(key)
@@ -119,14 +119,14 @@ def encode_contents(
     if inputs:
         rows = encoder.encode_images(np.stack(inputs)).astype(np.float32)
         fresh = iter([Encoded(k, row, t) for k, row, t in zip(keys, rows, thumbnails, strict=True)])
-    for row, item in enumerate(found):
+    for row, item in enumerate(encoded):
         if item is None:
             own = next(fresh)
             if cache is not None:
                 pixels = np.frombuffer(own.thumbnail, np.uint8)
                 cache.put(own.sha256, feature=own.feature, thumbnail=pixels)
-            found[row] = own
-    return [item for item in found if item is not None]
+            encoded[row] = own
+    return [item for item in encoded if item is not None]
 
 
 def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> PromptFeatures:

@@ -129,17 +129,21 @@ def learn(shots: Shots, thumbnails: Sequence[bytes], about: dict) -> tuple[Pictu
     """Choose, fit and assess; `about` lacks only what this decides."""
     advice = advise(shots.counts, about["logit_scale"], about["text_norm"], about["wanted"])
     head = advice.make().fit(shots.X, shots.y, text=shots.text)
-    found = assess(advice, shots)
-    accuracy = found.accuracy and (found.accuracy.value, found.accuracy.low, found.accuracy.high)
+    assessment = assess(advice, shots)
+    accuracy = assessment.accuracy and (
+        assessment.accuracy.value,
+        assessment.accuracy.low,
+        assessment.accuracy.high,
+    )
     decided = About(
         **about,
         method=advice.method,
         reason=advice.reason,
-        temperature=found.temperature,
-        threshold=found.threshold,
+        temperature=assessment.temperature,
+        threshold=assessment.threshold,
         accuracy=accuracy,
     )
-    return PictureHead(head, shots, tuple(thumbnails), decided), found
+    return PictureHead(head, shots, tuple(thumbnails), decided), assessment
 
 
 def fit_pictures(root: Path | str, **options) -> PictureHead:

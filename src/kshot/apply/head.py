@@ -61,11 +61,11 @@ class PictureHead:
         """The class name of each picture file; one that cannot be read is an error."""
         from kshot.apply.predict import predict_files
 
-        found = predict_files(self, [Path(picture) for picture in pictures], top=1)
-        for one in found:
+        answers = predict_files(self, [Path(picture) for picture in pictures], top=1)
+        for one in answers:
             if one.error:
                 raise InputError(one.error)
-        return [one.top[0].name for one in found]
+        return [one.top[0].name for one in answers]
 
     def check_encoder(self, encoder: Encoder) -> None:
         """Features of another encoder mean nothing to this head."""

@@ -75,8 +75,8 @@ def wilson(correct: int, total: int) -> Interval:
 
     if total == 0:
         return Interval(float("nan"), 0.0, 1.0)
-    found = binomtest(correct, total).proportion_ci(0.95, "wilson")
-    return Interval(correct / total, float(found.low), float(found.high))
+    interval = binomtest(correct, total).proportion_ci(0.95, "wilson")
+    return Interval(correct / total, float(interval.low), float(interval.high))
 
 
 def paired_difference(first: Array, second: Array) -> Interval:

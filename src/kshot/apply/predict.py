@@ -75,10 +75,10 @@ def predict_files(
     """One prediction per file, in order; unreadable files carry their error."""
     results = encode_files(encoder or head_encoder(head), files)
     return [
-        Prediction(str(file), (), False, str(found))
-        if isinstance(found, InputError)
-        else judge_picture(head, str(file), found.feature, top, threshold)
-        for file, found in zip(files, results, strict=True)
+        Prediction(str(file), (), False, str(result))
+        if isinstance(result, InputError)
+        else judge_picture(head, str(file), result.feature, top, threshold)
+        for file, result in zip(files, results, strict=True)
     ]
 
 
@@ -130,7 +130,7 @@ def linear_parts(head: PictureHead) -> tuple[Array, Array]:
 
 
 def encode_one(encoder: Encoder, file: Path) -> Encoded:
-    found = next(encode_files(encoder, [file]))
-    if isinstance(found, InputError):
-        raise found
-    return found
+    encoded = next(encode_files(encoder, [file]))
+    if isinstance(encoded, InputError):
+        raise encoded
+    return encoded

@@ -37,13 +37,13 @@ def mislabelled(
 ) -> list[Mislabelled]:
     """Most suspicious first."""
     nearest, _ = nearest_rows(shots)
-    found = []
+    suspects = []
     for row, own in zip(measured.tolist(), probabilities, strict=True):
         says = int(own.argmax())
         agrees = shots.y[nearest[row]] == says
         if says != shots.y[row] and agrees and own[says] >= ODDS * own[shots.y[row]]:
-            found.append(Mislabelled(row, says, float(own[says])))
-    return sorted(found, key=lambda one: -one.probability)
+            suspects.append(Mislabelled(row, says, float(own[says])))
+    return sorted(suspects, key=lambda one: -one.probability)
 
 
 def twins(shots: Shots) -> list[Twins]:

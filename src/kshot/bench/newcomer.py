@@ -39,7 +39,7 @@ def knob_oracle(study: Study, cells: set[Cell], newcomer: str, store: Store) -> 
         return None
     reads_text = "text" in method.info.sees
     spec = MethodSpec(newcomer, newcomer)
-    found: dict[Cell, float] = {}
+    best: dict[Cell, float] = {}
     for dataset, backbone in sorted({(cell.dataset, cell.backbone) for cell in cells}):
         stratum = load_stratum(store, dataset, backbone, study.dtype)
         for cell in (c for c in cells if (c.dataset, c.backbone) == (dataset, backbone)):
@@ -57,5 +57,5 @@ def knob_oracle(study: Study, cells: set[Cell], newcomer: str, store: Store) -> 
             except UndefinedError:
                 continue
             assert task.test is not None
-            found[cell] = float(max(method.knob_curve(replace(task, test=None), task.test)))
-    return KnobOracle(method.knob_name(), found)
+            best[cell] = float(max(method.knob_curve(replace(task, test=None), task.test)))
+    return KnobOracle(method.knob_name(), best)

@@ -38,25 +38,25 @@ class Sizes:
 def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:
     """Every (dataset, backbone) of the study; simulated worlds and shifts that are absent or torn are written first
     where they must be stored."""
-    found = {}
+    strata = {}
     wanted = dict.fromkeys((cell.dataset, cell.backbone) for cell in study.cells())
     for dataset, backbone in wanted:
         world = simulated.WORLDS.get(plain_name(dataset)) if backbone == simulated.BACKBONE else None
         if world and not simulated.is_written(plain_name(dataset), store):
             if not must_be_stored:
-                found[dataset, backbone] = _from_world(world)
+                strata[dataset, backbone] = _from_world(world)
                 continue
             simulated.write(world, store)
         shift = catalog.shifts().get(plain_name(dataset))
         if shift and can_be_written(shift, backbone, store) and not is_shift_written(shift, backbone, store):
             write_shift(shift, backbone, store)
         if _stored(store, dataset, backbone):
-            found[dataset, backbone] = _from_store(store, dataset, backbone)
+            strata[dataset, backbone] = _from_store(store, dataset, backbone)
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():
-            found[dataset, backbone] = _from_catalog(dataset, backbone)
+            strata[dataset, backbone] = _from_catalog(dataset, backbone)
         else:
             raise StudyError(_not_stored(store, dataset, backbone, wanted))
-    return found
+    return strata
 
 
 def check_tiers(study: Study, store: Store) -> None:

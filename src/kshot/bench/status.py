@@ -31,10 +31,10 @@ class RunStatus:
 
 def continued(folder: Path, study: Study) -> tuple[Study, list[str]]:
     """A study file with the methods that its run was given besides, and their names; refused in another's folder."""
-    found = Records(folder).study()
-    besides = addable(study, found)
+    owner = Records(folder).study()
+    besides = addable(study, owner)
     whole = study.with_methods(besides)
-    reason = contradiction(whole, found)
+    reason = contradiction(whole, owner)
     if reason:
         raise StudyError(f"{folder} {reason} To see where that one stands, type `kshot status {folder}`.")
     return whole, besides

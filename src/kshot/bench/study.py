@@ -101,11 +101,11 @@ class Study:
 
     def cells(self) -> dict[Cell, tuple[MethodSpec, ...]]:
         """Every cell with its methods; grids that meet in a cell join their methods."""
-        found: dict[Cell, dict[str, MethodSpec]] = {}
+        specs_of: dict[Cell, dict[str, MethodSpec]] = {}
         for grid in self.grids:
             for axes in product(grid.datasets, grid.backbones, grid.tiers, grid.shots, grid.seeds):
-                found.setdefault(Cell(*axes), {}).update({spec.name: spec for spec in grid.methods})
-        return {cell: tuple(specs.values()) for cell, specs in found.items()}
+                specs_of.setdefault(Cell(*axes), {}).update({spec.name: spec for spec in grid.methods})
+        return {cell: tuple(specs.values()) for cell, specs in specs_of.items()}
 
     def methods(self) -> dict[str, MethodSpec]:
         return {spec.name: spec for grid in self.grids for spec in grid.methods}

@@ -20,15 +20,15 @@ def coverage(
     from kshot.stats.coverage import PAPER_DESIGN, simulate_coverage
 
     design = PAPER_DESIGN if records is None else _matched(existing_records(records), method, baseline)
-    found = simulate_coverage(design, trials)
+    simulated = simulate_coverage(design, trials)
     out = console()
     out.print(
         f"{len(design.sizes)} clusters of {min(design.sizes)} to {max(design.sizes)} cells; standard deviation "
-        f"{design.between:.2f} between and {design.within:.2f} within; {found.trials} simulated worlds"
+        f"{design.between:.2f} between and {design.within:.2f} within; {simulated.trials} simulated worlds"
     )
-    out.print(f"percentile interval  {100 * found.percentile:.1f} %")
+    out.print(f"percentile interval  {100 * simulated.percentile:.1f} %")
     out.print(
-        f"Student-t interval   {100 * found.student_t:.1f} %  (Monte Carlo error {100 * found.error:.1f})"
+        f"Student-t interval   {100 * simulated.student_t:.1f} %  (Monte Carlo error {100 * simulated.error:.1f})"
     )
 
 

@@ -83,12 +83,12 @@ def encode(
     files = dict(_named_file(text) for text in sentences or [])
     names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
     checkpoints = local_weights(backbone, weights or [])
-    found = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
+    sources = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
     # A wrong tier is told before hours of encoding.
-    prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in found}
+    prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in sources}
     encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), device) for b in backbone}
     store = Store(features)
-    for origin, opened in found:
+    for origin, opened in sources:
         jobs = [
             Encoding(
                 origin.dataset,

@@ -45,7 +45,7 @@ def fit(
 
 
 def _told(fitted: "Fitted") -> None:
-    head, found = fitted.head, fitted.assessment
+    head, assessment = fitted.head, fitted.assessment
     title = head.head.info.title
     for note in fitted.notes:
         typer.echo(f"note: {note}")
@@ -54,13 +54,13 @@ def _told(fitted: "Fitted") -> None:
     if fitted.copies:
         typer.echo(f"left out: copies of other pictures of their class: {_some(fitted.copies)}")
     typer.echo(f"{title}: {head.about.reason}.")
-    _accuracies(title, found, len(head.shots.y))
+    _accuracies(title, assessment, len(head.shots.y))
     if fitted.tested is not None:
         typer.echo(f"  {_percent(fitted.tested).strip()} on the pictures of the test folder.")
-    typer.echo(found.verdict)
-    if found.accuracy is not None:
-        _per_class(head.about.classes, head.shots.counts.tolist(), found)
-        _confusion(head.about.classes, found)
+    typer.echo(assessment.verdict)
+    if assessment.accuracy is not None:
+        _per_class(head.about.classes, head.shots.counts.tolist(), assessment)
+        _confusion(head.about.classes, assessment)
     _advice(fitted)
 
 
@@ -114,9 +114,9 @@ def _confusion(classes: tuple[str, ...], found: "Assessment") -> None:
 
 
 def _advice(fitted: "Fitted") -> None:
-    head, found = fitted.head, fitted.assessment
+    head, assessment = fitted.head, fitted.assessment
     names, classes, y = head.about.shot_names, head.about.classes, head.shots.y
-    for one in found.suspects[:MOST_LISTED]:
+    for one in assessment.suspects[:MOST_LISTED]:
         typer.echo(
             f"look again: {names[one.row]} may be {classes[one.says]} ({100 * one.probability:.0f} %), "
             f"not {classes[y[one.row]]}"
@@ -129,14 +129,14 @@ def _advice(fitted: "Fitted") -> None:
         typer.echo(f"needs more pictures (one only, so not measured): {_some(single)}")
     weak = [
         classes[c]
-        for c, own in enumerate(found.per_class)
-        if own is not None and found.accuracy is not None and own.high < found.accuracy.value
+        for c, own in enumerate(assessment.per_class)
+        if own is not None and assessment.accuracy is not None and own.high < assessment.accuracy.value
     ]
     if weak:
         typer.echo(f"needs more pictures (recognised less often than the rest): {_some(weak)}")
-    if found.next_shot is not None:
+    if assessment.next_shot is not None:
         typer.echo(
-            f"one more picture per class: about {100 * found.next_shot:+.1f} points by the learning curve."
+            f"one more picture per class: about {100 * assessment.next_shot:+.1f} points by the learning curve."
         )
 
 

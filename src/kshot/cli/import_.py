@@ -64,31 +64,31 @@ def import_(
     cache = named_cache(source, {k: v for k, v in given.items() if v is not None}, text or [], classes)
     name = safe_name("dataset", dataset or source.resolve().stem)
     stored, entry = safe_name("backbone", stored_name(backbone)), backbones().get(backbone)
-    found = read_cache(cache)
-    if entry is not None and entry.dim != found.dim:
-        raise InputError(f"{source} has {found.dim} dimensions, but {backbone} gives {entry.dim}.")
+    read = read_cache(cache)
+    if entry is not None and entry.dim != read.dim:
+        raise InputError(f"{source} has {read.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
-    encode_text = text_encoder(found, name, backbone, tier or [], template, weights)
+    encode_text = text_encoder(read, name, backbone, tier or [], template, weights)
     about = {"logit_scale": scale, "source": origin or source.resolve().name, "licence": licence}
     manifests = write_cache(
-        found,
+        read,
         Store(features),
         name,
         stored,
         encode_text,
         **about,
-        provenance=cache_provenance(cache, found.told),
+        provenance=cache_provenance(cache, read.told),
     )
     for manifest in manifests:
         typer.echo(f"{name}/{stored}/{manifest.part}: {manifest.rows} × {manifest.dim}, {manifest.dtype}")
-    for sentence in found.told:
+    for sentence in read.told:
         typer.echo(f"note: {sentence}")
     tiers = [m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")]
     for kept in tiers:
         prototypes = Store(features).text(name, stored, kept).prototypes
-        accuracy = zero_shot(found.test, prototypes)
+        accuracy = zero_shot(read.test, prototypes)
         typer.echo(
-            f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(found.classes):.1f} % by chance)"
+            f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(read.classes):.1f} % by chance)"
         )
     of = f"{name}/{stored}/{tiers[0] if tiers else 'none'}"
     typer.echo(f"next: kshot run embedded --on {of} --features {features} --report")

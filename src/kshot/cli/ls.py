@@ -91,4 +91,4 @@ def _strata(manifests: "Iterable[tuple[Manifest, str]]") -> list[str]:
         parts.setdefault(f"{manifest.dataset} {manifest.backbone}{label}", []).append(
             f"{manifest.part} {manifest.rows}"
         )
-    return [f"{stratum}: {', '.join(found)}" for stratum, found in parts.items()]
+    return [f"{stratum}: {', '.join(stored)}" for stratum, stored in parts.items()]

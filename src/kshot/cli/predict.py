@@ -47,9 +47,9 @@ def predict(
 
     loaded = PictureHead.load(head)
     files = [file for given in pictures for file in _files(given)]
-    found = predict_files(loaded, files, top, threshold, head_encoder(loaded, backbone, weights))
-    _PRINT[format](found)
-    if any(one.error for one in found):
+    answers = predict_files(loaded, files, top, threshold, head_encoder(loaded, backbone, weights))
+    _PRINT[format](answers)
+    if any(one.error for one in answers):
         raise typer.Exit(1)
 
 
@@ -61,10 +61,10 @@ def _files(given: Path) -> list[Path]:
 
     if not given.is_dir():
         return [given]
-    found = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNREAD)
-    if not found:
+    pictures = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNREAD)
+    if not pictures:
         raise InputError(f"{given} holds no pictures.")
-    return found
+    return pictures
 
 
 def _table(found: "list[Prediction]") -> None:

@@ -35,9 +35,9 @@ def diff(first: RecordsArgument, second: RecordsArgument) -> None:
     """Two records folders: compare them cell by cell and say what moved; exit code 1 if anything did."""
     from kshot.bench.records.diff import compare
 
-    found = compare(existing_records(first), existing_records(second))
-    show_difference(found, "second minus first")
-    if not found.same:
+    difference = compare(existing_records(first), existing_records(second))
+    show_difference(difference, "second minus first")
+    if not difference.same:
         raise typer.Exit(1)
 
 

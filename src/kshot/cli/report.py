@@ -70,7 +70,7 @@ def report(
 
     # The matrices are small: on a busy machine waiting for threads costs more than they save.
     threadpool_limits(1)
-    found = (
+    results = (
         load_records(
             existing_records(records),
             features=features,
@@ -89,16 +89,16 @@ def report(
         .by(metric)
     )
     out = console(stderr=format is not TableFormat.rich)
-    if found.unfinished:
-        out.print(found.unfinished, markup=False)
+    if results.unfinished:
+        out.print(results.unfinished, markup=False)
     if table:
-        print_tables((found.table(key) for key in table), format)
+        print_tables((results.table(key) for key in table), format)
         return
     brief = format is TableFormat.rich and not every
-    print_tables([found.leaderboard()] if brief else found.tables(), format)
+    print_tables([results.leaderboard()] if brief else results.tables(), format)
     if brief:
-        print_verdict(found, out)
-    written = found.report(output)
+        print_verdict(results, out)
+    written = results.report(output)
     for name, reason in written.missing.items():
         out.print(f"figure {name} is missing: {reason}", markup=False)
     out.print(

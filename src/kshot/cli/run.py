@@ -55,10 +55,10 @@ def run(
         from kshot.cli.report import print_verdict
         from kshot.results import load_records
 
-        found, out = load_records(folder, features=features), console()
-        out.print(found.leaderboard())
-        print_verdict(found, out)
-        typer.echo(f"wrote {found.report().page}")
+        results, out = load_records(folder, features=features), console()
+        out.print(results.leaderboard())
+        print_verdict(results, out)
+        typer.echo(f"wrote {results.report().page}")
     else:
         typer.echo(f"next: kshot report {folder}")
     differing = _verified(folder, features) if verified else False

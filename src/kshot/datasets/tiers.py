@@ -28,9 +28,9 @@ def encode_tiers(job: Encoding, store: Store, prompts: Prompts) -> None:
     for name, own in prompts.items():
         total = sum(map(len, own))
         with Progress(f"prompts of {job.dataset}, tier {name}", total) as progress:
-            found = encode_tier(job.encoder.encode_prompts, own, progress.advance)
-        unit = found.unit.astype(np.float16)
-        store.write_text(job.dataset, job.backbone, name, unit, found.norms, job.source.classes, **about)
+            prototypes = encode_tier(job.encoder.encode_prompts, own, progress.advance)
+        unit = prototypes.unit.astype(np.float16)
+        store.write_text(job.dataset, job.backbone, name, unit, prototypes.norms, job.source.classes, **about)
 
 
 def _prompts(

@@ -34,13 +34,13 @@ def surplus_row(
     backbone: Shaped[Array, " n"],
 ) -> Row:
     """Predicted headroom against measured surplus over strata (paper, Sec. 3.5)."""
-    found = association(headroom, surplus, difficulty, dataset, backbone)
+    relation = association(headroom, surplus, difficulty, dataset, backbone)
     return {
         "strata": len(headroom),
-        "Spearman": found.rho.mean,
-        "given difficulty": found.given_difficulty.mean,
-        "within dataset": found.within_dataset,
-        "within backbone": found.within_backbone,
+        "Spearman": relation.rho.mean,
+        "given difficulty": relation.given_difficulty.mean,
+        "within dataset": relation.within_dataset,
+        "within backbone": relation.within_backbone,
     }
 
 

@@ -18,18 +18,18 @@ def headroom_row(pool: Labelled, text: Float[Array, "C d"]) -> Row:
     """Mean margins, errors and headroom of Theorem 2, in per cent where they are errors."""
     X = pool.X.astype(np.float64)
     means = class_means(X, pool.y, len(text))
-    found = capacity(means, text.astype(np.float64), pooled_covariance(X, pool.y, len(text)))
+    ratios = capacity(means, text.astype(np.float64), pooled_covariance(X, pool.y, len(text)))
     error = {
-        name: 100 * np.mean(separation_error(getattr(found, name))) for name in ("path", "plane", "full")
+        name: 100 * np.mean(separation_error(getattr(ratios, name))) for name in ("path", "plane", "full")
     }
     return {
-        "pairs": len(found.full),
-        "path/full": float(margin_ratio(found).mean()),
+        "pairs": len(ratios.full),
+        "path/full": float(margin_ratio(ratios).mean()),
         "path error": float(error["path"]),
         "plane error": float(error["plane"]),
         "full error": float(error["full"]),
-        "headroom": float(100 * headroom(found).mean()),
-        "best s": float(found.shrinkage.mean()),
+        "headroom": float(100 * headroom(ratios).mean()),
+        "best s": float(ratios.shrinkage.mean()),
     }
 
 

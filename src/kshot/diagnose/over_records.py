@@ -19,8 +19,8 @@ PROBE, BOUND, DIFFICULTY = "clap", "oracle_lambda", "zero_shot"
 
 def diagnose_records(records: Path, store: Store, tier: str) -> list[Section]:
     """Headroom against the probe's surplus, and fitted ratios against a tuned weight, where recorded."""
-    found = (_surplus(records, store, tier), _tuned_weight(records, tier))
-    return [section for section in found if section.rows or LEFT_OUT in section.note]
+    sections = (_surplus(records, store, tier), _tuned_weight(records, tier))
+    return [section for section in sections if section.rows or LEFT_OUT in section.note]
 
 
 def _surplus(records: Path, store: Store, tier: str) -> Section:

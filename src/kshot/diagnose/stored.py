@@ -80,7 +80,7 @@ class ProbeFolder:
         import pyarrow.parquet as pq
 
         paths = intact_only(sorted(self.folder.glob("*/*/*/*/K*.parquet")))
-        tables = [pq.read_table(path, partitioning=None) for path in paths]
+        tables = [pq.ParquetFile(path).read() for path in paths]
         whole = (
             pa.concat_tables(t.replace_schema_metadata() for t in tables)
             if tables

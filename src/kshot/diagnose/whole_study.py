@@ -87,7 +87,7 @@ def measure_geometry(
     """What the pool alone tells, and the spread that it predicts at each shot count."""
     pool = stratum.pool
     offset = offset_row(class_means(pool.X, pool.y, stratum.n_classes), text)
-    found: Measured = [
+    measured: Measured = [
         (
             cell,
             "offset",
@@ -98,12 +98,12 @@ def measure_geometry(
     ]
     if class_counts(pool.y, stratum.n_classes).min() >= LEAST_POOL:
         moments = class_moments(pool, text)
-        found.append((cell, "spread", {"d_eff": moments.participation()}))
+        measured.append((cell, "spread", {"d_eff": moments.participation()}))
         for k in shots:
             if k > 1:
                 predicted = predicted_row(moments, text.shape[1], k)
-                found.append((_all_draws(cell, k), "spread", predicted))
-    return found
+                measured.append((_all_draws(cell, k), "spread", predicted))
+    return measured
 
 
 def measure_draws(cells: Sequence[Cell], stratum: Stratum, text: Float[Array, "C d"], group: str) -> Measured:

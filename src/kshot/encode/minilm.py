@@ -33,8 +33,8 @@ def embed(sentences: Sequence[str]) -> Float[Array, "P 384"]:
             states = model(**tokens).last_hidden_state
             kept = tokens["attention_mask"][..., None].to(states.dtype)
             rows.append(((states * kept).sum(1) / kept.sum(1)).numpy())
-    found = np.concatenate(rows)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    embedded = np.concatenate(rows)
+    return embedded / np.linalg.norm(embedded, axis=1, keepdims=True)
 
 
 @cache

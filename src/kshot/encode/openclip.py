@@ -75,8 +75,8 @@ class OpenClipEncoder:
         import torch
 
         with torch.inference_mode():
-            found = self.model.encode_image(torch.from_numpy(batch).to(self.device))
-        return _unit(found.float().cpu().numpy())[0]
+            features = self.model.encode_image(torch.from_numpy(batch).to(self.device))
+        return _unit(features.float().cpu().numpy())[0]
 
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
         import torch

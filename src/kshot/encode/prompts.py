@@ -31,11 +31,11 @@ def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
     for name in written:
         by_key.setdefault(_key(name), []).append(name)
     missing = [name for name in classes if _key(name) not in by_key]
-    ambiguous = [found for name in classes if len(found := by_key.get(_key(name), [])) > 1]
+    ambiguous = [names for name in classes if len(names := by_key.get(_key(name), [])) > 1]
     empty = [name for name in classes if not missing and not written[by_key[_key(name)][0]]]
     if missing or ambiguous or empty:
         told = [f"missing: {', '.join(missing)}"] if missing else []
-        told += [f"ambiguous: {' = '.join(found)}" for found in ambiguous]
+        told += [f"ambiguous: {' = '.join(names)}" for names in ambiguous]
         told += [f"without sentences: {', '.join(empty)}"] if empty else []
         raise InputError(f"{file} does not fit the classes; {'; '.join(told)}.")
     return [[_with_name(s, name) for s in written[by_key[_key(name)][0]]] for name in classes]

@@ -23,10 +23,10 @@ PROMPTS = ("a photo of a cat.", "a drawing of a bicycle.")
 def reference_vectors(encoder: Encoder) -> dict[str, Float[Array, "n d"]]:
     """Unit features of the reference pictures and, where there is a text tower, of two prompts."""
     batch = np.stack([encoder.preprocessing(picture) for picture in _pictures()])
-    found = {"pictures": encoder.encode_images(batch).astype(np.float32)}
+    vectors = {"pictures": encoder.encode_images(batch).astype(np.float32)}
     if encoder.text:
-        found["prompts"] = encoder.encode_prompts(PROMPTS).unit.astype(np.float32)
-    return found
+        vectors["prompts"] = encoder.encode_prompts(PROMPTS).unit.astype(np.float32)
+    return vectors
 
 
 def hold_to_reference(encoder: Encoder, backbone: str, kept: list[Path]) -> None:

@@ -114,7 +114,7 @@ class VisionEncoder:
 def check_architecture(model: Any, name: str) -> None:
     """Raise unless the model is the one the name promises."""
     variant = VARIANTS[name]
-    found = {
+    shapes = {
         "width": model.embed_dim,
         "layers": len(model.blocks),
         "patch": model.patch_embed.patch_size[0],
@@ -123,12 +123,14 @@ def check_architecture(model: Any, name: str) -> None:
     }
     expected = dict(
         zip(
-            found,
+            shapes,
             (VisionEncoder.dim, 12, variant.patch, variant.prefix_tokens, variant.parameters),
             strict=True,
         )
     )
-    wrong = [f"{key} {found[key]}, expected {expected[key]}" for key in found if found[key] != expected[key]]
+    wrong = [
+        f"{key} {shapes[key]}, expected {expected[key]}" for key in shapes if shapes[key] != expected[key]
+    ]
     if wrong:
         raise KshotError(f"this checkpoint is not {name}: {'; '.join(wrong)}.")
 

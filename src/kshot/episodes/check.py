@@ -50,8 +50,8 @@ def failed_gates(store: Store, strata: Iterable[tuple[str, str]]) -> list[str]:
             continue
         stratum = load_stratum(store, dataset, backbone)
         if not stratum.simulated:
-            found = _judged(stratum, load_prior(store, dataset, backbone, BAND_TIER).text, BAND_TIER)
-            failed += [] if found.passed else [f"{dataset} with {backbone}: {found.what}"]
+            gate = _judged(stratum, load_prior(store, dataset, backbone, BAND_TIER).text, BAND_TIER)
+            failed += [] if gate.passed else [f"{dataset} with {backbone}: {gate.what}"]
     return failed
 
 

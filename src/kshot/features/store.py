@@ -167,10 +167,10 @@ class Store:
         path = self._found(manifest.dataset, manifest.backbone, manifest.part)
         if not path.is_file():
             raise FeatureError(f"{path} is missing although its manifest exists. Encode it again.")
-        found = sha256(path)
-        if found != manifest.sha256:
+        digest = sha256(path)
+        if digest != manifest.sha256:
             raise FeatureError(
-                f"{path} is damaged: its manifest says sha256 {manifest.sha256}, the file has {found}. "
+                f"{path} is damaged: its manifest says sha256 {manifest.sha256}, the file has {digest}. "
                 f"Delete {path.with_suffix('.json')} and write the features again."
             )
         return path

@@ -108,9 +108,9 @@ class CLAP(Classifier):
         }
         if not self.penalty:
             return np.zeros(task.n_classes, X.dtype)
-        found = anchor_confidence(X, y, task.text, self.logit_scale)
-        self.selected_["penalties"] = Choice(penalty_summary(found), "support")
-        return found
+        penalties = anchor_confidence(X, y, task.text, self.logit_scale)
+        self.selected_["penalties"] = Choice(penalty_summary(penalties), "support")
+        return penalties
 
 
 def penalty_summary(penalties: Float[Array, " C"]) -> dict[str, float]:

@@ -52,9 +52,9 @@ class FastProbe(Classifier):
         return INFO
 
     def _fit(self, task: Task) -> None:
-        found = learn_probe(task, self.iterations, self.anchor_scale, self.logit_scale)
-        self.selected_ = found.selected
-        self._set_linear(self.logit_scale * unit_prototypes(found.weights))
+        learnt = learn_probe(task, self.iterations, self.anchor_scale, self.logit_scale)
+        self.selected_ = learnt.selected
+        self._set_linear(self.logit_scale * unit_prototypes(learnt.weights))
 
 
 class LearntProbe(NamedTuple):

@@ -56,14 +56,14 @@ class Members(NamedTuple):
 
     def held_out(self, folds: Sequence[Fold]) -> Float[Array, "n C"]:
         """Logits of the rows asked in these folds, one fold after the other, by the average without them."""
-        found = [self.text_scores[fold.asked] for fold in folds]
+        scores = [self.text_scores[fold.asked] for fold in folds]
         for gamma, of_gamma in zip(GAMMAS.tolist(), self.shares, strict=True):
             if of_gamma.any():
-                for logits, fold in zip(found, held_out_folds(self.axes, folds, gamma), strict=True):
+                for logits, fold in zip(scores, held_out_folds(self.axes, folds, gamma), strict=True):
                     for kappa, share in zip(self.kappas.tolist(), of_gamma.astype(logits.dtype), strict=True):
                         if share:
                             logits += share * fold.scores(kappa)
-        return np.concatenate(found)
+        return np.concatenate(scores)
 
 
 class FoldGDA(Classifier):
@@ -189,13 +189,13 @@ class FoldGDA(Classifier):
         return weights / weights.sum()
 
     def _record(self, search: Search, weights: Float[Array, "G Q A"], kappas: Float[Array, " Q"]) -> None:
-        found = {
+        quantities = {
             "gamma": np.exp(np.log(GAMMAS) @ weights.sum(axis=(1, 2))),
             "kappa": kappas @ weights.sum(axis=(0, 2)),
             "alpha": np.exp(np.log(ALPHAS) @ weights.sum(axis=(0, 1))),
             "fold_accuracy": search.hits.max() / search.scored,
         }
-        self.selected_ = {name: Choice(float(value), "support") for name, value in found.items()}
+        self.selected_ = {name: Choice(float(value), "support") for name, value in quantities.items()}
         self.selected_["triples"] = Choice(int(np.count_nonzero(weights)), "support")
 
 

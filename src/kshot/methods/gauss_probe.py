@@ -121,9 +121,9 @@ class GaussProbe(Classifier):
 
     def _fit_single_shots(self, task: Task) -> None:
         """Nothing can be left out and there is no covariance."""
-        found = self._learn_probe(task)
-        self.selected_ = found.selected
-        self._set_linear(self.logit_scale * unit_prototypes(found.weights))
+        learnt = self._learn_probe(task)
+        self.selected_ = learnt.selected
+        self._set_linear(self.logit_scale * unit_prototypes(learnt.weights))
 
     def _learn_probe(self, task: Task, start: Float[Array, "C d"] | None = None) -> LearntProbe:
         return learn_probe(task, self.iterations, self.anchor_scale, self.logit_scale, start)
@@ -145,9 +145,9 @@ class GaussProbe(Classifier):
                 held_out[asked] = X[judges[asked]] @ directions
                 seen.append(_spread(X[kept] @ directions))
                 starts.append(weights)
-        found = self._learn_probe(task, np.mean(starts, axis=0) if starts else None)
-        self.selected_ |= found.selected
-        coef = self.logit_scale * unit_prototypes(found.weights)
+        learnt = self._learn_probe(task, np.mean(starts, axis=0) if starts else None)
+        self.selected_ |= learnt.selected
+        coef = self.logit_scale * unit_prototypes(learnt.weights)
         seen_spread = float(np.mean(seen)) if seen else 1.0
         return Side.of(coef, np.zeros(len(coef), coef.dtype), X @ coef.T, held_out, seen_spread, 0.5)
 
@@ -179,15 +179,15 @@ class GaussProbe(Classifier):
         judges = _asked(folds)
         y, text_scores = task.y[judges], X[judges] @ (self.logit_scale * task.text).T
         held_out = np.stack([side.held_out for side in sides.values()])
-        found = stack(held_out, y, RATIO_SPREAD)
+        stacked = stack(held_out, y, RATIO_SPREAD)
         text = stack(text_scores[None], y, RATIO_SPREAD)
-        from_shots = 1 - min(max(text.information, 0) / max(found.information, 1e-6), 1)
+        from_shots = 1 - min(max(text.information, 0) / max(stacked.information, 1e-6), 1)
         growth = shots_correction(task.counts) ** (GROWTH * from_shots)
         first = next(iter(sides.values()))
-        own = np.log(first.spread * first.left / (growth * found.weights.sum()))
+        own = np.log(first.spread * first.left / (growth * stacked.weights.sum()))
         own_scale = ScalePrior(float(own), SCALE_SPREAD)
-        total = np.einsum("b,bnc->nc", found.weights.astype(X.dtype), held_out)
-        weights = growth * stack(total[None], y, RATIO_SPREAD, own_scale).weights * found.weights
+        total = np.einsum("b,bnc->nc", stacked.weights.astype(X.dtype), held_out)
+        weights = growth * stack(total[None], y, RATIO_SPREAD, own_scale).weights * stacked.weights
         weights /= [side.left for side in sides.values()]
         for name, weight in zip(sides, weights.tolist(), strict=True):
             self.selected_[f"{name}_weight"] = Choice(weight, "support")

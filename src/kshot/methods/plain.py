@@ -27,8 +27,8 @@ def plain_choices(selected: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             raise InputError(
                 f"selected_['{name}'] is {choice!r}, not a Choice. Write Choice(value, from_) of kshot.types."
             )
-    found = {name: {"value": choice.value, "from_": choice.from_} for name, choice in selected.items()}
-    return plain_value(found, "selected_")
+    pairs = {name: {"value": choice.value, "from_": choice.from_} for name, choice in selected.items()}
+    return plain_value(pairs, "selected_")
 
 
 def _unpacked(value: Any) -> Any:

@@ -111,10 +111,10 @@ def name_of(method: Classifier) -> str:
 
 
 def load_class(path: str) -> type[Classifier]:
-    found = load_named("method", path)
-    if not (isinstance(found, type) and issubclass(found, Classifier)):
+    cls = load_named("method", path)
+    if not (isinstance(cls, type) and issubclass(cls, Classifier)):
         raise KshotError(f"'{path}' is not a kshot.methods.base.Classifier; see docs/add-a-method.md.")
-    return found
+    return cls
 
 
 def _is_python(module: ModuleType) -> bool:
@@ -123,9 +123,9 @@ def _is_python(module: ModuleType) -> bool:
 
 
 def _made(path: str) -> Classifier:
-    found = load_class(path)
+    cls = load_class(path)
     try:
-        return found()
+        return cls()
     except Exception as error:
         raise KshotError(
             f"cannot make method '{path}': {one_line(error)}. Give every parameter of its __init__ a default; "

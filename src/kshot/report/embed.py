@@ -25,7 +25,7 @@ MOST_CLUSTERS = 400
 
 def embedded(panel: Panel, context: Context) -> dict[str, Any]:
     """Everything the page shows that is not a finished table."""
-    found, plain = focus(panel), {ACCURACY.key: panel}
+    focused, plain = focus(panel), {ACCURACY.key: panel}
     return {
         "study": panel.study,
         "hash": panel.study_hash,
@@ -34,15 +34,15 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "simulated": panel.simulated,
         "failed": failures(panel),
         "focus": {
-            "tier": found.tier,
-            "backbone": found.backbone,
-            "datasets": sorted(set(panel.dataset[panel.profile == found.profile].tolist())),
+            "tier": focused.tier,
+            "backbone": focused.backbone,
+            "datasets": sorted(set(panel.dataset[panel.profile == focused.profile].tolist())),
         },
         "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": PROBES, "most_tied": MOST_TIED},
         "axes": {name: _dictionary(getattr(panel, name)) for name in CELL},
         "facts": {name: _floats(getattr(panel, name)) for name in (*FACTS, "n_test")},
         "methods": [_method(panel, context, index) for index in range(len(panel.methods))],
-        "metrics": {key: _metric(found.metric) for key, found in (context.measured or plain).items()},
+        "metrics": {key: _metric(focused.metric) for key, focused in (context.measured or plain).items()},
         "order": story_first(panel),
         "curves": _curves(panel),
         "ratios": FLAT_RATIOS,
@@ -125,13 +125,13 @@ def _taken(panel: Panel, name: str, rows: np.ndarray) -> list[Any]:
 
 def _flat(selected: dict[str, Any]) -> list[tuple[str, Any]]:
     """`{"lambda": {"mean": …}}` as `lambda.mean`; curves are carried elsewhere."""
-    found = []
+    values = []
     for name, value in selected.items():
         if isinstance(value, dict):
-            found += [(f"{name}.{part}", inner) for part, inner in value.items()]
+            values += [(f"{name}.{part}", inner) for part, inner in value.items()]
         else:
-            found.append((name, value))
-    return [(name, v) for name, v in found if isinstance(v, bool | int | float | str)]
+            values.append((name, value))
+    return [(name, v) for name, v in values if isinstance(v, bool | int | float | str)]
 
 
 def _shared_reasons(unusual: dict[int, list[str]]) -> dict[str, Any]:

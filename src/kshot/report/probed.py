@@ -48,15 +48,15 @@ class Probed:
         strata = set(zip(panel.dataset.tolist(), panel.backbone.tolist(), panel.tier.tolist(), strict=True))
         return Probed(
             {
-                quantity: {key: value for key, value in found.items() if key[:3] in strata}
-                for quantity, found in self.values.items()
+                quantity: {key: value for key, value in by_key.items() if key[:3] in strata}
+                for quantity, by_key in self.values.items()
             }
         )
 
 
 def read_probes(table: "pa.Table") -> Probed:
-    found: dict[str, dict[ProbeKey, float]] = {}
+    values: dict[str, dict[ProbeKey, float]] = {}
     columns = (table[name].to_pylist() for name in (*CELL, "quantity", "value"))
     for *key, quantity, value in zip(*columns, strict=True):
-        found.setdefault(quantity, {})[tuple(key)] = value
-    return Probed(found)
+        values.setdefault(quantity, {})[tuple(key)] = value
+    return Probed(values)

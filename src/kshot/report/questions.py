@@ -61,20 +61,20 @@ def judgement_table(panel: Panel, method: str, knob: OwnKnob | None) -> Table:
 
 def judgement(panel: Panel, method: str, knob: OwnKnob | None) -> list[str]:
     """The same, one sentence each."""
-    found = []
+    sentences = []
     for question, words, difference in _questions(panel, method, knob):
         figures = (
             f"{interval(difference[0])} points over all K, {interval(difference[1])} from K = 4; "
             if difference
             else ""
         )
-        found.append(f"{question}: {figures}{words}.")
-    found += [lost] if (lost := lost_cells(panel, [method])) else []
+        sentences.append(f"{question}: {figures}{words}.")
+    sentences += [lost] if (lost := lost_cells(panel, [method])) else []
     if method in panel.reference_points:
-        found.append(
+        sentences.append(
             f"{panel.titles[method]} looks at what a user does not have: a reference point, not a method to rank."
         )
-    return found
+    return sentences
 
 
 def _questions(panel: Panel, method: str, knob: OwnKnob | None) -> list[tuple[str, str, Difference | None]]:
@@ -84,9 +84,9 @@ def _questions(panel: Panel, method: str, knob: OwnKnob | None) -> list[tuple[st
         ("4 against CLAP", CLAP),
         ("4 against LP++", LPP),
     )
-    found = [(question, *_compared(panel, method, other)) for question, other in others]
-    found.insert(1, ("2 against its knob's oracle", *_own_oracle(panel, method, knob)))
-    return [*found, ("5 how its knob was chosen", _how_chosen(panel, method), None)]
+    answers = [(question, *_compared(panel, method, other)) for question, other in others]
+    answers.insert(1, ("2 against its knob's oracle", *_own_oracle(panel, method, knob)))
+    return [*answers, ("5 how its knob was chosen", _how_chosen(panel, method), None)]
 
 
 def _compared(panel: Panel, method: str, other: str) -> tuple[str, Difference | None]:

@@ -45,15 +45,15 @@ class Table:
 
     def values(self) -> dict[str, list[str | float | int | None]]:
         """Columns of plain values; an estimate takes four of them: mean, low, high and n."""
-        found: dict[str, list[str | float | int | None]] = {}
+        columns: dict[str, list[str | float | int | None]] = {}
         for index, name in enumerate(self.columns):
             cells = [row[index] for row in self.rows]
             if any(isinstance(cell, Number) and cell.is_estimate for cell in cells):
                 for part in PARTS:
-                    found[_unused(f"{name} {part}", found)] = [_plain(cell, part) for cell in cells]
+                    columns[_unused(f"{name} {part}", columns)] = [_plain(cell, part) for cell in cells]
             else:
-                found[_unused(name, found)] = [_plain(cell, "mean") for cell in cells]
-        return found
+                columns[_unused(name, columns)] = [_plain(cell, "mean") for cell in cells]
+        return columns
 
     def to_arrow(self) -> "pa.Table":
         import pyarrow as pa

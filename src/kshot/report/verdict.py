@@ -65,16 +65,16 @@ def verdict(panel: Panel) -> list[str]:
 def _worth(panel: Panel) -> list[str]:
     if ORACLE not in panel.methods:
         return [WORDS["no oracle"]]
-    found = []
+    sentences = []
     if ZERO_SHOT in panel.methods:
         gain = paired(panel, ORACLE, ZERO_SHOT)
-        found.append(WORDS["worth"].format(gain=interval(gain), ends=_over_better_end(panel)))
+        sentences.append(WORDS["worth"].format(gain=interval(gain), ends=_over_better_end(panel)))
     for method, how in CHOSEN.items():
         gap = paired(panel, method, ORACLE)
         if gap.n:
             title = panel.titles[method]
-            found.append(WORDS["chosen"].format(how=how, title=title, gap=interval(gap), n=gap.n))
-    return found
+            sentences.append(WORDS["chosen"].format(how=how, title=title, gap=interval(gap), n=gap.n))
+    return sentences
 
 
 def _over_better_end(panel: Panel) -> str:
@@ -87,10 +87,10 @@ def _over_better_end(panel: Panel) -> str:
 
 
 def _probes(panel: Panel) -> list[str]:
-    found = []
+    sentences = []
     for method in PROBES:
         if method not in panel.methods:
-            found += [WORDS["no probe"].format(method=method)] if method in (CLAP, LPP) else []
+            sentences += [WORDS["no probe"].format(method=method)] if method in (CLAP, LPP) else []
         elif ORACLE in panel.methods:
             surplus = paired(panel, method, ORACLE)
             late = paired(panel.where(panel.shots >= 4), method, ORACLE)
@@ -100,8 +100,8 @@ def _probes(panel: Panel) -> list[str]:
                 overall=interval(surplus),
                 late=interval(late),
             )
-            found.append(sentence)
-    return found
+            sentences.append(sentence)
+    return sentences
 
 
 def _stands(surplus: Estimate) -> str:
@@ -126,11 +126,11 @@ def _leader(panel: Panel) -> list[str]:
 
 def _caveats(panel: Panel, shown: Panel) -> list[str]:
     datasets = len(set(shown.dataset.tolist()))
-    found = [WORDS["cells"].format(tier=focus(panel).tier, n=len(shown.shots), G=datasets)]
+    sentences = [WORDS["cells"].format(tier=focus(panel).tier, n=len(shown.shots), G=datasets)]
     if datasets == 1:
-        found.append(WORDS["one dataset"])
+        sentences.append(WORDS["one dataset"])
     if failed := failures(panel):
-        found.append(WORDS["failed"].format(failed=failed))
+        sentences.append(WORDS["failed"].format(failed=failed))
     if panel.simulated:
-        found.append(WORDS["simulated"])
-    return found
+        sentences.append(WORDS["simulated"])
+    return sentences

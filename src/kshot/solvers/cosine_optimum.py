@@ -56,8 +56,8 @@ def fit_cosine_probe(
     still = STILL * float(np.abs(objective(np.zeros(centre.size))[1]).max())
     begin = np.zeros(centre.shape) if start is None else (start @ axes - centre) / stretch
     options = {"maxiter": iterations, "ftol": 0.0, "gtol": still}
-    found = minimize(objective, begin.ravel(), jac=True, method="L-BFGS-B", options=options).x
-    return (centre + stretch * found.reshape(C, -1)).astype(X.dtype) @ axes.T
+    optimum = minimize(objective, begin.ravel(), jac=True, method="L-BFGS-B", options=options).x
+    return (centre + stretch * optimum.reshape(C, -1)).astype(X.dtype) @ axes.T
 
 
 def _cross_entropy(

@@ -64,7 +64,7 @@ def stack(
             logs
         )
 
-    found = minimize(
+    optimum = minimize(
         objective,
         np.zeros(len(scores)),
         jac=True,
@@ -72,5 +72,5 @@ def stack(
         bounds=[(-LARGEST_LOG, LARGEST_LOG)] * len(scores),
         options={"maxiter": 50},
     )
-    cross_entropy = (found.fun - beliefs(found.x)[0]) / len(y)
-    return Stacked(np.exp(found.x), float(np.log(scores.shape[2]) - cross_entropy))
+    cross_entropy = (optimum.fun - beliefs(optimum.x)[0]) / len(y)
+    return Stacked(np.exp(optimum.x), float(np.log(scores.shape[2]) - cross_entropy))

@@ -35,18 +35,18 @@ def neighbour_affinity(rows: Float[Array, "M d"], queries: Float[Array, "Q d"]) 
     """
     from scipy.sparse import csr_array
 
-    found = np.empty((len(rows), NEIGHBOURS + 1), np.int64)
-    values = np.empty(found.shape, queries.dtype)
+    neighbours = np.empty((len(rows), NEIGHBOURS + 1), np.int64)
+    values = np.empty(neighbours.shape, queries.dtype)
     for here in row_blocks(len(rows)):
         cosines = rows[here] @ queries.T
         each = np.arange(len(cosines))
         for place in range(NEIGHBOURS + 1):
-            found[here, place] = best = cosines.argmax(axis=1)
+            neighbours[here, place] = best = cosines.argmax(axis=1)
             values[here, place] = cosines[each, best]
             cosines[each, best] = -np.inf
     starts = np.arange(len(rows) + 1) * NEIGHBOURS
     shape = (len(rows), len(queries))
-    return csr_array((values[:, 1:].ravel(), found[:, 1:].ravel(), starts), shape=shape)
+    return csr_array((values[:, 1:].ravel(), neighbours[:, 1:].ravel(), starts), shape=shape)
 
 
 def transduce(
@@ -127,8 +127,8 @@ def _variances(
     around -= 2 * np.einsum("cd,cd->d", z.T @ queries, means)
     around += mass @ means**2
     shots = squared_norms((X - means[y]).T)
-    found = (around / len(queries) + shot_weight * shots) / (1 + TEMPERATURE * gamma)
-    return np.maximum(found, np.finfo(X.dtype).tiny).astype(X.dtype)
+    variances = (around / len(queries) + shot_weight * shots) / (1 + TEMPERATURE * gamma)
+    return np.maximum(variances, np.finfo(X.dtype).tiny).astype(X.dtype)
 
 
 def _unit(rows: Float[Array, "C d"]) -> Float[Array, "C d"]:

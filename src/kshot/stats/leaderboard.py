@@ -63,9 +63,9 @@ def side_by_side(panel: Panel, methods: list[str], baseline: str) -> dict[str, E
     """Differences that may stand beside each other: all over the baseline's cells; none for a method that lacks one."""
     common = panel.where(np.isfinite(panel.column(baseline)))
     everywhere = {m: bool(np.isfinite(common.column(m)).all()) for m in methods}
-    found = paired_with(common, [m for m in methods if everywhere[m]], baseline)
+    paired = paired_with(common, [m for m in methods if everywhere[m]], baseline)
     nothing = Estimate(float("nan"), None, None, 0, 0)
-    return {m: found.get(m, nothing) for m in methods}
+    return {m: paired.get(m, nothing) for m in methods}
 
 
 def counting(panel: Panel) -> Panel:

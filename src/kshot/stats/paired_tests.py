@@ -33,12 +33,12 @@ class SampleContrast:
 
 def sample_contrast(panel: Panel, first: str, second: str) -> SampleContrast:
     """McNemar's exact test in every cell where both methods left their hits."""
-    found = []
+    contrasts = []
     for index in range(len(panel.shots)):
         one, two = (unpacked_hits(panel, index, method) for method in (first, second))
         if one is not None and two is not None:
-            found.append((np.count_nonzero(one & ~two), np.count_nonzero(two & ~one), len(one)))
-    only_first, only_second, pictures = np.array(found, int).reshape(-1, 3).T
+            contrasts.append((np.count_nonzero(one & ~two), np.count_nonzero(two & ~one), len(one)))
+    only_first, only_second, pictures = np.array(contrasts, int).reshape(-1, 3).T
     return SampleContrast(
         first, second, only_first, only_second, pictures, holm(mcnemar(only_first, only_second))
     )

@@ -32,12 +32,12 @@ def scores(make: Make, data: Problem) -> Array:
 def shapes_and_accuracy(make: Make) -> None:
     data = problem()
     head = fitted(make, data)
-    found = head.scores(data.test.X)
-    assert found.shape == (len(data.test.y), 6), f"scores have shape {found.shape}, not (queries, classes)"
-    assert np.isfinite(found).all(), "scores are not finite"
+    scores = head.scores(data.test.X)
+    assert scores.shape == (len(data.test.y), 6), f"scores have shape {scores.shape}, not (queries, classes)"
+    assert np.isfinite(scores).all(), "scores are not finite"
     assert head.n_features_in_ == 24, f"n_features_in_ is {head.n_features_in_}, not 24"
-    assert np.array_equal(head.predict(data.test.X), found.argmax(axis=1)), "predict is not the best score"
-    accuracy = float(np.mean(found.argmax(axis=1) == data.test.y))
+    assert np.array_equal(head.predict(data.test.X), scores.argmax(axis=1)), "predict is not the best score"
+    accuracy = float(np.mean(scores.argmax(axis=1) == data.test.y))
     assert head.score(data.test.X, data.test.y) == accuracy, "score is not the accuracy of predict"
     assert accuracy > 0.5, f"accuracy is {accuracy:.2f} on an easy problem of six classes"
 
@@ -45,19 +45,19 @@ def shapes_and_accuracy(make: Make) -> None:
 def probabilities_agree_with_predictions(make: Make) -> None:
     data = problem().cast(np.float64)
     head = fitted(make, data)
-    found = head.predict_proba(data.test.X)
-    assert found.shape == (len(data.test.y), 6), f"predict_proba has shape {found.shape}"
-    assert (found >= 0).all(), "probabilities are negative"
-    assert np.allclose(found.sum(axis=1), 1), "probabilities do not add up to 1"
-    assert np.array_equal(head.classes_[found.argmax(axis=1)], head.predict(data.test.X)), (
+    probabilities = head.predict_proba(data.test.X)
+    assert probabilities.shape == (len(data.test.y), 6), f"predict_proba has shape {probabilities.shape}"
+    assert (probabilities >= 0).all(), "probabilities are negative"
+    assert np.allclose(probabilities.sum(axis=1), 1), "probabilities do not add up to 1"
+    assert np.array_equal(head.classes_[probabilities.argmax(axis=1)], head.predict(data.test.X)), (
         "the most probable class is not the predicted one"
     )
 
 
 def works_in_the_dtype_it_is_given(make: Make) -> None:
     for given, expected in ((np.float32, np.float32), (np.float64, np.float64), (np.float16, np.float32)):
-        found = scores(make, problem().cast(given)).dtype
-        assert found == expected, f"{np.dtype(given)} gives scores in {found}, not {np.dtype(expected)}"
+        dtype = scores(make, problem().cast(given)).dtype
+        assert dtype == expected, f"{np.dtype(given)} gives scores in {dtype}, not {np.dtype(expected)}"
 
 
 def same_input_same_output(make: Make) -> None:
@@ -105,8 +105,8 @@ def labels_of_any_kind_are_given_back(make: Make) -> None:
         head = fitted(make, data.sent_through(lambda rows: rows, lambda y, named=labels: named[y]))
         if "support" not in head.info.sees:
             head = make().fit(text=data.text, classes=labels.tolist())
-        found = head.predict(data.test.X)
-        assert np.array_equal(found, labels[expected]), (
+        predicted = head.predict(data.test.X)
+        assert np.array_equal(predicted, labels[expected]), (
             f"labels {labels[0]!r} … {labels[-1]!r} come back wrong"
         )
         accuracy = float(np.mean(expected == data.test.y))

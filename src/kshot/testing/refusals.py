@@ -14,9 +14,9 @@ from kshot.testing.problems import problem
 
 def refused(error: type[KshotError], says: str, call: Callable[[], Any]) -> None:
     """Assert that the call raises this error with these words in it."""
-    found = _raised(error, call)
-    assert found is not None, f"nothing was raised; expected {error.__name__} with '{says}'"
-    assert says in str(found), f"the error should say '{says}'; it says: {found}"
+    raised = _raised(error, call)
+    assert raised is not None, f"nothing was raised; expected {error.__name__} with '{says}'"
+    assert says in str(raised), f"the error should say '{says}'; it says: {raised}"
 
 
 def _raised(error: type[Exception], call: Callable[[], Any]) -> Exception | None:
@@ -31,9 +31,9 @@ def a_head_that_is_not_fitted(make: Make) -> None:
     from sklearn.exceptions import NotFittedError
 
     for ask in ("predict", "scores", "decision_function", "predict_proba"):
-        found = _raised(NotFittedError, lambda ask=ask: getattr(make(), ask)(problem().test.X))
-        assert isinstance(found, InputError), (
-            f"{ask} before fit gives {found!r}, not a NotFittedError of kshot"
+        raised = _raised(NotFittedError, lambda ask=ask: getattr(make(), ask)(problem().test.X))
+        assert isinstance(raised, InputError), (
+            f"{ask} before fit gives {raised!r}, not a NotFittedError of kshot"
         )
 
 

@@ -48,10 +48,10 @@ class LiveHead:
         }
 
     def encode(self, content: bytes) -> Encoded:
-        (found,) = encode_contents(self.encoder, [("the picture", content)], None, most_pixels=MOST_PIXELS)
-        if isinstance(found, InputError):
-            raise found
-        return found
+        (encoded,) = encode_contents(self.encoder, [("the picture", content)], None, most_pixels=MOST_PIXELS)
+        if isinstance(encoded, InputError):
+            raise encoded
+        return encoded
 
     def predict(self, content: bytes) -> dict[str, Any]:
         head = self.head

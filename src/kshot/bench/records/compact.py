@@ -71,7 +71,7 @@ def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) 
 def _identity(path: Path) -> tuple[int, int] | None:
     """Tells a file from another one that takes its name later."""
     try:
-        found = path.stat()
+        about = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return about.st_ino, about.st_mtime_ns

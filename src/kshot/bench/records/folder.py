@@ -69,10 +69,10 @@ class Records:
         return bool(files) and all(is_of(path, study.hash, features) for path in files)
 
     def _check_owner(self, study: Study, features: dict[str, str]) -> None:
-        found = self.study()
-        reason = contradiction(study, found)
+        owner = self.study()
+        reason = contradiction(study, owner)
         if reason:
-            options = " ".join(f"--method {name}" for name in addable(study, found))
+            options = " ".join(f"--method {name}" for name in addable(study, owner))
             add = f"Add {options} to the command, or restore" if options else "Restore"
             raise StudyError(
                 f"{self.folder} {reason} {add} the study file that wrote it. Give another folder with --records to "

@@ -135,8 +135,8 @@ def _as_entry(value: bytes) -> bytes:
 def _place_of_hash(content: bytes) -> int:
     """Where the hash stands in the footer; −1 where there is none."""
     footer = int.from_bytes(content[-8:-4], "little")
-    found = content.rfind(MARK, max(0, len(content) - 8 - footer))
-    return found + len(MARK) if found >= 0 else -1
+    mark = content.rfind(MARK, max(0, len(content) - 8 - footer))
+    return mark + len(MARK) if mark >= 0 else -1
 
 
 def _was_never_sealed(content: bytes) -> bool:

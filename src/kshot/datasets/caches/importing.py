@@ -189,7 +189,7 @@ def _about_unused(path: Path, dim: int) -> str:
         shape = read_array(Address(path)).shape
     except KshotError as error:
         return f"left out: {error}"
-    found = " × ".join(map(str, shape))
+    size = " × ".join(map(str, shape))
     if len(shape) == 2 and dim not in shape:
-        return f"refused {path.name}: it is {found}, these features have {dim} dimensions; it is another backbone's"
-    return f"left out {path.name} ({found}): no part of the layout"
+        return f"refused {path.name}: it is {size}, these features have {dim} dimensions; it is another backbone's"
+    return f"left out {path.name} ({size}): no part of the layout"

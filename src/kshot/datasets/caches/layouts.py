@@ -42,9 +42,9 @@ def find_layout(folder: Path) -> Cache:
     for name, recognise in LAYOUTS.items():
         parts = recognise(folder)
         if parts:
-            found = Cache(name, parts, _text_files(folder))
-            others = (path for path in sorted(folder.glob("*.pt")) if path not in found.files())
-            return Cache(found.layout, found.parts, found.text, unused=tuple(others))
+            cache = Cache(name, parts, _text_files(folder))
+            others = (path for path in sorted(folder.glob("*.pt")) if path not in cache.files())
+            return Cache(cache.layout, cache.parts, cache.text, unused=tuple(others))
     raise InputError(
         f"{folder} is no cache that kshot knows ({', '.join(LAYOUTS)}). Say where the features are: --pool "
         "FILE:FEATURES,LABELS --test FILE:FEATURES,LABELS."
@@ -97,7 +97,7 @@ def _optional(folder: Path, part: str, features: str, labels: str) -> dict[str, 
 
 def _text_files(folder: Path) -> dict[str, Address]:
     """text_weights.pt is tier `text`, text_weights_llm.pt tier `llm`."""
-    found = {}
+    texts = {}
     for path in sorted(folder.glob("text_weights*.pt")):
-        found[path.stem.removeprefix("text_weights").strip("_") or "text"] = Address(path)
-    return found
+        texts[path.stem.removeprefix("text_weights").strip("_") or "text"] = Address(path)
+    return texts

@@ -66,12 +66,12 @@ def read_names(address: Address) -> tuple[str, ...]:
     elif path.suffix == ".txt":
         names = _lines(path)
     else:
-        found = read_array(address)
-        if found.ndim != 1 or found.dtype.kind != "U":
+        array = read_array(address)
+        if array.ndim != 1 or array.dtype.kind != "U":
             raise InputError(
-                f"{address} is {_shape(found)} of {found.dtype}; class names are a list of words."
+                f"{address} is {_shape(array)} of {array.dtype}; class names are a list of words."
             )
-        names = tuple(map(str, found))
+        names = tuple(map(str, array))
     if not names or len(set(names)) < len(names) or any(not name.strip() or "\n" in name for name in names):
         raise InputError(f"{address} names no class, an empty one, or one class twice.")
     return names
@@ -79,8 +79,8 @@ def read_names(address: Address) -> tuple[str, ...]:
 
 def label_words(address: Address) -> set[str]:
     """The different labels where they are words, else nothing."""
-    found = read_array(address)
-    return set(map(str, np.unique(found))) if found.dtype.kind == "U" else set()
+    array = read_array(address)
+    return set(map(str, np.unique(array))) if array.dtype.kind == "U" else set()
 
 
 def _lines(path: Path) -> tuple[str, ...]:
@@ -91,10 +91,10 @@ def _lines(path: Path) -> tuple[str, ...]:
 
 
 def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
-    found = read_array(address)
-    if found.ndim == 2 and 1 not in found.shape:
-        return _from_one_hot(found, address)
-    y = found.reshape(-1)
+    array = read_array(address)
+    if array.ndim == 2 and 1 not in array.shape:
+        return _from_one_hot(array, address)
+    y = array.reshape(-1)
     if not len(y):
         raise InputError(f"{address} holds no labels.")
     if y.dtype.kind == "U":

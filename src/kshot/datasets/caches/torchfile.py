@@ -59,13 +59,13 @@ def read_torch(path: Path) -> dict[str, Array]:
         )
     try:
         with zipfile.ZipFile(path) as archive:
-            found = _Reader(archive).result()
+            content = _Reader(archive).result()
     except _NotTensors as error:
         raise InputError(f"{path} {error}; it was not opened further, and nothing in it was run.") from None
-    if isinstance(found, np.ndarray):
-        return {"": found}
-    if isinstance(found, dict) and found and all(isinstance(v, np.ndarray) for v in found.values()):
-        return {str(name): value for name, value in found.items()}
+    if isinstance(content, np.ndarray):
+        return {"": content}
+    if isinstance(content, dict) and content and all(isinstance(v, np.ndarray) for v in content.values()):
+        return {str(name): value for name, value in content.items()}
     raise InputError(f"{path} holds no tensor and no dictionary of tensors.")
 
 
@@ -147,14 +147,14 @@ class _Reader:
 
     def _member(self, name: str, absent: bytes | None = None) -> bytes:
         try:
-            found = self.archive.getinfo(self.prefix + name)
+            member = self.archive.getinfo(self.prefix + name)
         except KeyError:
             if absent is not None:
                 return absent
             raise
-        if found.compress_type != zipfile.ZIP_STORED:
+        if member.compress_type != zipfile.ZIP_STORED:
             raise _NotTensors("is compressed, which torch never does")
-        return self.archive.read(found)
+        return self.archive.read(member)
 
 
 def _rebuild_tensor(

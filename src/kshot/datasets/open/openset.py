@@ -41,21 +41,21 @@ class OpenSet:
 
     def source(self, downloads: Path, whole: bool = False) -> Listed:
         """The benchmark's pictures, or all of the package's, ready to be encoded."""
-        found = self.listing(self.unpack(downloads))
-        chosen = found if whole else thinned(found, self.per_class, self.most_classes)
+        listed = self.listing(self.unpack(downloads))
+        chosen = listed if whole else thinned(listed, self.per_class, self.most_classes)
         return Listed(
             f"open benchmark: {self.entry.source}", chosen.classes, chosen.pictures, self.entry.templates
         )
 
     def verify(self, source: Listed) -> str:
         """The hash of the pictures, which must be the catalog's: the same set on every machine."""
-        found = pictures_sha256(source.rows)
-        if found != self.entry.pictures_sha256:
+        digest = pictures_sha256(source.rows)
+        if digest != self.entry.pictures_sha256:
             raise FeatureError(
-                f"the pictures of {self.name} hash to {found}; the benchmark was made of "
+                f"the pictures of {self.name} hash to {digest}; the benchmark was made of "
                 f"{self.entry.pictures_sha256}. Another version of {self.entry.source} was fetched."
             )
-        return found
+        return digest
 
 
 def thinned(listing: Listing, per_class: dict[str, int], most_classes: int | None) -> Listing:

@@ -18,18 +18,18 @@ def folder_source(root: Path) -> Listed:
         raise InputError(
             f"{root} has {', '.join(splits)}; needed are one of train, pool and one of test, val."
         )
-    found = {
+    pictures = {
         path: (part, path.relative_to(base).parts[0])
         for part, base in (parts or {"all": root}).items()
         for path in list_pictures(base)
         if path.parent != base
     }
-    folders = sorted({name for _, name in found.values()})
+    folders = sorted({name for _, name in pictures.values()})
     _check_names(folders)
     label = {name: number for number, name in enumerate(folders)}
     rows = [
         Picture(part, path.relative_to(root).as_posix(), label[name], partial(decode, path, str(path)))
-        for path, (part, name) in found.items()
+        for path, (part, name) in pictures.items()
     ]
     return Listed(str(root), tuple(map(readable_class, folders)), rows)
 

@@ -67,10 +67,10 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
 
 def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
     """Accuracy and expected prototype error λ²v + (1−λ)²(d²−v) against the ratio, on the strongest prior at K = 4."""
-    found = _profiles(panel)
-    if not found:
+    profiles = _profiles(panel)
+    if not profiles:
         return _no_curves(panel)
-    name, own, curve = found[-1]
+    name, own, curve = profiles[-1]
     figure, axes = new_figure(3.6, 2.6)
     axis = axes[0, 0]
     grid = ratio_grid(len(curve))
@@ -93,10 +93,10 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
 
 def risk_profiles(panel: Panel, context: Context) -> "Figure | str":
     """Accuracy against the ratio for a weak, a medium and a strong prior, with where each choice lands."""
-    found = _profiles(panel)
-    if not found:
+    profiles = _profiles(panel)
+    if not profiles:
         return _no_curves(panel)
-    picked = [found[i] for i in sorted({0, len(found) // 2, len(found) - 1})]
+    picked = [profiles[i] for i in sorted({0, len(profiles) // 2, len(profiles) - 1})]
     figure, axes = new_figure(2.3 * len(picked), 2.4, 1, len(picked))
     for axis, (name, own, curve) in zip(axes[0], picked, strict=True):
         axis.plot(ratio_grid(len(curve)), curve, color=COLOURS[0])
@@ -138,16 +138,17 @@ def _profiles(panel: Panel) -> list[tuple[str, Panel, np.ndarray]]:
     if ORACLE not in panel.methods or not len(shots):
         return []
     k = 4 if 4 in shots else int(shots[len(shots) // 2])
-    found = []
+    profiles = []
     for name in sorted(set(shown.dataset.tolist())):
         own = shown.where((shown.dataset == name) & (shown.shots == k))
         rows = own.row[:, panel.methods.index(ORACLE)]
         selected = [panel.records["selected"][int(r)].as_py() or "{}" for r in rows if r >= 0]
         curves = [curve for text in selected if (curve := ratio_curve(json.loads(text), "test"))]
         if curves:
-            found.append((name, own, 100 * np.mean(curves, axis=0)))
+            profiles.append((name, own, 100 * np.mean(curves, axis=0)))
     return sorted(
-        found, key=lambda item: _mean(item[1].column(ZERO_SHOT)) if ZERO_SHOT in panel.methods else item[2][0]
+        profiles,
+        key=lambda item: _mean(item[1].column(ZERO_SHOT)) if ZERO_SHOT in panel.methods else item[2][0],
     )
 
 

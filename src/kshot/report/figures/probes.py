@@ -33,9 +33,9 @@ def offset_and_per_class(panel: Panel, context: Context) -> "Figure | str":
 
 
 def _translation(axis: "Axes", shown: Panel, probed: Probed, tier: str, steps: list[float]) -> None:
-    found = [probed.pooled(f"{TRANSLATION}{step:+.2f}", tier) for step in steps]
-    means = np.array([estimate.mean for estimate in found])
-    low, high = (np.array([_end(estimate, end) for estimate in found]) for end in ("low", "high"))
+    pooled = [probed.pooled(f"{TRANSLATION}{step:+.2f}", tier) for step in steps]
+    means = np.array([estimate.mean for estimate in pooled])
+    low, high = (np.array([_end(estimate, end) for estimate in pooled]) for end in ("low", "high"))
     axis.fill_between(steps, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
     axis.plot(steps, means, color=COLOURS[0], marker="o")
     apart = shown.column(JS, "ratio") - shown.column(ORACLE, "ratio")
@@ -70,5 +70,5 @@ def _per_class(axis: "Axes", shown: Panel, probed: Probed, tier: str) -> None:
 
 
 def _end(estimate: Estimate, end: str) -> float:
-    found = getattr(estimate, end)
-    return estimate.mean if found is None else found
+    value = getattr(estimate, end)
+    return estimate.mean if value is None else value

@@ -56,9 +56,9 @@ class Observations:
     def balanced(self, keep: Bool[Array, " n"]) -> Bool[Array, " n"]:
         """Of the cells kept, those whose combination is present at every K."""
         cells = keep[: len(self.panel.shots)]
-        found = np.zeros(len(keep), bool)
-        found[np.flatnonzero(cells)] = self.panel.where(cells).present_at_every_shot_count()
-        return found
+        kept = np.zeros(len(keep), bool)
+        kept[np.flatnonzero(cells)] = self.panel.where(cells).present_at_every_shot_count()
+        return kept
 
     def _of_cells(self, values: Float[Array, " m"]) -> Float[Array, " n"]:
         return np.append(values, np.full(len(self.keys["shots"]) - len(values), np.nan))
@@ -155,11 +155,11 @@ def _observed(cells: Panel, probes: "Sequence[pa.Table]") -> Observations:
         columns = (table[name].to_pylist() for name in (*CELL, "quantity", "value"))
         for *key, quantity, value in zip(*columns, strict=True):
             entries.append((quantity, place.setdefault(tuple(key), len(place)), value))
-    found: dict[str, Array] = {}
+    observed: dict[str, Array] = {}
     for quantity, row, value in entries:
-        found.setdefault(quantity, np.full(len(place), np.nan))[row] = value
+        observed.setdefault(quantity, np.full(len(place), np.nan))[row] = value
     return Observations(
         cells,
         {axis: np.array(values) for axis, values in zip(CELL, zip(*place, strict=True), strict=True)},
-        found,
+        observed,
     )

@@ -59,8 +59,8 @@ class Claim:
 
     def one(self, key: str) -> str | None:
         """The value of a key that has one value."""
-        found = self.conditions.get(key)
-        return found.values[0] if found else None
+        values = self.conditions.get(key)
+        return values.values[0] if values else None
 
     @property
     def relation(self) -> str:
@@ -69,16 +69,16 @@ class Claim:
 
 def parse_conditions(text: str) -> dict[str, Condition]:
     """Parts without a value, such as `float64 minus float32`, are keys with none."""
-    found = {}
+    conditions = {}
     for part in filter(None, text.split("; ")):
         match = _PART.fullmatch(part)
         if match is None:
-            found[part] = Condition(())
+            conditions[part] = Condition(())
             continue
         key, sign, value = match.groups()
         values = value.strip("{}").split(",") if sign is None else [value]
-        found[key] = Condition(tuple(v.strip() for v in values), sign == ">=")
-    return found
+        conditions[key] = Condition(tuple(v.strip() for v in values), sign == ">=")
+    return conditions
 
 
 @lru_cache

@@ -81,17 +81,17 @@ def verdict_sentences(lines: Sequence[Beside], simulated: bool) -> list[str]:
     """How much of the registry these folders answer, and how."""
     verdicts = Counter(line.verdict for line in lines)
     answered = sum(line.computed for line in lines)
-    found = [
+    sentences = [
         f"{answered} of {len(lines)} published numbers have a number here: "
         + ", ".join(f"{verdicts[v]} {v}" for v in (AGREES, DIFFERS, NOT_REPRODUCIBLE))
         + f"; {verdicts[NOT_COMPUTED]} are {NOT_COMPUTED}."
     ]
     if simulated:
-        found.append(
+        sentences.append(
             "These features are SIMULATED, no pictures: agreement or difference says nothing about the paper."
         )
     missing = Counter(line.why for line in lines if line.verdict == NOT_COMPUTED)
-    return found + [f"{count} not computed: {why}" for why, count in missing.most_common()]
+    return sentences + [f"{count} not computed: {why}" for why, count in missing.most_common()]
 
 
 def as_csv(lines: Sequence[Beside]) -> str:

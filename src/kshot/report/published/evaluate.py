@@ -94,8 +94,8 @@ class Evaluator:
         names = np.array(strata)
         headroom, surplus, difficulty = means.T
         measured = association(headroom, surplus, difficulty, names[:, 0], names[:, 1])
-        found = getattr(measured, rule.association)
-        return found if isinstance(found, Estimate) else without_interval(found, len(strata))
+        value = getattr(measured, rule.association)
+        return value if isinstance(value, Estimate) else without_interval(value, len(strata))
 
     def _measure(self, claim: Claim, rule: Rule) -> Estimate:
         conditions = {**claim.conditions, **parse_conditions(rule.keep)}

@@ -52,8 +52,8 @@ def _seed_spread(cells: Slice) -> Estimate:
 
 def _coverage(kind: str) -> Callable[[Slice], Estimate]:
     def simulated(cells: Slice) -> Estimate:
-        found = simulate_coverage(matched_design(cells.values, cells.dataset), TRIALS)
-        return without_interval(100 * getattr(found, kind), found.trials)
+        simulated_coverage = simulate_coverage(matched_design(cells.values, cells.dataset), TRIALS)
+        return without_interval(100 * getattr(simulated_coverage, kind), simulated_coverage.trials)
 
     return simulated
 

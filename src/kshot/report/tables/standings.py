@@ -160,7 +160,7 @@ def headline_table(panel: Panel, context: Context) -> Table:
 def per_dataset_table(panel: Panel, context: Context) -> Table:
     """Accuracy per dataset at the most shots (16 where there are), seed means, best free method in bold."""
     shown = single(panel)
-    found = focus(panel)
+    focused = focus(panel)
     shots = 16 if 16 in shown.shots else int(max(shown.shots, default=0))
     at = shown.where(shown.shots == shots)
     names = sorted(set(at.dataset.tolist()))
@@ -174,13 +174,13 @@ def per_dataset_table(panel: Panel, context: Context) -> Table:
     left_out = sorted(set(shown.dataset.tolist()) - set(names))
     return Table(
         key="per_dataset",
-        title=f"{named(panel.metric, True)} per dataset at K={shots}, {found.backbone}",
+        title=f"{named(panel.metric, True)} per dataset at K={shots}, {focused.backbone}",
         columns=("method", *names, *(["mean"] if len(names) > 1 else [])),
         rows=tuple(
             (panel.titles[m], *written(panel.metric, row)) for m, row in zip(order, values, strict=True)
         ),
         caption=sentences(
-            f"Tier {found.tier}, means over {len(np.unique(at.seed))} seeds; {counted(at)}; no interval: the columns "
+            f"Tier {focused.tier}, means over {len(np.unique(at.seed))} seeds; {counted(at)}; no interval: the columns "
             "are the clusters. Bold: best validation-free method. Below the rule: reference points.",
             f"Without cells at K={shots}: {', '.join(left_out)}." if left_out else "",
             provenance(panel),

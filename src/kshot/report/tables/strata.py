@@ -99,10 +99,10 @@ def _headroom_sentence(strata: list, surplus: dict[str, list[float]], headroom: 
     difficulty = np.array(
         [_mean(panel.column(ZERO_SHOT)[(panel.dataset == d) & (panel.backbone == b)]) for d, b in strata]
     )
-    found = association(predicted, np.array(surplus[CLAP]), difficulty, names[:, 0], names[:, 1])
+    relation = association(predicted, np.array(surplus[CLAP]), difficulty, names[:, 0], names[:, 1])
     return (
-        f"Headroom against CLAP's surplus: Spearman {interval(found.rho)}, {interval(found.given_difficulty)} with "
-        "zero-shot accuracy taken out."
+        f"Headroom against CLAP's surplus: Spearman {interval(relation.rho)}, "
+        f"{interval(relation.given_difficulty)} with zero-shot accuracy taken out."
     )
 
 

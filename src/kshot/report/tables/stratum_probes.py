@@ -129,12 +129,12 @@ def _headroom(shown: Panel, probed: Probed, tier: str) -> list[tuple[str, Number
     surplus = np.array([paired(cells, CLAP, ORACLE).mean for cells in own])
     difficulty = np.array([_mean(cells.column(ZERO_SHOT)) for cells in own])
     names = np.array(strata)
-    found = association(predicted, surplus, difficulty, names[:, 0], names[:, 1])
+    relation = association(predicted, surplus, difficulty, names[:, 0], names[:, 1])
     return [
-        ("headroom against CLAP's surplus: Spearman", interval(found.rho)),
-        ("given zero-shot accuracy", interval(found.given_difficulty)),
-        ("within datasets, median", Number(found.within_dataset, "+.2f")),
-        ("within backbones, median", Number(found.within_backbone, "+.2f")),
+        ("headroom against CLAP's surplus: Spearman", interval(relation.rho)),
+        ("given zero-shot accuracy", interval(relation.given_difficulty)),
+        ("within datasets, median", Number(relation.within_dataset, "+.2f")),
+        ("within backbones, median", Number(relation.within_backbone, "+.2f")),
     ]
 
 

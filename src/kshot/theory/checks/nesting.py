@@ -16,24 +16,26 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
     violation, wrong, summary, strict = [], [], [], 0
     count = effort.replicates(GEOMETRIES)
     for index, pair in enumerate(random_pairs(rng, count)):
-        found = capacity.capacity(pair.means, pair.text, pair.covariance)
-        path, plane, full = found.path[0], found.plane[0], found.full[0]
+        ratios = capacity.capacity(pair.means, pair.text, pair.covariance)
+        path, plane, full = ratios.path[0], ratios.plane[0], ratios.full[0]
         violation.append(max(path - plane, plane - full))
         truth = _directly(pair)
         wrong.append(max(abs(plane / truth[0] - 1), abs(full / truth[1] - 1)))
         strict += full - plane > 1e-6
         gain = norm.cdf(-np.sqrt(path) / 2) - norm.cdf(-np.sqrt(full) / 2)
-        summary.append(abs(capacity.headroom(found)[0] - gain))
-        summary.append(abs(capacity.margin_ratio(found)[0] ** 2 * full - path))
+        summary.append(abs(capacity.headroom(ratios)[0] - gain))
+        summary.append(abs(capacity.margin_ratio(ratios)[0] ** 2 * full - path))
         tick((index + 1) / count)
     equal = _reachable(random_pair(rng, 20, 1.0))
-    found = capacity.capacity(equal.means, equal.text, equal.covariance)
+    ratios = capacity.capacity(equal.means, equal.text, equal.covariance)
     return [
         Verdict("V3: violation of path ≤ plane ≤ full", float(max(violation)), 1e-8),
         Verdict("V3: plane and full against their vectors, relative", float(max(wrong)), 1e-8),
         Verdict("V3: headroom and margin ratio against their definitions", float(max(summary)), 1e-10),
         Verdict("V3: share of pairs where the plane reaches full", 1 - strict / count, 0.01),
-        Verdict("V3: equality where Sigma⁻¹u is in the plane", abs(found.plane[0] / found.full[0] - 1), 1e-8),
+        Verdict(
+            "V3: equality where Sigma⁻¹u is in the plane", abs(ratios.plane[0] / ratios.full[0] - 1), 1e-8
+        ),
     ]
 
 
