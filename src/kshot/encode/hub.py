@@ -3,7 +3,6 @@
 import os
 import socket
 import sys
-import urllib.request
 from functools import cache
 from urllib.parse import urlsplit
 
@@ -41,10 +40,11 @@ def spare_the_wait() -> str | None:
 
 def unreachable(url: str) -> str | None:
     """The reason why nobody answers at an address; None where somebody does, or a proxy stands between."""
+    # Late: every command imports this module for its names, and few ever connect.
+    from urllib.request import getproxies, proxy_bypass
+
     parts = urlsplit(url)
-    if parts.hostname is None or (
-        urllib.request.getproxies().get(parts.scheme) and not urllib.request.proxy_bypass(parts.hostname)
-    ):
+    if parts.hostname is None or (getproxies().get(parts.scheme) and not proxy_bypass(parts.hostname)):
         return None
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:

@@ -25,9 +25,9 @@ class Classifier(Estimator):
     classes_ : (C,)
         The labels as they were given, in the order of the text's rows.
     coef_ : (C, d)
-        Weights of a linear head: scores are x·coef_ᵀ + intercept_.
+        Weights w of a linear head, whose scores are x·wᵀ + b.
     intercept_ : (C,)
-        Bias of each class of a linear head.
+        Biases b of a linear head.
     selected_ : dict of Choice
         What the fit chose, and on which evidence.
     """
