@@ -141,8 +141,12 @@ def test_explain_and_another_encoder(kshot, place):
 
 def test_bad_input_is_one_sentence(kshot, place):
     assert_refused(kshot("fit", "nowhere"), "there is no folder nowhere")
-    assert_refused(kshot("fit", "drawings/photos", "--prompt", "a drawing"), "has no {}")
-    assert_refused(kshot("fit", "drawings/photos", "--method", "clpa"), "Did you mean clap")
+    assert_refused(
+        kshot("fit", "drawings/photos", "-o", "new.safetensors", "--prompt", "a drawing"), "has no {}"
+    )
+    assert_refused(
+        kshot("fit", "drawings/photos", "-o", "new.safetensors", "--method", "clpa"), "Did you mean clap"
+    )
     assert_refused(kshot("predict", "nowhere.safetensors", "x.png"), "no head file")
     Path("bad.safetensors").write_text("nothing")
     assert_refused(kshot("predict", "bad.safetensors", "x.png"), "not a kshot head file")

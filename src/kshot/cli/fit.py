@@ -33,8 +33,10 @@ def fit(
 ) -> None:
     """Encode the pictures, choose and fit a head, and say how good it is on pictures it has not seen."""
     from kshot.apply.fit import fit_folder
+    from kshot.apply.photos import existing_folder
     from kshot.errors import InputError
 
+    existing_folder(photos)
     if output.exists() and not force:
         raise InputError(f"{output} exists. Replace it with --force, or name another file with -o.")
 
