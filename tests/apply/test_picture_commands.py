@@ -151,7 +151,7 @@ def test_bad_input_is_one_sentence(kshot, place):
     Path("bad.safetensors").write_text("nothing")
     assert_refused(kshot("predict", "bad.safetensors", "x.png"), "not a kshot head file")
     assert_refused(kshot("open", "sample", "drawings"), "not empty")
-    assert_refused(kshot("serve", "head.safetensors", "--host", "0.0.0.0"), "give a token")
+    assert_refused(kshot("serve", "head.safetensors", "--no-token", "--host", "0.0.0.0"), "give a token")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from kshot.bench.records.schema import CELL, SECONDS
 from kshot.bench.status import continued, count_done, run_status
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
+from kshot.seal import json_seal
 from kshot.stats.panel import panel
 
 SMALLER = 'seeds = [0, 1, 2]\nmethods = ["zero_shot", "ncm", "loo_blend"]'
@@ -159,6 +160,7 @@ def test_a_hostile_header_is_only_text(records, tmp_path):
     content["extends"] = [f"x') as study_hash) from loose; copy (select 1) to '{tmp_path}/taken'; --"]
     content["hash"] = "it's"
     before = load_table(records.folder)
-    records.header.write_text(json.dumps(content))
+    del content["seal"]
+    records.header.write_text(json.dumps(content | {"seal": json_seal(content)}))
     assert load_table(records.folder).equals(before)
     assert not (tmp_path / "taken").exists()

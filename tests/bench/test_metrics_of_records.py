@@ -6,6 +6,7 @@ from sklearn.metrics import log_loss
 
 from folders import stamps
 from kshot import load_records
+from kshot.answer_codes import RELATIVE_ERROR
 from kshot.bench.records.kept_answers import answers_path
 from kshot.bench.study import Cell
 from kshot.episodes.loading import load_features
@@ -30,7 +31,7 @@ def test_nll_of_a_record_is_that_of_its_head(records, folder):
         head = stored.episode(2, 1).fit(registry.create(name))
         p = head.predict_proba(stored.test.X).astype(float)
         expected = log_loss(stored.test.y, p / p.sum(axis=1, keepdims=True))
-        assert panel.column(name)[cell] == pytest.approx(expected, rel=1e-4)
+        assert panel.column(name)[cell] == pytest.approx(expected, rel=RELATIVE_ERROR)
 
 
 def test_a_metric_written_afterwards_needs_no_run(records):

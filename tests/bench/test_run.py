@@ -95,7 +95,8 @@ def test_outsiders_method_fails_alone_and_can_be_retried(folder):
     broken = "from kshot.methods.ncm import NCM\nclass Mine(NCM):\n    def _fit(self, task):\n        "
     (folder / "mine.py").write_text(broken + "raise RuntimeError('not today')\n")
     first = kshot("run", "small.toml", "--method", "mine:Mine")
-    assert first.returncode == 0, first.stderr
+    assert first.returncode == 1
+    assert "12 of mine:Mine" in first.stderr
     table = load_table("records/small")
     failed = table.filter(pc.equal(table["status"], "failed")).to_pylist()
     assert {row["method"] for row in failed} == {"mine:Mine"}
