@@ -77,12 +77,12 @@ def test_names_of_collections_and_loose_pictures_are_told(shades, colours):
 
 def test_a_majority_that_explains_the_accuracy_is_told(tmp_path, colours):
     rng = np.random.default_rng(6)
-    for number in range(30):
+    for number in range(14):
         shade(tmp_path / "pets" / "red" / f"{number}.png", "red", rng)
     for number in range(2):
         shade(tmp_path / "pets" / "green" / f"{number}.png", "red", rng)
     notes = " ".join(fit_folder(tmp_path / "pets", encoder=colours).notes)
-    assert "always answering red would be right for 94 %" in notes
+    assert "always answering red would be right for 88 %" in notes
 
 
 @pytest.mark.parametrize("suffix", ["heic", "avif"])

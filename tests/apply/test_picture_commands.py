@@ -118,6 +118,7 @@ def test_one_picture_per_class_counts_what_zero_shot_was_measured_on(kshot, plac
     assert "on 0 pictures" not in done.stdout
 
 
+@pytest.mark.slow
 def test_without_a_writable_cache_it_goes_on_and_says_so_once(kshot, place, monkeypatch):
     """Root may write anywhere, so the cache's folder is a file."""
     with_cache = kshot("predict", "head.safetensors", "drawings/new").stdout

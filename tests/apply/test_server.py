@@ -234,6 +234,7 @@ def test_two_servers_of_one_head_lose_no_shot(server, head, picture):
     assert PictureHead.load(head).shots.counts.tolist() == [4, 4, 6]
 
 
+@pytest.mark.slow
 def test_of_pictures_added_to_two_servers_at_once_no_acknowledged_one_is_lost(server, head, picture):
     contents = [picture("red") for _ in range(6)]
     second = Server(head)
@@ -270,6 +271,7 @@ def test_a_head_file_that_was_moved_is_said_and_may_come_back(server, head, pict
     assert ask(server.port, "POST", "/api/shots?label=red", picture("red"))[0] == 200
 
 
+@pytest.mark.slow
 def test_killed_while_adding_the_head_stays_loadable(head, picture):
     rng = np.random.default_rng(0)
     sizes = [12]

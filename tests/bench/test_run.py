@@ -137,6 +137,7 @@ def test_progress_is_plain_lines_when_not_on_a_terminal(folder):
 
 
 @pytest.mark.parametrize("victim", ["driver", "worker"])
+@pytest.mark.slow
 def test_killed_at_random_moments_and_resumed(steady, victim):
     """SIGKILL whenever it hurts; the end is the same as without, and nothing finished is computed again."""
     seeds, rounds, workers = 30, 4, 2
@@ -194,6 +195,7 @@ def _wait_until_gone(team: set[int]) -> None:
     wait_until(lambda: team.isdisjoint(process.pid for process in spawned_workers()), "workers live on")
 
 
+@pytest.mark.slow
 def test_a_report_of_an_unfinished_run_says_so(finished):
     assert "UNFINISHED" not in kshot("report", finished).stdout
     for seed in (0, 1):

@@ -104,6 +104,7 @@ def test_a_bomb_and_a_text_file_are_told_and_harm_nothing(page, head):
     assert "blue" in rows.filter(has_text="ok.png").locator(".said").inner_text()
 
 
+@pytest.mark.slow
 def test_five_hundred_pictures_at_once(page):
     contents = {colour: new_picture(colour, 4) for colour in COLOURS}
     names = [f"{number:03d}-{list(COLOURS)[number % 3]}.png" for number in range(500)]

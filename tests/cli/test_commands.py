@@ -97,6 +97,7 @@ def test_report_with_other_features_shows_none_of_them(kshot):
     assert "computed on other features" in refused.stderr
 
 
+@pytest.mark.slow
 def test_report_with_headroom(kshot):
     content = Path("tiny.toml").read_text().replace('"ncm"', '"clap"')
     Path("tiny.toml").write_text(content.replace('["sim-satellite"]', '["sim-satellite", "sim-pets"]'))

@@ -84,6 +84,7 @@ def test_a_copy_of_zero_shot_without_a_knob(court):
     assert "2 against its knob" in page
 
 
+@pytest.mark.slow
 def test_a_blend_with_the_family_knob(court):
     done = court("judge", "newcomers:Half", "tiny.toml", "--workers", "1")
     found = answers(done.stdout)
@@ -97,6 +98,7 @@ def test_a_blend_with_the_family_knob(court):
         assert numbers(found[question])[0] == pytest.approx(sum(differences) / len(cells), abs=0.006)
 
 
+@pytest.mark.slow
 def test_a_second_run_computes_nothing_and_a_wrong_name_is_said(court):
     court("judge", "newcomers:Half", "tiny.toml", "--workers", "1")
     assert "4 done, 0 to compute" in court("judge", "newcomers:Half", "tiny.toml", "--workers", "1").stdout

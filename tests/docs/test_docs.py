@@ -62,6 +62,7 @@ def run_as_written(commands: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=lambda page: page.name)
+@pytest.mark.slow
 def test_commands_of_a_page(page, tmp_path, monkeypatch, cache):
     for kept in ("open", "atlas", "clip"):
         shutil.copytree(ROOT / "docs" / kept, tmp_path / "docs" / kept)

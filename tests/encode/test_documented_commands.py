@@ -29,6 +29,7 @@ def kshot(line: str, folder: Path, *more: str, **variables: str) -> str:
     return f"{done.returncode}\n{done.stdout}{done.stderr}"
 
 
+@pytest.mark.slow
 def test_four_commands_to_the_studys_ten_datasets(tiny_clip, serve, tmp_path, monkeypatch):
     install, encode, check, run = FOUR.strip().splitlines()
     assert install == "pip install 'kshot[encode]'"
@@ -57,6 +58,7 @@ def test_four_commands_to_the_studys_ten_datasets(tiny_clip, serve, tmp_path, mo
 
 
 @pytest.mark.parametrize(("command", "backbone"), [(OWN, "lite0"), (OTHER, "lite0-kernel")])
+@pytest.mark.slow
 def test_own_pictures(tmp_path, command, backbone):
     for label, name in enumerate(("cat", "dog")):
         (tmp_path / "my-pictures" / name).mkdir(parents=True)

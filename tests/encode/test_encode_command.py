@@ -95,6 +95,7 @@ def test_rows_are_what_the_model_gives_one_by_one(uninterrupted, tiny_clip):
     np.testing.assert_allclose(np.stack(alone), stored, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_killed_over_a_dropping_connection_and_resumed_gives_the_same_hash(
     uninterrupted, tiny_clip, serve, tmp_path
 ):
@@ -150,6 +151,7 @@ def test_a_second_run_encodes_nothing_and_another_encoder_is_refused(uninterrupt
         encode_pictures([other], store, lambda count: None)
 
 
+@pytest.mark.slow
 def test_the_studys_datasets_by_one_pattern(tiny_clip, serve, tmp_path):
     """The documented command, with a loopback server in place of the hub."""
     hub = tmp_path / "hub"
@@ -179,6 +181,7 @@ def test_the_studys_datasets_by_one_pattern(tiny_clip, serve, tmp_path):
     assert "next: kshot check" in out
 
 
+@pytest.mark.slow
 def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
     for label, name in enumerate(CLASSES):
         (tmp_path / "pictures" / name).mkdir(parents=True)

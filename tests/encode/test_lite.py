@@ -119,6 +119,7 @@ def test_the_bundled_features_come_out_again(encoder, digits):
 
 
 @pytest.mark.parametrize("other", ["lite2", "lite0-kernel"])
+@pytest.mark.slow
 def test_another_variant_is_refused_by_the_bundled_reference(other):
     with pytest.raises(FeatureError, match="lite0 does not encode as it did before"):
         hold_to_reference(LiteEncoder(other), "lite0", [BUNDLED / ".reference" / "lite0.safetensors"])

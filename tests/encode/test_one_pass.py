@@ -131,6 +131,7 @@ def test_kept_shards_are_a_source_and_are_not_fetched_again(tiny_clip, hub, one_
     assert find_source(str(kept / "Pets")).shards() == find_source(str(hub / MAIN)).shards()
 
 
+@pytest.mark.slow
 def test_killed_at_random_it_resumes_to_the_same_hashes(
     tiny_clip, other_clip, hub, one_by_one, serve, tmp_path
 ):
