@@ -34,11 +34,12 @@ def status(
         retry = f"{_retry('STUDY', outsiders(folder))} --records {folder}"
     if watch:
         _watch(folder, study)
-    _show(run_status(folder, study), folder, retry, _time_left(folder, study, features))
+    state = run_status(folder, study)
+    _show(state, folder, retry, _time_left(folder, study, features) if state.missing else "")
 
 
 def _time_left(folder: Path, study: "Study | None", features: Path) -> str:
-    """By what the run's own records took on this machine; empty where nothing is missing or they cannot tell."""
+    """By what the run's own records took on this machine; empty where they cannot tell."""
     from kshot.bench.plan import seconds_left
     from kshot.bench.records.folder import Records
     from kshot.bench.work import find_work
