@@ -110,6 +110,7 @@ def _survive(steady, kshot, tmp_path, seeds: int, seconds: float, kills: int) ->
     assert cells <= fits() <= cells + storm.kills * WORKERS
 
 
+@pytest.mark.slow
 def test_a_dozen_kills(steady, kshot, tmp_path):
     _survive(steady, kshot, tmp_path, seeds=40, seconds=0.4, kills=12)
 
