@@ -82,8 +82,7 @@ def _holds_classes(folder: Path) -> bool:
 
 
 def _loose(root: Path) -> tuple[str, ...]:
-    below = {path for folder in visible_folders(root) for path in list_pictures(folder)}
-    loose = [path.name for path in list_pictures(root) if path not in below]
+    loose = [path.name for path in list_pictures(root) if path.parent == root]
     if not loose:
         return ()
     named = ", ".join(loose[:MOST_NAMED]) + (" …" if len(loose) > MOST_NAMED else "")

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.bench.execution.run import this_machine
+from kshot.bench.records.folder import Records
 from kshot.bench.records.query import query
 from kshot.bench.sizes import Sizes
 from kshot.errors import KshotError
@@ -124,7 +125,7 @@ def _computed_here(folder: Path) -> bool:
     """Whether every run that wrote into the folder was on a machine like this one."""
     here = this_machine()
     try:
-        runs = [json.loads(path.read_text("utf-8")) for path in sorted((folder / "runs").glob("*.json"))]
+        runs = Records(folder).runs()
     except (OSError, ValueError):
         return False
     return bool(runs) and all({name: run.get(name) for name in here} == here for run in runs)

@@ -6,10 +6,9 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.errors import InputError
-from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task, part_of
-from kshot.methods.selectors import fit_on, with_constants
+from kshot.methods.selectors import create_with_constants, fit_on
 from kshot.solvers.leaving_out import balanced_folds, ranks_by_text
 from kshot.solvers.rows import shot_numbers
 from kshot.solvers.temperature import calibrate, in_range_of
@@ -70,8 +69,7 @@ class Calibrated(Classifier):
         )
 
     def _method(self) -> Classifier:
-        constants = {"logit_scale": self.logit_scale, "anchor_scale": self.anchor_scale}
-        return with_constants(registry.create(self.method), **constants)
+        return create_with_constants(self.method, self.logit_scale, self.anchor_scale)
 
     def _fit(self, task: Task) -> None:
         self.head_ = fit_on(self._method(), task)

@@ -3,19 +3,18 @@
 import numpy as np
 from jaxtyping import Float
 
-from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.knob import Knob, KnobWithFolds, KnobWithLeaveOneOut
 from kshot.methods.parameters import Count
 from kshot.methods.selectors import (
+    create_with_constants,
     fit_on,
     hits,
     knob_of,
     probabilities,
     scores_over_grid,
     selector_curve,
-    with_constants,
 )
 from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, MethodInfo
 
@@ -65,8 +64,7 @@ class KnobSurvey(Classifier):
         )
 
     def _method(self) -> Classifier:
-        constants = {"logit_scale": self.logit_scale, "anchor_scale": self.anchor_scale}
-        return with_constants(registry.create(self.method), **constants)
+        return create_with_constants(self.method, self.logit_scale, self.anchor_scale)
 
     def _fit(self, task: Task) -> None:
         method = self._method()

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.errors import InputError, unknown
+from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.knob import Knob, balanced_fold_curve, leave_one_out_curve
@@ -139,8 +140,9 @@ def hits(scores: Float[Array, "n C"], y: Array) -> float:
     return float(np.mean(scores.argmax(axis=1) == y))
 
 
-def with_constants(method: Classifier, **constants: float | None) -> Classifier:
-    """The method with those constants of the encoder that are known and that it takes."""
-    takes = method.info.constants
-    known = {name: value for name, value in constants.items() if value is not None and name in takes}
+def create_with_constants(name: str, logit_scale: float | None, anchor_scale: float | None) -> Classifier:
+    """The method of that name with those constants of the encoder that are known and that it takes."""
+    method = registry.create(name)
+    constants, takes = {"logit_scale": logit_scale, "anchor_scale": anchor_scale}, method.info.constants
+    known = {key: value for key, value in constants.items() if value is not None and key in takes}
     return method.set_params(**known)

@@ -3,7 +3,6 @@
 import numpy as np
 from jaxtyping import Float
 
-from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.knob import Knob
@@ -11,11 +10,11 @@ from kshot.methods.selectors import (
     SELECTORS,
     KnobWithHeads,
     check_selector,
+    create_with_constants,
     fit_on,
     knob_of,
     probabilities,
     selector_curve,
-    with_constants,
 )
 from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, MethodInfo
 
@@ -64,8 +63,7 @@ class Tuned(Classifier):
         )
 
     def _method(self) -> Classifier:
-        constants = {"logit_scale": self.logit_scale, "anchor_scale": self.anchor_scale}
-        return with_constants(registry.create(self.method), **constants)
+        return create_with_constants(self.method, self.logit_scale, self.anchor_scale)
 
     def _knob(self) -> Knob:
         return knob_of(self._method(), self.knob)

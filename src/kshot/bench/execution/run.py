@@ -13,7 +13,7 @@ from pathlib import Path
 from kshot.bench.execution.engines import Engine
 from kshot.bench.execution.worker import run_batch
 from kshot.bench.records.compact import compact
-from kshot.bench.records.folder import Records
+from kshot.bench.records.folder import RUNS, Records
 from kshot.bench.records.integrity import set_aside
 from kshot.bench.study import Study
 from kshot.bench.work import Work, Workload, find_work, missing_cells
@@ -115,7 +115,7 @@ def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:
         "shard": f"{shard.index}/{shard.count}",
         "pid": os.getpid(),
     }
-    write_text(records.folder / "runs" / f"{uuid.uuid4().hex}.json", json.dumps(about, indent=1) + "\n")
+    write_text(records.folder / RUNS / f"{uuid.uuid4().hex}.json", json.dumps(about, indent=1) + "\n")
 
 
 def _processor() -> str:

@@ -1,11 +1,11 @@
 """Two records folders, cell by cell: what is where, what moved, and what might explain it."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from kshot.bench.records.folder import Records
 from kshot.bench.records.query import load_table
 from kshot.bench.records.schema import CELL, SECONDS
 
@@ -98,5 +98,4 @@ def _values(rows: dict[tuple, dict], shared: list[tuple], name: str) -> list[str
 
 
 def _machines(folder: Path) -> list[str]:
-    runs = [json.loads(path.read_text()) for path in sorted((folder / "runs").glob("[!.]*.json"))]
-    return sorted({f"{run['processor']}, numpy {run['numpy']}" for run in runs})
+    return sorted({f"{run['processor']}, numpy {run['numpy']}" for run in Records(folder).runs()})

@@ -5,6 +5,7 @@ RECORDS/study-copy.json                                 the same, for the day it
 RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; whole or absent
 RECORDS/compact/*.parquet                               many cells joined by `kshot compact`
 RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed methods
+RECORDS/runs/*.json                                     which machine computed here, one file a run
 """
 
 import json
@@ -12,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from kshot.bench.records.header import NAME, read_header, stored_study, write_header
 from kshot.bench.records.integrity import intact_only, write_sealed
@@ -20,6 +22,8 @@ from kshot.bench.records.schema import CellFacts, Record, table
 from kshot.bench.study import Cell, Study
 from kshot.errors import StudyError
 from kshot.files import is_temporary, locked, write_text
+
+RUNS = "runs"
 
 
 class Records:
@@ -140,6 +144,11 @@ class Records:
             if record.traceback:
                 write_text(self.failure(record.cell, record.method), record.traceback)
         write_sealed(table(study, facts, records), path, named=True)
+
+    def runs(self) -> list[dict[str, Any]]:
+        """What each run that wrote here told of its machine; a file that is being written is not read."""
+        paths = sorted((self.folder / RUNS).glob("[!.]*.json"))
+        return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
 
     def failure(self, cell: Cell, method: str) -> Path:
         """Where the traceback of a failed method is kept."""

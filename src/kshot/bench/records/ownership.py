@@ -32,7 +32,7 @@ def is_of(path: Path, study_hash: str, features: Mapping[str, str]) -> bool:
     import pyarrow.parquet as pq
 
     columns = ("study_hash", "dataset", "backbone", "tier", "feature_hashes")
-    rows = {tuple(row.values()) for row in pq.read_table(path, columns=list(columns)).to_pylist()}
+    rows = {tuple(row.values()) for row in pq.ParquetFile(path).read(columns=list(columns)).to_pylist()}
     return all(
         owner == study_hash
         and all(
