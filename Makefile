@@ -5,6 +5,7 @@ BASE_PYTHON ?= python3
 # Elsewhere users choose their torch; the tests run on one.
 TORCH := torch==2.13.0
 SHARED := ../shared
+AXE := axe-core@4.14.0
 .DEFAULT_GOAL := help
 
 .PHONY: help bench rehearsal browser cluster test test-slow campaigns lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean
@@ -31,8 +32,10 @@ rehearsal: $(VENV)/.installed  ## the whole paper on generated features, from no
 	rm -rf build/rehearsal
 	OMP_NUM_THREADS=1 $(PY) tools/rehearse.py build/rehearsal
 
-browser:  ## make sure of the Chromium that drives the page in the tests
-	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
+browser:  ## make sure of the Chromium that drives the pages in the tests and of the audit of their accessibility
+	@(command -v chromium && command -v npm) >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends \
+	chromium npm)
+	npm install --prefix build --no-save --no-audit --no-fund --loglevel=error $(AXE)
 
 cluster:  ## make sure of the SLURM and the false clock that the tests of runs use
 	@command -v slurmctld slurmd munged faketime >/dev/null || (apt-get update -qq && \
