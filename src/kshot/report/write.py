@@ -15,7 +15,7 @@ from kshot.report.table import Table
 from kshot.report.verdict import verdict
 from kshot.stats.panel import Panel
 
-SCRIPTS = ("data", "stats", "charts", "leaderboard", "verdict", "views", "explorer", "cells", "main")
+SCRIPTS = ("theme", "data", "stats", "charts", "leaderboard", "verdict", "views", "explorer", "cells", "main")
 VERDICT_TITLE = "The verdict"
 
 
@@ -52,7 +52,7 @@ def page(
     """One self-contained page; its policy admits exactly the script and the style that are in it."""
     from jinja2 import Environment
 
-    style = _part("style.css")
+    style = _part("shared.css") + _part("style.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_part(f"{name}.js") for name in SCRIPTS) + "\n})();"
     return (
         Environment(autoescape=True)
