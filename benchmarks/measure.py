@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 
-def best_seconds(work: Callable[[], Any], repeats: int = 3) -> float:
+def best_seconds(
+    work: Callable[[], Any], repeats: int = 3, clock: Callable[[], float] = time.perf_counter
+) -> float:
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
@@ -46,6 +48,16 @@ def product_seconds(rows: int, classes: int, dim: int) -> float:
         np.matmul(scores.T, X, out=gradient)
 
     return best_seconds(both, repeats=10)
+
+
+def product_peak() -> float:
+    """Operations a second of one float32 product large enough to run at full speed."""
+    import numpy as np
+
+    side = 1536
+    A, B = np.random.default_rng(0).standard_normal((2, side, side), np.float32)
+    out = np.empty_like(A)
+    return 2 * side**3 / best_seconds(lambda: np.matmul(A, B, out=out), 5, time.process_time)
 
 
 def print_ceiling(ratio: float, taken: float, products: float, what: str) -> None:

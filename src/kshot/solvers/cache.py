@@ -2,7 +2,7 @@
 
 Keys are laid out shot by shot (K, C), short classes padded with keys that never match, so that the sum over
 a class's keys is K additions of whole rows instead of a product with a one-hot matrix. A search computes the
-affinities once, one exponential per beta, and serves all alphas from it.
+affinities once, one exponential per beta, and serves all alphas from it; classes that cannot win are left out of it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,8 @@ from kshot.solvers.rows import row_blocks, shot_numbers
 from kshot.solvers.weight_sweep import right_by_weight
 from kshot.types import Array
 
-BLOCK_BYTES = 512 * 1024
+# A block of affinities stays in the cache while every beta passes over it; a slab of distances is one product's output.
+BLOCK_BYTES, SLAB_BYTES = 512 * 1024, 16 * 1024**2
 
 
 def search_grid(scale: float, points: int) -> Float[Array, " L"]:
@@ -58,10 +59,51 @@ def search_hits(
     alphas: Float[Array, " La"],
     own_shot: Int[Array, " n"] | None = None,
 ) -> Int[Array, "Lb La"]:
-    """Correct rows at every (beta, alpha); `own_shot` leaves each row's own key out of the cache."""
-    return weighted_search_hits(
-        X, y, X @ scaled_text.T, table, filled, betas, alphas, [None], own_shot=own_shot
-    )[:, :, 0]
+    """Correct rows at every (beta, alpha), all positive; `own_shot` leaves each row's own key out of the cache."""
+    hits = np.zeros((len(betas), len(alphas)), np.int64)
+    base = X @ scaled_text.T
+    for together, distances in _negative_distances(X, table, filled, SLAB_BYTES, own_shot, y):
+        can_win = contenders(base[together], distances, betas.min())
+        counts = np.count_nonzero(can_win, axis=1)
+        alone = counts == 1
+        hits += np.count_nonzero(can_win[alone, y[together][alone]])
+        # Rows with about as many contenders go through the grid together.
+        order = np.argsort(counts)[np.count_nonzero(alone) :]
+        while len(order):
+            most = max(1, BLOCK_BYTES // (X.itemsize * len(table) * counts[order[-1]]))
+            order, rows = order[:-most], order[-most:]
+            # In the order of the classes, so that the first of equals is found; the others only fill up.
+            classes = np.argsort(~can_win[rows], axis=1, kind="stable")[:, : counts[rows].max()]
+            distance = np.take_along_axis(distances[rows], classes[:, None], axis=2)
+            scores = np.take_along_axis(base[together][rows], classes, axis=1)
+            own = classes == y[together][rows][:, None]
+            labels = np.where(own.any(axis=1), own.argmax(axis=1), -1)
+            hits += _grid_hits(scores, labels, distance, betas, alphas, [None])[:, :, 0]
+    return hits
+
+
+def contenders(
+    base: Float[Array, "b C"], distance: Float[Array, "b K C"], least_beta: float
+) -> Bool[Array, "b C"]:
+    """Classes that may win base + alpha·(sum over keys of exp(beta·distance)) at some alpha and beta ≥ `least_beta`.
+
+    By Jensen's inequality that sum is at least K·exp(beta·mean) and at most K·exp(beta·largest): a class whose largest
+    is below the mean of a class with higher base loses to it at every alpha and beta. Both margins exceed what rounding
+    can make of either side, so that no tie is decided here.
+    """
+    eps, shots = float(np.finfo(base.dtype).eps), distance.shape[1]
+    margin = (4 * (shots + 4) / least_beta + 64) * eps
+    gap = 16 * eps * np.abs(base).max(initial=0)
+    falling = np.argsort(-base, axis=1)
+    sorted_base = np.take_along_axis(base, falling, axis=1)
+    # A class that lacks a key has the mean −inf.
+    means = np.take_along_axis(distance.mean(axis=1), falling, axis=1)
+    largest = np.take_along_axis(distance.max(axis=1), falling, axis=1)
+    beaten = np.maximum.accumulate(means, axis=1)[:, :-1] > largest[:, 1:] + margin
+    beaten &= sorted_base[:, :-1] - sorted_base[:, 1:] > gap
+    can_win = np.ones(base.shape, bool)
+    np.put_along_axis(can_win, falling[:, 1:], ~beaten, axis=1)
+    return can_win
 
 
 def weighted_search_hits(
@@ -77,18 +119,28 @@ def weighted_search_hits(
 ) -> Int[Array, "Lb La Lg"]:
     """Correct rows of base + alpha·cache at every beta, alpha and weighting of the keys."""
     hits = np.zeros((len(betas), len(alphas), len(weights)), np.int64)
-    for here, distance in _negative_distances(X, table, filled):
-        labels = y[here]
-        if own_shot is not None:
-            distance[np.arange(len(labels)), own_shot[here], labels] = -np.inf
-        repeated = np.tile(base[here], (len(weights), 1))
-        affinity = np.empty_like(distance)
-        for index, beta in enumerate(betas.tolist()):
-            np.multiply(distance, beta, out=affinity)
-            np.exp(affinity, out=affinity)
-            cache = np.concatenate([_class_sums(affinity, weighting) for weighting in weights])
-            right = right_by_weight(repeated, cache, alphas, np.tile(labels, len(weights)))
-            hits[index] += np.count_nonzero(right.reshape(len(alphas), len(weights), -1), axis=2)
+    for here, distance in _negative_distances(X, table, filled, BLOCK_BYTES, own_shot, y):
+        hits += _grid_hits(base[here], y[here], distance, betas, alphas, weights)
+    return hits
+
+
+def _grid_hits(
+    base: Float[Array, "b C"],
+    y: Int[Array, " b"],
+    distance: Float[Array, "b K C"],
+    betas: Float[Array, " Lb"],
+    alphas: Float[Array, " La"],
+    weights: Sequence[Float[Array, "K C"] | None],
+) -> Int[Array, "Lb La Lg"]:
+    hits = np.zeros((len(betas), len(alphas), len(weights)), np.int64)
+    repeated, labels = np.tile(base, (len(weights), 1)), np.tile(y, len(weights))
+    affinity = np.empty_like(distance)
+    for index, beta in enumerate(betas.tolist()):
+        np.multiply(distance, beta, out=affinity)
+        np.exp(affinity, out=affinity)
+        cache = np.concatenate([_class_sums(affinity, weighting) for weighting in weights])
+        right = right_by_weight(repeated, cache, alphas, labels)
+        hits[index] = np.count_nonzero(right.reshape(len(alphas), len(weights), -1), axis=2)
     return hits
 
 
@@ -97,13 +149,20 @@ def _class_sums(affinity: Float[Array, "b K C"], weights: Float[Array, "K C"] | 
 
 
 def _negative_distances(
-    X: Float[Array, "n d"], table: Float[Array, "K C d"], filled: Bool[Array, "K C"]
+    X: Float[Array, "n d"],
+    table: Float[Array, "K C d"],
+    filled: Bool[Array, "K C"],
+    most_bytes: int = BLOCK_BYTES,
+    own_shot: Int[Array, " n"] | None = None,
+    y: Int[Array, " n"] | None = None,
 ) -> Iterator[tuple[slice, Float[Array, "b K C"]]]:
-    """x·key − 1 in blocks of rows that fit the cache; −inf where there is no key."""
+    """x·key − 1 in blocks of rows of so many bytes; −inf where there is no key, or the row's own."""
     keys = table.reshape(-1, table.shape[2])
-    block = max(1, BLOCK_BYTES // (X.itemsize * len(keys)))
+    block = max(1, most_bytes // (X.itemsize * len(keys)))
     for here in row_blocks(len(X), block):
         distance = (X[here] @ keys.T).reshape(-1, *filled.shape)
         distance -= 1
         distance[:, ~filled] = -np.inf
+        if own_shot is not None and y is not None:
+            distance[np.arange(len(distance)), own_shot[here], y[here]] = -np.inf
         yield here, distance
