@@ -58,11 +58,42 @@ def test_both_sides_off_is_an_error():
         GaussProbe(probe=False, gaussian=False).fit(data.X, data.y, text=data.text)
 
 
-def test_single_shots_leave_the_probe():
+def test_single_shots_leave_the_probe_held_by_a_text_that_tells_something():
+    """The penalties are CLAP's times 1 + 15·told², told being what text tells of the shots as a share of log C."""
     data = problem(shots=1)
+    scale, least = best_temperature(data.X @ (20.0 * data.text).T, data.y)
+    told = 1 - least / np.log(6)
+    plain = FastProbe(iterations=12, **SCALES).fit(data.X, data.y, text=data.text)
     for given in ({}, {"probe": False}):
-        found = scores(GaussProbe(**SCALES, **given), data)
-        assert np.array_equal(found, scores(FastProbe(iterations=12, **SCALES), data))
+        head = GaussProbe(**SCALES, **given).fit(data.X, data.y, text=data.text)
+        assert 0 < told == pytest.approx(head.selected_["text_information"].value, abs=1e-3)
+        ratio = head.selected_["penalties"].value["mean"] / plain.selected_["penalties"].value["mean"]
+        assert ratio == pytest.approx(1 + 15 * told**2, rel=1e-2)
+        lengths = np.linalg.norm(head.coef_, axis=1)
+        assert lengths == pytest.approx(20.0 * scale**told, rel=1e-2)
+
+
+def test_a_text_that_tells_nothing_leaves_the_plain_probe():
+    data = problem(shots=1)
+    turned = np.roll(data.text, 1, axis=0)
+    head = GaussProbe(**SCALES).fit(data.X, data.y, text=turned)
+    plain = FastProbe(iterations=12, **SCALES).fit(data.X, data.y, text=turned)
+    assert head.selected_["text_information"].value < 0.01
+    assert np.allclose(head.coef_, plain.coef_, atol=0.05 * np.abs(plain.coef_).max())
+
+
+def test_one_class_is_no_question():
+    head = GaussProbe().fit(np.eye(3)[:1], [0], text=np.eye(3)[:1])
+    assert np.isfinite(head.coef_).all()
+
+
+def best_temperature(scores, y):
+    """The factor with the least cross-entropy, and that cross-entropy."""
+    found = []
+    for scale in np.geomspace(1e-3, 20, 2001):
+        logits = scale * scores
+        found.append((np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(y)), y]), scale))
+    return min(found)[::-1]
 
 
 def test_probabilities_are_right_on_pictures_that_were_not_seen():

@@ -70,10 +70,11 @@ def learn_probe(
     anchor_scale: float,
     logit_scale: float,
     start: Float[Array, "C d"] | None = None,
+    pull: float = 1.0,
 ) -> LearntProbe:
-    """From the anchors unless another start is given."""
+    """From the anchors unless another start is given; `pull` multiplies CLAP's penalties."""
     X, y = every_view(task)
-    penalties = anchor_confidence(X, y, task.text, logit_scale)
+    penalties = pull * anchor_confidence(X, y, task.text, logit_scale)
     weights = fit_cosine_probe(
         X, y, anchor_scale * task.text, penalties, scale=logit_scale, iterations=iterations, start=start
     )
