@@ -33,6 +33,8 @@ ALLOWED = {
     "writeable": "numpy's flag: once it is set, numpy refuses to write",
     "versions": "stands in every manifest for whoever asks what made the features",
     "setup": "Sphinx calls it",
+    "format_commands": "typer calls it for a help page",
+    "ctx": "what typer hands to format_commands",
     "fit_one": "called by name in a process of its own",
     "report_memory": "called by name in a process of its own",
 }

@@ -1,5 +1,6 @@
 """The errors a user can cause, each saying what was given, what is allowed and what to type next."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
@@ -64,3 +65,8 @@ def need(module: str, extra: str) -> ModuleType:
 def missing_extra(package: str, extra: str) -> KshotError:
     """The error for an optional package that is not installed, with the command that installs it."""
     return KshotError(f"this needs {package}, which is not installed. Type: pip install 'kshot[{extra}]'")
+
+
+def without_controls(text: str) -> str:
+    """What a name must not do to a terminal: control codes are shown, not obeyed."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)

@@ -19,8 +19,8 @@ from kshot.encode.sources import http as fetching
 from kshot.encode.sources.csv import csv_source
 from kshot.encode.sources.webdataset import webdataset_source
 from kshot.episodes import check
-from kshot.errors import InputError, KshotError, StudyError
-from kshot.report.renderings import markdown_text, without_controls
+from kshot.errors import InputError, KshotError, StudyError, without_controls
+from kshot.report.renderings import markdown_text
 from kshot.report.table import Table, csv_text
 from kshot.types import Labelled
 

@@ -36,10 +36,12 @@ from kshot.cli import (
     status,
     verify,
 )
-from kshot.errors import KshotError
+from kshot.cli.shared import PLAIN_PAGES
+from kshot.errors import KshotError, without_controls
 
 INTERRUPTED = 130
 app = typer.Typer(
+    **PLAIN_PAGES,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -75,7 +77,7 @@ GROUPS = {
         ("simulate", simulate.simulate),
         ("diagnose", diagnose.diagnose),
     ),
-    "May it be trusted?": (
+    "Checks": (
         ("check", check.check),
         ("verify", verify.verify),
         ("published", published.published),
@@ -95,7 +97,7 @@ class Spoken(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         warning = record.levelno >= logging.WARNING
-        said = _shown(record.getMessage())
+        said = without_controls(record.getMessage())
         typer.echo(f"kshot: {said}" if warning else said, err=warning)
 
 
@@ -122,14 +124,14 @@ def main() -> None:
     try:
         app()
     except KshotError as error:
-        typer.echo(f"kshot: {_shown(str(error))}", err=True)
+        typer.echo(f"kshot: {without_controls(str(error))}", err=True)
         sys.exit(2)
     except (OSError, MemoryError) as error:
         # Names that no file system takes, files that are none (/proc), no permission, no memory.
         what = (
             f"{str(getattr(error, 'filename', None) or '')[:200]} {getattr(error, 'strerror', None) or error}"
         )
-        typer.echo(f"kshot: {type(error).__name__}: {_shown(what.strip())}.", err=True)
+        typer.echo(f"kshot: {type(error).__name__}: {without_controls(what.strip())}.", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, SystemExit) as ended:
         # typer turns Ctrl-C into this exit before it reaches us.
@@ -139,12 +141,6 @@ def main() -> None:
             "kshot: interrupted. What was finished is kept; run the same command to continue.", err=True
         )
         sys.exit(INTERRUPTED)
-
-
-def _shown(text: str) -> str:
-    from kshot.report.renderings import without_controls
-
-    return without_controls(text)
 
 
 def _escape_what_the_terminal_cannot_show() -> None:

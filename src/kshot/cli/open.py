@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from kshot.cli.encode import ViewRecipeOption, ViewsOption, asked_views
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+from kshot.cli.shared import DEFAULT_FEATURES, PLAIN_PAGES, FeaturesOption
 
 TIERS = ("photo", "dataset", "ensemble")
 
-app = typer.Typer(no_args_is_help=True, help="The open benchmark: picture sets made from package registries.")
+app = typer.Typer(
+    **PLAIN_PAGES, no_args_is_help=True, help="The open benchmark: picture sets made from package registries."
+)
 
 
 @app.command("ls")

@@ -2,14 +2,35 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from kshot.errors import StudyError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+class GroupedCommands(TyperGroup):
+    """A help page with its commands in groups and no sentence cut short."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, self.commands))
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            panel = getattr(command, "rich_help_panel", None)
+            group = panel if isinstance(panel, str) else "Commands"
+            groups.setdefault(group, []).append((name.ljust(width), command.get_short_help_str(WHOLE)))
+        for group, lines in groups.items():
+            with formatter.section(group):
+                formatter.write_dl(lines)
+
+
+WHOLE = 1000
+# What typer imports for its boxes takes longer than everything else on the way to a help page.
+PLAIN_PAGES: Any = {"cls": GroupedCommands, "rich_markup_mode": None}
 
 FeaturesOption = Annotated[
     Path, typer.Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
+from kshot.errors import without_controls
+
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
@@ -178,11 +180,6 @@ def _rich_text(text: str) -> str:
     from rich.markup import escape
 
     return escape(without_controls(text))
-
-
-def without_controls(text: str) -> str:
-    """What a name must not do to a terminal: control codes are shown, not obeyed."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def markdown_text(text: str) -> str:
