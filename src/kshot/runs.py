@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kshot.bench.execution.detector import Detection, detect, foreign_methods
-from kshot.bench.execution.engines import Engine, choose_engine
-from kshot.bench.execution.run import WHOLE, StudyShard, compute, look_back, open_run
+from kshot.bench.execution.run import WHOLE, Engine, StudyShard, choose_engine, compute, look_back, open_run
 from kshot.bench.newcomer import judged_study, knob_oracle
-from kshot.bench.records.compact import failed_cells, forget
+from kshot.bench.records.compact import forget
 from kshot.bench.records.diff import Difference, compare
 from kshot.bench.records.folder import Records, records_folder
+from kshot.bench.records.query import failed_cells
 from kshot.bench.study import DTYPES, Cell, MethodSpec, Study, load_study
 from kshot.bench.work import check_stored, find_work, finished_cells
 from kshot.diagnose.stored import ProbeFolder

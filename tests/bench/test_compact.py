@@ -6,11 +6,11 @@ import pytest
 
 from kshot.bench.execution.engines.local import LocalEngine
 from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.compact import compact, failed_cells, forget
+from kshot.bench.records.compact import compact, forget
 from kshot.bench.records.diff import compare
 from kshot.bench.records.folder import Records
 from kshot.bench.records.integrity import write_sealed
-from kshot.bench.records.query import load_table
+from kshot.bench.records.query import failed_cells, load_table
 from kshot.bench.records.schema import CELL
 from kshot.bench.status import run_status
 from kshot.bench.study import Cell, load_study

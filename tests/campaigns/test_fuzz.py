@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from kshot.bench.records.header import read_header, stored_study
+from kshot.bench.records.folder import read_header, stored_study
 from kshot.bench.study import load_study
 from kshot.cli.main import main
 from kshot.encode.pictures import decode

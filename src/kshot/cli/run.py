@@ -44,7 +44,7 @@ def run(
     ] = False,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
-    from kshot.bench.execution.engines import choose_engine
+    from kshot.bench.execution.run import choose_engine
     from kshot.bench.study import load_study
     from kshot.runs import complete
 
@@ -97,8 +97,8 @@ def retry(
 
 def _tell_failures(folder: Path) -> None:
     """The last line and the exit code of a run that has failed methods say so."""
-    from kshot.bench.records.compact import failed_records
     from kshot.bench.records.folder import Records
+    from kshot.bench.records.query import failed_records
 
     failed = failed_records(Records(folder))
     if failed:

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
@@ -72,13 +73,17 @@ def names() -> list[str]:
 def create(name: str, **params: Any) -> Classifier:
     """An unfitted method; `params` override the defaults of that name."""
     entry = BUILTIN.get(name)
-    if entry is None:
+    if entry is not None:
+        module, _, class_name = entry.path.partition(":")
+        method = getattr(import_module(module), class_name)()
+    else:
         installed = _installed()
         if name not in installed and ":" not in name:
             hint = "List them with `kshot ls methods`, or give your own as package.module:Class."
             raise KshotError(unknown("method", name, names(), hint))
         entry = Entry(installed.get(name, name))
-    method = _made(entry.path).set_params(**{**entry.params, **params})
+        method = _made(entry.path)
+    method.set_params(**{**entry.params, **params})
     check_parameters(method)
     return method
 

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
-from kshot.bench.execution.engines import Engine
 from kshot.bench.execution.worker import run_batch
 from kshot.bench.records.compact import compact
 from kshot.bench.records.folder import RUNS, Records
 from kshot.bench.records.integrity import set_aside
 from kshot.bench.study import Study
 from kshot.bench.work import Work, Workload, find_work, missing_cells
-from kshot.errors import StudyError
+from kshot.errors import KshotError, StudyError, unknown
 from kshot.features.store import Store
 from kshot.files import remove_torn, write_text
 
@@ -35,6 +35,29 @@ class StudyShard:
 
 
 WHOLE = StudyShard()
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Runs all batches of a workload; `finished` hears how many cells each completed batch held."""
+
+    def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None: ...
+
+
+def choose_engine(engine: Engine | str, workers: int) -> Engine:
+    """`local`, `dask` (a cluster started here) or `dask:ADDRESS`; one that is an engine already stays as it is."""
+    if not isinstance(engine, str):
+        return engine
+    name, _, address = engine.partition(":")
+    if engine == "local":
+        from kshot.bench.execution.engines.local import LocalEngine
+
+        return LocalEngine(workers)
+    if name == "dask":
+        from kshot.bench.execution.engines.dask import DaskEngine
+
+        return DaskEngine(workers, address or None)
+    raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see `kshot slurm --help`."))
 
 
 def open_run(study: Study, features: Path, records: Records) -> Work:

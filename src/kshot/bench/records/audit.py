@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kshot.bench.records.compact import compact, forget
-from kshot.bench.records.folder import Records
-from kshot.bench.records.header import restore_header
+from kshot.bench.records.folder import Records, restore_header
 from kshot.bench.records.integrity import contradictory_rows, is_damaged, move_aside
 from kshot.bench.records.query import query
 from kshot.bench.records.schema import CELL, SECONDS, schema

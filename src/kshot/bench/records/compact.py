@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kshot.bench.records.folder import Records
 from kshot.bench.records.integrity import write_sealed
-from kshot.bench.records.query import load_table, query
+from kshot.bench.records.query import load_table
 from kshot.bench.records.schema import CELL
 from kshot.bench.study import Cell
 
@@ -35,19 +35,6 @@ def forget(records: Records, cells: Iterable[Cell]) -> int:
         for cell in chosen:
             records.path(cell).unlink(missing_ok=True)
     return len(chosen)
-
-
-def failed_cells(records: Records) -> list[Cell]:
-    sql = f"select distinct {', '.join(CELL)} from records where status = 'failed' order by all"
-    return [Cell(*row) for row in query(records.folder, sql)]
-
-
-def failed_records(records: Records) -> dict[str, int]:
-    """How many records of each method are failures."""
-    if not records.loose() and not records.joined():
-        return {}
-    sql = "select method, count(*) from records where status = 'failed' group by method order by method"
-    return dict(query(records.folder, sql))
 
 
 def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kshot.bench.records.folder import Records
 from kshot.bench.records.schema import CELL
+from kshot.bench.study import Cell
 from kshot.errors import StudyError
 
 if TYPE_CHECKING:
@@ -26,6 +27,20 @@ def load_table(folder: Path | str) -> "pa.Table":
     """All records, in an order that does not depend on how they were computed."""
     sql = f"select * from records order by {', '.join(CELL)}, method"
     return _taken(Records(folder), sql, lambda rows: rows.to_arrow_table())
+
+
+def failed_cells(records: Records) -> list[Cell]:
+    """The cells in which some method failed."""
+    sql = f"select distinct {', '.join(CELL)} from records where status = 'failed' order by all"
+    return [Cell(*row) for row in query(records.folder, sql)]
+
+
+def failed_records(records: Records) -> dict[str, int]:
+    """How many records of each method are failures."""
+    if not records.loose() and not records.joined():
+        return {}
+    sql = "select method, count(*) from records where status = 'failed' group by method order by method"
+    return dict(query(records.folder, sql))
 
 
 def quoted(text: object) -> str:
