@@ -10,6 +10,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from tools.calibration import answers, calibration_error, cross_entropy
@@ -35,7 +36,14 @@ FIRST_SEED = 200
 LARGEST_SHARE = 0.75
 HEAD = "gauss-probe"
 PULLS = {"1": 1.0, "¼": 0.25, "4": 4.0, "16": 16.0}
-Numbers = dict[str, tuple[float, float, float]]
+SIDES = {"the sum": HEAD, "the probe": "the probe alone", "fold-GDA": "fold-GDA alone"}
+
+
+class Outcome(NamedTuple):
+    """Accuracy, cross-entropy and calibration error of every variant, and where the two sides err."""
+
+    numbers: dict[str, tuple[float, float, float]]
+    errors: dict[str, float | None]
 
 
 def numbers(logits: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
@@ -101,18 +109,34 @@ VARIANTS: dict[str, Callable[[Parts], np.ndarray]] = {
 }
 
 
-def many_shots(task: Task, head: GaussProbe, X: np.ndarray, y: np.ndarray) -> Numbers:
+def many_shots(task: Task, head: GaussProbe, X: np.ndarray, y: np.ndarray) -> Outcome:
     parts = Parts(task, head, X)
-    return {name: numbers(variant(parts), y) for name, variant in VARIANTS.items()}
+    logits = {name: variant(parts) for name, variant in VARIANTS.items()}
+    told = {"text": parts.total((parts.text,), np.ones(1))} | {name: logits[of] for name, of in SIDES.items()}
+    hits = {name: z.argmax(axis=1) == y for name, z in told.items()}
+    return Outcome({name: numbers(z, y) for name, z in logits.items()}, errors(hits))
 
 
-def single_shots(task: Task, head: GaussProbe, X: np.ndarray, y: np.ndarray) -> Numbers:
+def errors(hits: dict[str, np.ndarray]) -> dict[str, float | None]:
+    """Where the two sides differ, in per cent of the pictures named."""
+    text, pair, probe, gaussian = (hits[name] for name in ("text", *SIDES))
+    found = {"exactly one of probe and fold-GDA is right": (probe ^ gaussian, np.ones_like(pair))}
+    found["the sum is right where only the probe is"] = pair, probe & ~gaussian
+    found["the sum is right where only fold-GDA is"] = pair, gaussian & ~probe
+    for where, here in (("right", text), ("wrong", ~text)):
+        found |= {f"{name}, where text is {where}": (hits[name], here) for name in SIDES}
+    return {
+        name: 100 * float(right[here].mean()) if here.any() else None for name, (right, here) in found.items()
+    }
+
+
+def single_shots(task: Task, head: GaussProbe, X: np.ndarray, y: np.ndarray) -> Outcome:
     """The head, and the probe at fixed penalties and the encoder's temperature."""
     found = {HEAD: numbers(head.fit(task.X, task.y, text=task.text).decision_function(X), y)}
     for name, pull in PULLS.items():
         learnt = learn_probe(task, head.iterations, head.anchor_scale, head.logit_scale, pull=pull)
         found[f"penalties × {name}"] = numbers(X @ (head.logit_scale * unit_prototypes(learnt.weights)).T, y)
-    return found
+    return Outcome(found, {})
 
 
 def cells(draws: int, datasets: list[str] | None) -> list[Cell]:
@@ -126,7 +150,7 @@ def kept_file(cell: Cell) -> Path:
     return KEPT / f"{cell.dataset}-{cell.shots}-{FIRST_SEED + cell.seed}.json"
 
 
-def computed(cell: Cell, store: Store) -> Numbers:
+def computed(cell: Cell, store: Store) -> Outcome:
     where = cell.dataset, cell.backbone
     stratum, prior = load_stratum(store, *where), load_prior(store, *where, cell.tier)
     largest = int(LARGEST_SHARE * np.median(np.bincount(stratum.pool.y)))
@@ -137,41 +161,57 @@ def computed(cell: Cell, store: Store) -> Numbers:
     return (single_shots if task.counts.max() == 1 else many_shots)(task, head, *seen.pool)
 
 
-def kept(chosen: list[Cell]) -> Iterator[tuple[Cell, Numbers]]:
+def kept(chosen: list[Cell]) -> Iterator[tuple[Cell, Outcome]]:
     for cell in chosen:
         if kept_file(cell).exists():
-            yield cell, json.loads(kept_file(cell).read_text(encoding="utf-8"))
+            yield cell, Outcome(**json.loads(kept_file(cell).read_text(encoding="utf-8")))
 
 
-def print_table(title: str, found: list[tuple[Cell, Numbers]]) -> None:
+def print_table(title: str, found: list[tuple[Cell, Outcome]]) -> None:
     """Mean over sets of the paired difference to the head, and on how many sets it is beyond two standard errors."""
-    sets = sorted({cell.dataset for cell, _ in found})
-    kinds = {"open": [d for d in sets if _backbone(found, d) == "lite0"]}
-    kinds["CLIP"] = [d for d in sets if d not in kinds["open"]]
+    kinds = by_kind(found)
     heading = [f"{what}, {kind}" for what in ("accuracy", "cross-entropy", "ECE") for kind in kinds]
-    print(f"\n{title}: {len(found)} cells of {len(sets)} sets\n")
+    print(f"\n{title}: {len(found)} cells\n")
     print("| minus gauss-probe | " + " | ".join(heading) + " | sets above / below in accuracy |")
     print("|" + "---|" * (len(heading) + 2))
-    for name in found[0][1]:
+    for name in found[0][1].numbers:
+        sign, zero = ("", 0) if name == HEAD else ("+", 1)
         values = {
-            d: np.array([np.subtract(n[name], n[HEAD]) for c, n in found if c.dataset == d]) for d in sets
+            dataset: np.array(
+                [np.subtract(o.numbers[name], zero * np.array(o.numbers[HEAD])) for o in outcomes]
+            )
+            for sets in kinds.values()
+            for dataset, outcomes in sets.items()
         }
-        if name == HEAD:
-            values = {d: np.array([n[HEAD] for c, n in found if c.dataset == d]) for d in sets}
-        form = "{:.2f}" if name == HEAD else "{:+.2f}"
         means = [
-            form.format(np.mean([values[d][:, column].mean() for d in kinds[kind]])).replace("-", "−")
+            f"{np.mean([values[d][:, column].mean() for d in sets]):{sign}.2f}".replace("-", "−")
             for column in range(3)
-            for kind in kinds
-            if kinds[kind]
+            for sets in kinds.values()
         ]
-        clear = [_clear(values[d][:, 0]) for d in sets]
+        clear = [_clear(v[:, 0]) for v in values.values()]
         counts = "" if name == HEAD else f"{clear.count(1)} / {clear.count(-1)}"
         print(f"| {name} | " + " | ".join(means) + f" | {counts} |")
 
 
-def _backbone(found: list[tuple[Cell, Numbers]], dataset: str) -> str:
-    return next(cell.backbone for cell, _ in found if cell.dataset == dataset)
+def print_errors(found: list[tuple[Cell, Outcome]]) -> None:
+    """Means over sets of the means over their cells."""
+    kinds = by_kind(found)
+    print("\n| per cent | " + " | ".join(kinds) + " |\n|" + "---|" * (len(kinds) + 1))
+    for name in found[0][1].errors:
+        means = []
+        for sets in kinds.values():
+            of_sets = [[o.errors[name] for o in outcomes] for outcomes in sets.values()]
+            means.append(np.mean([np.mean([x for x in of_set if x is not None]) for of_set in of_sets]))
+        print(f"| {name} | " + " | ".join(f"{mean:.1f}" for mean in means) + " |")
+
+
+def by_kind(found: list[tuple[Cell, Outcome]]) -> dict[str, dict[str, list[Outcome]]]:
+    """Open and CLIP sets, each with the outcomes of its cells."""
+    kinds: dict[str, dict[str, list[Outcome]]] = {}
+    for cell, outcome in found:
+        kind = kinds.setdefault("open" if cell.backbone == "lite0" else "CLIP", {})
+        kind.setdefault(cell.dataset, []).append(outcome)
+    return kinds
 
 
 def _clear(values: np.ndarray) -> int:
@@ -191,10 +231,12 @@ def main() -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
     for cell in chosen:
         if not given.only_print and not kept_file(cell).exists():
-            write_text(kept_file(cell), json.dumps(computed(cell, store)) + "\n")
+            write_text(kept_file(cell), json.dumps(computed(cell, store)._asdict()) + "\n")
     found = list(kept(chosen))
     print_table("One shot", [one for one in found if one[0].shots == 1])
-    print_table("Two shots and more", [one for one in found if one[0].shots > 1])
+    several = [one for one in found if one[0].shots > 1]
+    print_table("Two shots and more", several)
+    print_errors(several)
 
 
 if __name__ == "__main__":
