@@ -32,7 +32,6 @@ from kshot.methods import registry
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "records" / "calibration"
 BINS = 15
-HEADS = ("clap", "gauss_probe")
 READINGS = (
     "CLAP as it is",
     "CLAP, one temperature for the set",
@@ -102,16 +101,16 @@ def judged(cells: list[Cell], pool: bool) -> Iterator[tuple[str, Judged]]:
         X, y = asked.pool if pool else asked.test
         if len(y) < BINS:
             continue
-        scores = []
-        for key in HEADS:
+        scores = {}
+        for key in ("clap", "gauss_probe"):
             name = "-".join([cell.dataset, str(cell.shots), str(cell.seed), "pool" if pool else "test", key])
             kept = KEPT / f"{name}.npy"
             if not kept.exists():
                 made = fitted(key, episode, stratum, prior).scores(X)
                 KEPT.mkdir(parents=True, exist_ok=True)
                 write_atomically(kept, lambda path, made=made: save(path, made))
-            scores.append(np.load(kept))
-        yield cell.dataset, Judged(cell.shots, *scores, y)
+            scores[key] = np.load(kept)
+        yield cell.dataset, Judged(cell.shots, scores["clap"], scores["gauss_probe"], y)
 
 
 def fitted(key: str, episode: Episode, stratum: Stratum, prior: Prior) -> Any:
