@@ -132,7 +132,7 @@ def errors(hits: dict[str, np.ndarray]) -> dict[str, float | None]:
 
 def single_shots(task: Task, head: GaussProbe, X: np.ndarray, y: np.ndarray) -> Outcome:
     """The head, and the probe at fixed penalties and the encoder's temperature."""
-    found = {HEAD: numbers(head.fit(task.X, task.y, text=task.text).decision_function(X), y)}
+    found = {HEAD: numbers(head.fit(task.X, task.y, text=task.text).scores(X), y)}
     for name, pull in PULLS.items():
         learnt = learn_probe(task, head.iterations, head.anchor_scale, head.logit_scale, pull=pull)
         found[f"penalties × {name}"] = numbers(X @ (head.logit_scale * unit_prototypes(learnt.weights)).T, y)
