@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from kshot.report.table import Table
 
-_LATEX = {
+# How LaTeX writes what it would take for a command, or lacks.
+LATEX = {
     "\\": r"\textbackslash{}",
     **{c: "\\" + c for c in "&%$#_{}"},
     "~": r"\textasciitilde{}",
@@ -33,6 +34,9 @@ UNBOUNDED = 100_000
 
 
 def markdown(table: "Table") -> str:
+    if not table.rows:
+        return f"**{markdown_text(table.title)}**: {markdown_text(table.caption)}\n"
+
     def line(cells: tuple[str, ...], row: int = -1) -> str:
         marked = (
             f"**{markdown_text(cell)}**" if (row, j) in table.best else markdown_text(cell)
@@ -49,7 +53,10 @@ def markdown(table: "Table") -> str:
     )
 
 
-def html(table: "Table") -> str:
+def html(table: "Table", captioned: bool = True) -> str:
+    """`captioned=False`: the rows alone, for a page that has title and caption elsewhere."""
+    if not table.rows:
+        return f"<p><b>{escape(table.title)}</b>: {escape(table.caption)}</p>"
     head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.columns)
     rows = []
     for index, row in enumerate(table.texts()):
@@ -59,14 +66,14 @@ def html(table: "Table") -> str:
             for j, cell in enumerate(row[1:], start=1)
         )
         rows.append(f"<tr{mark}><th scope=row>{escape(row[0])}</th>{cells}</tr>")
-    return (
-        f"<table><caption><b>{escape(table.title)}</b> {escape(table.caption)}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    )
+    caption = f"<caption><b>{escape(table.title)}</b> {escape(table.caption)}</caption>" if captioned else ""
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def latex(table: "Table") -> str:
     """A booktabs table environment."""
+    if not table.rows:
+        return f"% {table.title}: {table.caption}\n"
 
     def line(cells: tuple[str, ...], row: int = -1) -> str:
         marked = (
@@ -107,8 +114,11 @@ def plain(table: "Table") -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def terminal_parts(table: "Table", room: int) -> "Iterator[RichTable]":
+def terminal_parts(table: "Table", room: int) -> "Iterator[RichTable | str]":
     """One table where the window is wide enough, else several below each other that repeat the first column."""
+    if not table.rows:
+        yield _rich_text(f"{table.title}: {table.caption}")
+        return
     needed = [_least_width(table, column) for column in range(len(table.columns))]
     parts: list[list[int]] = [[0]]
     for column in range(1, len(table.columns)):
@@ -188,4 +198,4 @@ def markdown_text(text: str) -> str:
 
 
 def _latex_text(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    return "".join(LATEX.get(character, character) for character in text)

@@ -27,7 +27,8 @@ _NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?( ?%)?( \[[-+\d., ]+\])?")
 class Table:
     """Rows of words and numbers; rows from `rule` on stand below a line (reference points, means).
 
-    `best` marks cells (row, column) to set in bold; `key` names the table's files.
+    `best` marks cells (row, column) to set in bold; `key` names the table's files. A table without rows is shown as
+    one line: its title, and its caption as the reason.
     """
 
     title: str
@@ -82,8 +83,8 @@ class Table:
     def markdown(self) -> str:
         return renderings.markdown(self)
 
-    def html(self) -> str:
-        return renderings.html(self)
+    def html(self, captioned: bool = True) -> str:
+        return renderings.html(self, captioned)
 
     def latex(self) -> str:
         return renderings.latex(self)
@@ -96,6 +97,11 @@ class Table:
 
     def __repr__(self) -> str:
         return renderings.plain(self)
+
+
+def absent_table(key: str, title: str, why: str) -> Table:
+    """What stands where these records cannot fill a table."""
+    return Table(title, (), (), why, key=key)
 
 
 def _plain(cell: TableCell, part: str) -> str | float | int | None:

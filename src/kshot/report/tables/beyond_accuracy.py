@@ -5,7 +5,7 @@ import numpy as np
 from kshot.report.context import Context
 from kshot.report.focus import focus, primary, provenance, sentences
 from kshot.report.measured import best_of, named, written
-from kshot.report.table import Table
+from kshot.report.table import Table, absent_table
 from kshot.stats.leaderboard import leaderboard
 from kshot.stats.metrics import BINS
 from kshot.stats.panel import Panel
@@ -19,8 +19,9 @@ def metrics_table(panel: Panel, context: Context) -> Table:
     key, title = "metrics", "Beyond accuracy: means over the same cells"
     measured = {name: primary(found) for name, found in context.measured.items()}
     if not measured:
-        absent = "No answers are kept beside these records, so only their accuracy is known."
-        return Table(title, ("method",), (), sentences(absent, provenance(panel)), key=key)
+        return absent_table(
+            key, title, "no answers are kept beside these records, so only their accuracy is known."
+        )
     boards = {name: leaderboard(found) for name, found in measured.items()}
     first = next(iter(boards.values()))
     order = [placing.method for placing in first.ranked + first.reference_points]

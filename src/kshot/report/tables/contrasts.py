@@ -21,7 +21,7 @@ from kshot.report.focus import (
     single,
 )
 from kshot.report.numbers import count, interval, number, signed
-from kshot.report.table import Table
+from kshot.report.table import Table, absent_table
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.correlation import rank_correlation
 from kshot.stats.leaderboard import paired, paired_with
@@ -112,7 +112,10 @@ def further_contrasts_table(panel: Panel, context: Context) -> Table:
 
 def by_shots_table(panel: Panel, context: Context) -> Table:
     """The central contrasts at each K for one backbone; the pooled rows have the cells where all of them exist."""
+    key, title = "by_shots", f"By shots, {focus(panel).backbone}: against the oracle ratio (percentage points)"
     shown, methods = single(panel), _contrasted(panel)
+    if not len(shown.shots):
+        return absent_table(key, title, "no cell of these records has text.")
     slices = {f"K={k}": shown.where(shown.shots == k) for k in np.unique(shown.shots)}
     later = shown.where(shown.shots >= 2)
     pooled = {"K≥2 pooled": later, "K≥4 pooled": shown.where(shown.shots >= 4)}
@@ -122,10 +125,10 @@ def by_shots_table(panel: Panel, context: Context) -> Table:
         contrasts = paired_with(common, methods, ORACLE)
         rows.append((name, *(interval(contrasts[m]) for m in methods), count(len(common.shots))))
     return Table(
-        key="by_shots",
-        title=f"By shots, {focus(panel).backbone}: against the oracle ratio (percentage points)",
+        key=key,
+        title=title,
         columns=("shots", *(panel.titles.get(m, m) for m in methods), "n"),
-        rows=tuple(rows) if len(shown.shots) else (),
+        rows=tuple(rows),
         caption=sentences(
             f"Tier {focus(panel).tier}; {counted(shown)}{SAME_CELLS}",
             INTERVALS,
@@ -141,6 +144,8 @@ def text_free_table(panel: Panel, context: Context) -> Table:
     """A plain probe on each backbone against the text backbone's oracle ratio on the same shots."""
     key, title = "text_free", "Text-free reference points: logistic probe against the oracle ratio (points)"
     probes = [m for m in PROBES if m in panel.methods]
+    if not probes:
+        return absent_table(key, title, missing(panel, PROBES))
     reference = single(panel)
     bound = {_draw(reference, i): value for i, value in enumerate(reference.column(ORACLE))}
     text_free = sorted(set(panel.backbone[~np.isfinite(panel.d2)].tolist()))
@@ -155,7 +160,7 @@ def text_free_table(panel: Panel, context: Context) -> Table:
         key=key,
         title=title,
         columns=("shots", *(f"{b}, {panel.titles[m]}" for b, m in sides)),
-        rows=tuple(rows) if sides else (),
+        rows=tuple(rows),
         caption=sentences(
             f"Paired within dataset, K and seed with the oracle ratio of {focus(panel).backbone}, tier "
             f"{focus(panel).tier}; {counted(reference)}. The last backbone is the control: the same probe on its own "
@@ -165,7 +170,7 @@ def text_free_table(panel: Panel, context: Context) -> Table:
             "" if text_free else "No text-free backbone in these records.",
             provenance(panel),
         ),
-        rule=len(shots) if sides else None,
+        rule=len(shots),
         below_rule="pooled",
     )
 

@@ -17,7 +17,7 @@ from kshot.report.focus import (
     sentences,
 )
 from kshot.report.numbers import ABSENT, count, interval, number
-from kshot.report.table import Table
+from kshot.report.table import Table, absent_table
 from kshot.stats.atlas import SELECTED, knob_cells, saw_queries, surveys
 from kshot.stats.bootstrap import cluster_mean
 from kshot.stats.panel import Panel
@@ -33,13 +33,16 @@ NAMES = {
     "test": "test labels",
 }
 BELOW = "transductive: saw all test pictures"
-NOTHING = "These records hold no survey of a knob; `kshot run atlas` makes them."
+NOTHING = "these records hold no survey of a knob; `kshot run atlas` makes them."
 
 
 def knobs_table(panel: Panel, context: Context) -> Table:
     """Accuracy under each selector, the knob's worth, and what free selection recovers of it."""
+    key, title = "knobs", "The atlas: test accuracy (%) of every knob under each selector"
     rows = []
     order = _inductive_first(panel)
+    if not order:
+        return absent_table(key, title, NOTHING)
     for method in order:
         cells = knob_cells(panel, method)
         shown = (
@@ -57,8 +60,8 @@ def knobs_table(panel: Panel, context: Context) -> Table:
             )
         )
     return Table(
-        key="knobs",
-        title="The atlas: test accuracy (%) of every knob under each selector",
+        key=key,
+        title=title,
         columns=("knob", *(NAMES[name] for name in SELECTED), "worth", "recovered", "n"),
         rows=tuple(rows),
         rule=_inductive(panel, order),
@@ -67,9 +70,7 @@ def knobs_table(panel: Panel, context: Context) -> Table:
             "worth: choosing by the test labels minus the best of the grid's two ends and the fixed value, which is "
             "read off the test set as well. recovered: choosing on the shots alone (folds, else leave-one-out) minus "
             "the same. n: cells in which every selector of the row exists; rows differ in them and are not to be "
-            "compared."
-            if rows
-            else NOTHING,
+            "compared.",
             INTERVALS,
             provenance(panel),
         ),
@@ -78,12 +79,15 @@ def knobs_table(panel: Panel, context: Context) -> Table:
 
 def fixed_heads_table(panel: Panel, context: Context) -> Table:
     """Each head as it comes against the oracle blend, the two probes and our own, on the same cells."""
+    key, title = "fixed_heads", "Heads with their knobs at the fixed values (percentage points)"
     rivals = [name for name in (ORACLE, CLAP, LPP, FOLD_GDA, GAUSS_PROBE) if name in panel.methods]
     rows = []
     heads: dict[str, str] = {}
     for method in _inductive_first(panel):
         if "fixed" in knob_cells(panel, method).accuracy:
             heads.setdefault(panel.titles[method].split(":")[0], method)
+    if not heads:
+        return absent_table(key, title, NOTHING)
     # A head that was surveyed on fewer cells would leave the others with only these.
     asked = {head: len(knob_cells(panel, method, ["fixed"]).rows) for head, method in heads.items()}
     narrow = [head for head, cells in asked.items() if cells < max(asked.values())]
@@ -102,14 +106,14 @@ def fixed_heads_table(panel: Panel, context: Context) -> Table:
     rule = _inductive(panel, heads.values())
     rows[:rule] = sorted(rows[:rule], key=lambda row: -float(row[1]))
     return Table(
-        key="fixed_heads",
-        title="Heads with their knobs at the fixed values (percentage points)",
+        key=key,
+        title=title,
         columns=("head", "accuracy", *(f"minus {panel.titles[rival]}" for rival in rivals), "n"),
         rows=tuple(rows),
         rule=rule,
         below_rule=BELOW,
         caption=sentences(
-            "Nothing is chosen." if rows else NOTHING,
+            "Nothing is chosen.",
             f"Surveyed on fewer cells, and so not here: {', '.join(narrow)}." if narrow else "",
             INTERVALS,
             provenance(panel),

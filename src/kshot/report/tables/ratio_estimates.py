@@ -17,7 +17,7 @@ from kshot.report.focus import (
     sentences,
 )
 from kshot.report.numbers import count, interval, number
-from kshot.report.table import Table
+from kshot.report.table import Table, absent_table
 from kshot.stats.bootstrap import cluster_means
 from kshot.stats.correlation import spearman
 from kshot.stats.panel import Panel
@@ -33,10 +33,8 @@ def prior_upgrade_table(panel: Panel, context: Context) -> Table:
     tiers = sorted(set(known.tier.tolist()))
     columns = ("tier", "Δ zero-shot, points", "Δ d²", "Δ oracle λ", "Δ LOO λ", "n")
     if GENERIC not in tiers or len(tiers) < 2:
-        why = (
-            f"Missing: it needs tier {GENERIC} and another; these records hold {', '.join(tiers) or 'none'}."
-        )
-        return Table(title, columns, (), sentences(why, provenance(panel)), key=key)
+        why = f"it needs tier {GENERIC} and another; these records hold {', '.join(tiers) or 'none'}."
+        return absent_table(key, title, why)
     before = _by_draw(known.where(known.tier == GENERIC))
     rows = []
     for tier in (t for t in tiers if t != GENERIC):

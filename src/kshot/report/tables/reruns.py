@@ -9,7 +9,7 @@ from jaxtyping import Float
 from kshot.report.context import Context
 from kshot.report.focus import INTERVALS, provenance, sentences
 from kshot.report.numbers import count, interval, number
-from kshot.report.table import Table
+from kshot.report.table import Table, absent_table
 from kshot.stats.bootstrap import cluster_mean
 from kshot.stats.panel import CELL, Panel
 from kshot.types import Array
@@ -24,10 +24,10 @@ def precision_table(panel: Panel, context: Context) -> Table:
     columns = ("method", "cells", "identical", "mean |move|", "largest move", "mean move")
     if other is None:
         why = (
-            f'Missing: these records are {panel.dtype} only. Run the same grid with another dtype = "…" and give its '
-            "folder with --precision."
+            f'these records are {panel.dtype} only. Run the same grid with another dtype = "…" and give its folder '
+            "with --precision."
         )
-        return Table(title, columns, (), sentences(why, provenance(panel)), key=key)
+        return absent_table(key, title, why)
     shared = _shared(panel, other)
     rows = []
     for method, move in _moves(other, panel, panel.methods):
@@ -59,11 +59,11 @@ def augmentation_table(panel: Panel, context: Context) -> Table:
     used, base = _views_of(panel), context.without_views
     if not used or base is None:
         why = (
-            "Missing: give the folder of the same cells without views with --base."
+            "give the folder of the same cells without views with --base."
             if used
-            else "Missing: the methods of these records were given no augmented views."
+            else "the methods of these records were given no augmented views."
         )
-        return Table(title, columns, (), sentences(why, provenance(panel)), key=key)
+        return absent_table(key, title, why)
     shared = _shared(base, panel)
     rows = []
     for method, move in _moves(panel, base, used):

@@ -7,7 +7,7 @@ from kshot.report.context import Context
 from kshot.report.focus import INTERVALS, focus, provenance, sentences
 from kshot.report.measured import best_of, named, written
 from kshot.report.numbers import interval
-from kshot.report.table import Table
+from kshot.report.table import Table, absent_table
 from kshot.stats.bootstrap import Estimate, cluster_means
 from kshot.stats.leaderboard import best_first, counting
 from kshot.stats.panel import Panel
@@ -19,7 +19,7 @@ def profiles_table(panel: Panel, context: Context) -> Table:
     names = [name for name in PROFILES if name in set(shown.profile.tolist())]
     title = f"Uneven and missing shots: {named(panel.metric)} by profile"
     if len(names) < 2 or BALANCED not in names:
-        return Table(title, ("method",), (), sentences(_ONE, provenance(panel)), key="profiles")
+        return absent_table("profiles", title, _ONE)
     parts = _same_draws(shown, names)
     free = set(panel.free_methods())
     inductive = [m for m in panel.methods if m not in panel.transductive]
@@ -57,7 +57,7 @@ def profiles_table(panel: Panel, context: Context) -> Table:
     )
 
 
-_ONE = "These records hold one profile only; a study asks for several with profiles = [...]."
+_ONE = "these records hold one profile only; a study asks for several with profiles = [...]."
 
 
 def _same_draws(panel: Panel, names: list[str]) -> dict[str, Panel]:

@@ -20,7 +20,7 @@ from kshot.report.focus import (
 )
 from kshot.report.measured import best_of, named, written
 from kshot.report.numbers import Number, count, interval, marked
-from kshot.report.table import Table, TableCell
+from kshot.report.table import Table, TableCell, absent_table
 from kshot.stats.leaderboard import (
     Leaderboard,
     Placing,
@@ -73,14 +73,17 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
 
 def transductive_table(panel: Panel, context: Context) -> Table:
     """Heads that saw all test pictures at once, in a table of their own: no other head may do that."""
+    key, title = "transductive", f"Transductive heads: mean {named(panel.metric)} by shots"
     shown = primary(panel)
     board = leaderboard(shown)
+    if not board.transductive:
+        return absent_table(key, title, "no transductive method in these records.")
     rows = [_leaderboard_row(panel, board, placing)[:-1] for placing in board.transductive]
     guarded = counting(shown.where(shown.present_at_every_shot_count()))
     gains = side_by_side(guarded, [placing.method for placing in board.transductive], ZERO_SHOT)
     return Table(
-        key="transductive",
-        title=f"Transductive heads: mean {named(panel.metric)} by shots",
+        key=key,
+        title=title,
         columns=(
             "method",
             *(f"K={k}" for k in board.shots),
@@ -90,9 +93,7 @@ def transductive_table(panel: Panel, context: Context) -> Table:
         rows=tuple((*row, interval(gain)) for row, gain in zip(rows, gains.values(), strict=True)),
         caption=sentences(
             "They see all test pictures without labels, and a picture's prediction depends on the others; so they are "
-            "ranked with nobody."
-            if rows
-            else "No transductive method in these records.",
+            "not ranked.",
             f"n = {board.cells} cells of tier {focus(panel).tier}, G = {board.datasets} datasets.",
             INTERVALS,
             provenance(panel),
@@ -108,7 +109,7 @@ def headline_table(panel: Panel, context: Context) -> Table:
     key, title = "headline", "Against the oracle ratio (percentage points)"
     shown = primary(panel)
     if ORACLE not in panel.methods or not len(shown.shots):
-        return Table(title, ("method",), (), sentences(missing(panel, [ORACLE]), provenance(panel)), key=key)
+        return absent_table(key, title, missing(panel, [ORACLE]) or "no cell of these records has text.")
     free = shown.free_methods()
     overall = paired_with(shown, free, ORACLE)
     later, late = (shown.where((shown.shots >= k) & np.isfinite(shown.column(ORACLE))) for k in (2, 4))

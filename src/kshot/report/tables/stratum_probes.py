@@ -19,7 +19,7 @@ from kshot.report.focus import (
 )
 from kshot.report.numbers import Number, interval
 from kshot.report.probed import HOW_TO_PROBE, Probed
-from kshot.report.table import Table
+from kshot.report.table import Table, absent_table
 from kshot.stats.association import association
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.correlation import spearman
@@ -56,8 +56,7 @@ def probes_table(panel: Panel, context: Context) -> Table:
     key, title, columns = "probes", "Probes, pooled over the strata", ("quantity", "pooled")
     shown, tier, probed = primary(panel), focus(panel).tier, context.probed.of(panel)
     if not any(probed.values.values()):
-        why = f"Missing: no probes beside these records. {HOW_TO_PROBE.capitalize()}."
-        return Table(title, columns, (), sentences(why, provenance(panel)), key=key)
+        return absent_table(key, title, f"no probes beside these records; {HOW_TO_PROBE}.")
     rows = [
         *_shares(panel),
         *((name, interval(probed.pooled(quantity, tier), digits)) for name, quantity, digits in POOLED),
