@@ -12,13 +12,16 @@ from kshot.bench.records.folder import Records
 from kshot.bench.records.kept_answers import metric_values
 from kshot.bench.records.query import load_table
 from kshot.bench.status import count_done
+from kshot.bench.study import Study
 from kshot.bench.work import check_stored
 from kshot.diagnose.stored import ProbeFolder
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.features import catalog
 from kshot.features.store import Store
+from kshot.methods import registry
+from kshot.methods.docstrings import parameter_words, summary
 from kshot.profiles import BALANCED
-from kshot.report.context import Context, Gate
+from kshot.report.context import Context, Described, Gate
 from kshot.report.focus import focus, primary
 from kshot.report.probed import Probed, read_probes
 from kshot.report.table import Table
@@ -211,6 +214,7 @@ class Results:
         probes = ProbeFolder(self.folder)
         probed = read_probes(probes.load()) if probes.folder.is_dir() else Probed()
         return Context(
+            described=_described(Records(self.folder).study()),
             probed=probed,
             headroom={
                 key[:2]: value
@@ -294,6 +298,18 @@ def load_records(
     other, plain = (None if given is None else Path(given) for given in (precision, base))
     options = Options(Path(features), other, plain, corrected, headroom)
     return Results(load_table(folder), Path(folder), options, {})
+
+
+def _described(study: Study) -> dict[str, Described]:
+    """The methods that kshot knows, in their own words; no outsider's code is run for a page."""
+    known = {name: spec for name, spec in study.methods().items() if spec.use in registry.BUILTIN}
+    heads = {name: registry.create(spec.use, **spec.params) for name, spec in known.items()}
+    return {
+        name: Described(
+            head.info.paper, summary(type(head)), parameter_words(type(head)), f"kshot.{type(head).__name__}"
+        )
+        for name, head in heads.items()
+    }
 
 
 def _tuple(names: Names) -> tuple[str | int, ...]:

@@ -16,12 +16,23 @@ class Gate:
     band: tuple[int, int] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A method in its own words: where it was published, what it does, what can be set, its name in Python."""
+
+    paper: str
+    about: str
+    parameters: Mapping[str, str]
+    python: str
+
+
 @dataclass(frozen=True)
 class Context:
-    """Published bands, feature sketches, headroom per (dataset, backbone), stored probes, the same cells in another
-    precision and without augmented views, the same cells by every metric, and how many of the study's cells are
-    recorded."""
+    """Methods in their own words, published bands, feature sketches, headroom per (dataset, backbone), stored probes,
+    the same cells in another precision and without augmented views, the same cells by every metric, and how many of the
+    study's cells are recorded."""
 
+    described: Mapping[str, Described] = field(default_factory=dict)
     gates: Mapping[str, Gate] = field(default_factory=dict)
     band_backbone: str = ""
     band_tier: str = ""

@@ -11,6 +11,7 @@ import numpy as np
 from kshot.report.context import Context
 from kshot.report.focus import LOO, ORACLE, failures, focus, story_first
 from kshot.report.measured import named
+from kshot.report.renderings import LATEX
 from kshot.report.verdict import CHOSEN, MOST_TIED, PROBES, WORDS
 from kshot.selected import FLAT_RATIOS, ratio_curve
 from kshot.stats.bootstrap import RESAMPLES, SEED
@@ -49,6 +50,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "sketches": [_sketch(sketch) for sketch in context.sketches],
         "sketches_absent": context.sketches_absent,
         "headroom": [[*stratum, round(value, 4)] for stratum, value in sorted(context.headroom.items())],
+        "latex": LATEX,
         "resamples": RESAMPLES,
         "t": _critical_values(),
         "generator": _generator_state(),

@@ -46,8 +46,8 @@ WORDS = {
     "tied": "tied with it: {titles}",
     "more": " and {n} more",
     "alone": "no other validation-free method is tied with it",
-    "cells": "Tier {tier}, {n} cells in {G} dataset(s); intervals ask whether the figure would survive another draw "
-    "of datasets.",
+    "cells": "Tier {tier}, {n} cells in {G} dataset(s); the intervals say how far the figures might move with other "
+    "datasets of the same kind.",
     "one dataset": "One dataset gives no interval: nothing is known about other datasets.",
     "failed": "Failed records, which count in no mean: {failed}.",
     "simulated": "The features are SIMULATED: generated numbers, no pictures. They show the tool, not an encoder.",

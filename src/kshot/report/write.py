@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from kshot.files import write_text
+from kshot.report.cards import cards
 from kshot.report.context import Context
 from kshot.report.embed import as_script, embedded
 from kshot.report.focus import provenance
@@ -15,7 +16,20 @@ from kshot.report.table import Table
 from kshot.report.verdict import verdict
 from kshot.stats.panel import Panel
 
-SCRIPTS = ("theme", "data", "stats", "charts", "leaderboard", "verdict", "views", "explorer", "cells", "main")
+SCRIPTS = (
+    "theme",
+    "data",
+    "address",
+    "stats",
+    "charts",
+    "leaderboard",
+    "verdict",
+    "views",
+    "explorer",
+    "cells",
+    "save",
+    "main",
+)
 VERDICT_TITLE = "The verdict"
 
 
@@ -52,6 +66,7 @@ def page(
     """One self-contained page; its policy admits exactly the script and the style that are in it."""
     from jinja2 import Environment
 
+    data = embedded(panel, context)
     style = _part("shared.css") + _part("style.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_part(f"{name}.js") for name in SCRIPTS) + "\n})();"
     return (
@@ -64,8 +79,9 @@ def page(
             verdict_title=VERDICT_TITLE,
             lead=lead,
             verdict=own,
-            tables=[table.html() for table in tables],
-            data=as_script(embedded(panel, context)),
+            tables=tables,
+            cards=cards(panel, context, data["methods"]),
+            data=as_script(data),
             style=style,
             style_hash=_source_hash(style),
             script=script,

@@ -1,5 +1,11 @@
 // From a dataset to its cells to every fitted quantity and the split it was chosen from.
 const PAGE = 60;
+const opened = { dataset: null, cell: null };
+
+function keepDrill() {
+  keep("open", () => (opened.dataset === null ? [] : [opened.dataset]), ([name]) => renderCells(axes.dataset.names.includes(name) ? name : null, PAGE));
+  keep("detail", () => (opened.cell === null ? [] : namesOf(opened.cell)), (names) => renderDetail(cellOf(names) ?? null));
+}
 
 function renderDatasets(chosen) {
   const probes = ["zero_shot", "loo_blend", "clap", "lpp", "oracle_lambda"].map((key) => byKey.get(key)).filter(Boolean);
@@ -9,7 +15,7 @@ function renderDatasets(chosen) {
     return element("tr", { "data-dataset": name }, element("th", { scope: "row" }, name), element("td", {}, cells.length),
       element("td", {}, number(facts.n_classes[own], 0)), element("td", {}, facts.n_test[own].toLocaleString("en")),
       ...probes.map((method) => element("td", {}, number(meanOver(cells, method)))),
-      element("td", {}, element("button", { type: "button", onclick: () => renderCells(name, PAGE), "aria-label": `cells of ${name}` }, "cells")));
+      element("td", {}, element("button", { type: "button", onclick: () => { renderCells(name, PAGE); document.getElementById("cell-list-title").focus(); }, "aria-label": `cells of ${name}` }, "cells")));
   });
   const head = ["Dataset", `cells, ${countedShots(chosen)}`, "classes", "test pictures", ...probes.map((method) => method.title), ""];
   document.getElementById("dataset-table").replaceChildren(
@@ -17,6 +23,9 @@ function renderDatasets(chosen) {
 }
 
 function renderCells(name, limit) {
+  opened.dataset = name;
+  remember();
+  if (name === null) return document.getElementById("cell-list").replaceChildren();
   const cells = allCells.filter((cell) => axes.dataset.at(cell) === name);
   const free = methods.filter((method) => !method.reference);
   const rows = cells.slice(0, limit).map((cell) => {
@@ -25,15 +34,14 @@ function renderCells(name, limit) {
     return element("tr", {}, element("th", { scope: "row" }, axes.backbone.at(cell)), element("td", {}, axes.tier.at(cell)),
       element("td", {}, axes.shots.at(cell)), element("td", {}, axes.seed.at(cell)), element("td", {}, `${best.title} ${number(best.accuracy[cell])}`),
       element("td", {}, number(oracle)), element("td", {}, number(ratioOf("oracle_lambda", cell), 2)),
-      element("td", {}, element("button", { type: "button", "data-open": cell, "aria-label": `open ${cellName(cell)}`, onclick: () => renderDetail(cell) }, "open")));
+      element("td", {}, element("button", { type: "button", "data-open": cell, "aria-label": `open ${cellName(cell)}`, onclick: () => { renderDetail(cell); document.getElementById("cell-detail").focus(); } }, "open")));
   });
   const head = ["Backbone", "tier", "K", "seed", "best validation-free head (%)", "oracle ratio (%)", "oracle λ", ""];
   const more = cells.length > limit ? element("p", {}, element("button", { type: "button", onclick: () => renderCells(name, limit + 240) },
     `show more of ${cells.length} cells`)) : "";
   document.getElementById("cell-list").replaceChildren(element("h3", { tabindex: -1, id: "cell-list-title" }, `Cells of ${name}`),
-    element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))),
+    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Cells" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))),
       element("tbody", {}, ...rows))), more);
-  document.getElementById("cell-list-title").focus();
 }
 
 function quantity(method, cell) {
@@ -46,6 +54,10 @@ function quantity(method, cell) {
 }
 
 function renderDetail(cell) {
+  const detail = document.getElementById("cell-detail");
+  opened.cell = cell;
+  remember();
+  if (cell === null) return detail.replaceChildren();
   const rows = methods.map((method) => {
     const unusual = method.unusual.cells[cell];
     const known = Number.isFinite(method.accuracy[cell]);
@@ -57,13 +69,11 @@ function renderDetail(cell) {
   rows.sort((a, b) => a.classList.contains("reference") - b.classList.contains("reference"));
   const geometry = [["James–Stein ratio (support)", facts.lambda_js], ["d² text to mean (support)", facts.d2], ["v of the mean (support)", facts.v],
     ["class-independent share (pool minus support)", facts.share]].map(([name, values]) => `${name}: ${number(values[cell], 4)}`).join("; ");
-  const detail = document.getElementById("cell-detail");
   const head = ["Method", "accuracy %", "fit", "score", "fitted quantities, and the evidence each was chosen from"];
   detail.replaceChildren(element("h3", {}, cellName(cell)), element("p", { class: "soft" }, geometry),
     element("p", {}, element("button", { type: "button", onclick: () => { openExplorer(cell); slider.focus(); } }, "open in the ratio explorer")),
-    element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((text, index) => element("th", { scope: "col", class: index === 4 ? "words" : null }, text)))),
+    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Methods on this cell" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((text, index) => element("th", { scope: "col", class: index === 4 ? "words" : null }, text)))),
       element("tbody", {}, ...rows))));
-  detail.focus();
 }
 
 const duration = (value) => (!Number.isFinite(value) ? ABSENT : value >= 1 ? `${value.toPrecision(3)} s` : value >= 1e-3 ? `${(1e3 * value).toPrecision(3)} ms` : `${(1e6 * value).toPrecision(2)} µs`);

@@ -36,9 +36,22 @@ function openExplorer(cell) {
   explorer.cell = cell;
   for (const name of PICKS) document.getElementById(`pick-${name}`).value = String(axes[name].at(cell));
   const start = ratioOf("loo_blend", cell);
-  slider.value = pointAt(Number.isFinite(start) ? start : 0.5);
+  explorer.start = slider.value = String(pointAt(Number.isFinite(start) ? start : 0.5));
   renderProfile();
   renderPaths();
+  remember();
+}
+
+const namesOf = (cell) => PICKS.map((name) => String(axes[name].at(cell)));
+const cellOf = (names) => allCells.find((cell) => namesOf(cell).every((name, index) => name === names[index]));
+
+function keepExplorer() {
+  const first = explorer.cell;
+  keep("cell", () => namesOf(explorer.cell), (names) => openExplorer(cellOf(names) ?? first));
+  keep("ratio", () => (slider.value === explorer.start ? [] : [String(ratioAt(slider.value))]), ([ratio]) => {
+    if (ratio) slider.value = pointAt(Number(ratio));
+    moved();
+  });
 }
 
 const prototypeError = (cell, ratio) =>
@@ -61,22 +74,25 @@ function renderProfile() {
   const errors = Array.from({ length: lastPoint + 1 }, (_, index) => prototypeError(cell, ratioAt(index)));
   if (Number.isFinite(errors[0])) {
     const [low, high] = extent(errors), ey = (value) => chart.height - chart.bottom - ((value - low) / (high - low)) * (chart.height - chart.top - chart.bottom);
-    root.append(svg("path", { class: "line s7 dashed", d: pathOf(errors.map((value, index) => [sx(ratioAt(index)), ey(value)])) }));
+    root.append(svg("path", { class: "line s7 dash1", d: pathOf(errors.map((value, index) => [sx(ratioAt(index)), ey(value)])) }));
     root.append(svg("text", { x: chart.width - 8, y: 190, "text-anchor": "middle", transform: `rotate(90 ${chart.width - 8} 190)` }, "prototype error (own scale)"));
   }
-  const draw = (curve, code, name) => {
+  const draw = (curve, ink, name) => {
     if (!curve) return;
-    root.append(svg("path", { class: `line s${code}`, d: pathOf(curve.map((value, index) => [sx(ratioAt(index)), sy(value)])) }, svg("title", {}, name)));
+    root.append(svg("path", { class: `line ${ink}`, d: pathOf(curve.map((value, index) => [sx(ratioAt(index)), sy(value)])) }, svg("title", {}, name)));
   };
-  draw(loo, 2, "leave-one-out accuracy on the shots");
-  draw(test, 0, "accuracy on the test set");
-  const marks = [["oracle_lambda", "oracle", 1], ["loo_blend", "LOO", 2], ["js_blend", "JS", 3]];
-  marks.forEach(([key, name, code], index) => {
-    const ratio = ratioOf(key, cell);
+  const leaving = byKey.get("loo_blend");
+  draw(loo, leaving && inkOf(leaving), "leave-one-out accuracy on the shots");
+  draw(test, "ink", "accuracy on the test set");
+  const estimates = [["oracle_lambda", "oracle"], ["loo_blend", "LOO"], ["js_blend", "JS"]];
+  estimates.forEach(([key, name], index) => {
+    const ratio = ratioOf(key, cell), method = byKey.get(key);
     if (!Number.isFinite(ratio)) return;
     const on = (test ?? loo)[pointAt(ratio)];
-    root.append(svg("line", { class: `line s${code} dashed`, x1: sx(ratio), x2: sx(ratio), y1: 12 + 13 * index, y2: chart.height - chart.bottom }));
-    root.append(readable(svg("circle", { class: `f${code}`, cx: sx(ratio), cy: sy(on), r: 6, "data-ratio": key }), `${byKey.get(key).title}: λ = ${number(ratio, 2)}, ${number(on)} %`));
+    root.append(svg("line", { class: `line s${colour(method)} dash2`, x1: sx(ratio), x2: sx(ratio), y1: 12 + 13 * index, y2: chart.height - chart.bottom }));
+    const mark = readable(dot(method, sx(ratio), sy(on), 6), `${method.title}: λ = ${number(ratio, 2)}, ${number(on)} %`);
+    mark.setAttribute("data-ratio", key);
+    root.append(mark);
     root.append(svg("text", { class: "strong", x: sx(ratio) + (ratio > 0.8 ? -5 : 5), y: 16 + 13 * index, "text-anchor": ratio > 0.8 ? "end" : "start" }, `${name} ${number(ratio, 2)}`));
   });
   const handle = svg("line", { class: "handle", y1: chart.top, y2: chart.height - chart.bottom });
@@ -94,6 +110,7 @@ function renderProfile() {
     const at = ((event.clientX - box.left) / box.width) * chart.width;
     slider.value = pointAt(Math.min(1, Math.max(0, (at - chart.left) / (chart.width - chart.left - chart.right))));
     moved();
+    remember();
   };
   root.addEventListener("pointerdown", (event) => { root.setPointerCapture(event.pointerId); follow(event); });
   root.addEventListener("pointermove", (event) => { if (event.buttons) follow(event); });
@@ -101,8 +118,8 @@ function renderProfile() {
     const picture = svg("svg", { width: 26, height: 12, "aria-hidden": "true" }, svg("path", { class: `line ${kind}`, d: "M1 6L25 6" }));
     return element("span", {}, picture, words);
   };
-  const key = element("p", { class: "legend" }, ...(test ? [sample("s0", "test accuracy")] : []), ...(loo ? [sample("s2", "leave-one-out accuracy on the shots")] : []),
-    ...(Number.isFinite(errors[0]) ? [sample("s7 dashed", "expected squared prototype error, λ²v + (1−λ)²(d²−v)")] : []));
+  const key = element("p", { class: "legend" }, ...(test ? [sample("ink", "test accuracy")] : []), ...(loo ? [sample(inkOf(leaving), "leave-one-out accuracy on the shots")] : []),
+    ...(Number.isFinite(errors[0]) ? [sample("s7 dash1", "expected squared prototype error, λ²v + (1−λ)²(d²−v)")] : []));
   place.replaceChildren(root, key);
   explorer.move();
   readout();
@@ -133,9 +150,9 @@ function renderPaths() {
   const { root, sx, sy } = frame({ width: 560, height: 340, x: extent(every.map((p) => p[0])), y: extent(every.map((p) => p[1])), label: "Prototype paths" });
   const blends = sketch.text.map(([tx, ty], index) => {
     const [ix, iy] = ends[index], name = sketch.names[index];
-    root.append(svg("line", { class: "line s7 thin dashed", x1: sx(tx), y1: sy(ty), x2: sx(ix), y2: sy(iy) }));
-    root.append(readable(svg("circle", { class: "hollow s1", cx: sx(tx), cy: sy(ty), r: 4 }), `${name}\ntext prototype`));
-    root.append(readable(svg("circle", { class: "f0", cx: sx(ix), cy: sy(iy), r: 4 }), `${name}\nmean of the shots`));
+    root.append(svg("line", { class: "line s7 thin dash1", x1: sx(tx), y1: sy(ty), x2: sx(ix), y2: sy(iy) }));
+    root.append(readable(svg("circle", { class: "hollow s1", cx: sx(tx), cy: sy(ty), r: 4 }), `${name}\ntext prototype`, "text"));
+    root.append(readable(svg("circle", { class: "f0", cx: sx(ix), cy: sy(iy), r: 4 }), `${name}\nmean of the shots`, "shots"));
     const blend = svg("circle", { class: "f2", r: 4.5 });
     root.append(blend);
     return (ratio) => {
@@ -153,4 +170,4 @@ function moved() {
   explorer.slide?.();
   readout();
 }
-slider.addEventListener("input", moved);
+slider.addEventListener("input", () => { moved(); remember(); });

@@ -16,12 +16,42 @@ function options(select, values, chosen, text = (value) => value) {
 
 function checkboxes(fieldset, values, chosen, text) {
   for (const value of values) {
-    const box = element("input", { type: "checkbox", checked: chosen.has(value), value, onchange: () => {
+    const box = element("input", { type: "checkbox", value, onchange: () => {
       if (box.checked) chosen.add(value); else chosen.delete(value);
       refresh();
     } });
     fieldset.append(element("label", {}, box, text(value)));
   }
+  fieldset.append(allOrNone(fieldset.querySelector("legend").textContent, (wanted) => {
+    for (const value of values) if (wanted) chosen.add(value); else chosen.delete(value);
+    showFilters();
+    refresh();
+  }));
+}
+
+function allOrNone(what, choose) {
+  const button = (word, wanted) => element("button", { type: "button", "aria-label": `${what}: ${word}`, onclick: () => choose(wanted) }, word);
+  return element("span", { class: "tools" }, button("all", true), button("none", false));
+}
+
+// The controls say what the state is.
+function showFilters() {
+  for (const name of ["backbone", "tier", "baseline", "metric"]) document.getElementById(`filter-${name}`).value = state[name];
+  for (const [name, chosen] of [["shots", state.shots], ["dataset", state.datasets]])
+    document.querySelectorAll(`#filter-${name} input`).forEach((box, index) => { box.checked = chosen.has(axes[name].names[index]); });
+}
+
+function keepFilters() {
+  const known = { backbone: [WITH_TEXT, ...axes.backbone.names], tier: axes.tier.names, baseline: [...byKey.keys()], metric: Object.keys(data.metrics) };
+  const first = { ...state };
+  for (const [name, values] of Object.entries(known))
+    keep(name, () => [state[name]], ([word]) => { state[name] = values.includes(word) ? word : first[name]; });
+  keep("sort", () => [`${state.descending ? "-" : ""}${state.sort}`], ([word = ""]) => {
+    const sort = /^-?(title|mean|against|n|K\d+)$/.test(word) ? word : `-${first.sort}`;
+    Object.assign(state, { sort: sort.replace("-", ""), descending: sort.startsWith("-") });
+  });
+  keepChosen("shots", axes.shots.names, state.shots);
+  keepChosen("dataset", axes.dataset.names, state.datasets);
 }
 
 function buildFilters() {
@@ -45,6 +75,7 @@ function buildFilters() {
   checkboxes(document.getElementById("filter-shots"), axes.shots.names, state.shots, (value) => `K=${value}`);
   checkboxes(document.getElementById("filter-dataset"), axes.dataset.names, state.datasets, (value) => value);
   document.getElementById("filters").addEventListener("submit", (event) => event.preventDefault());
+  showFilters();
 }
 
 function standings(cells, baseline, metric = "accuracy") {
@@ -61,7 +92,7 @@ function sortValue(row, shots) {
   if (state.sort === "mean") return row.mean;
   if (state.sort === "against") return row.against.mean;
   if (state.sort === "n") return row.against.n;
-  return row.means[shots.indexOf(Number(state.sort.slice(1)))];
+  return row.means[shots.indexOf(Number(state.sort.slice(1)))] ?? NaN;
 }
 
 function compare(a, b) {
@@ -90,7 +121,7 @@ function renderBoard(cells) {
   const best = [...shots.map((_, j) => finest(...free.map((r) => r.means[j]).filter(Number.isFinite)))];
   const bestMean = finest(...free.map((row) => row.mean).filter(Number.isFinite));
   const body = (part, kind) => element("tbody", { class: kind }, ...part.map((row) => element("tr", { "data-method": row.method.key },
-    element("th", { scope: "row" }, row.method.title),
+    element("th", { scope: "row" }, element("a", { href: `#method-${row.method.key}` }, row.method.title)),
     ...row.means.map((value, j) => element("td", { class: !row.method.reference && value === best[j] ? "best" : null }, number(value, digits))),
     element("td", { class: !row.method.reference && row.mean === bestMean ? "best" : null }, number(row.mean, digits)),
     element("td", {}, row.method.key === state.baseline ? "the reference" : interval(row.against, digits + (scale === 100))),
@@ -104,7 +135,7 @@ function renderBoard(cells) {
       `Mean and difference count the ${counted.length} with ${which}, the same in every row: a method that lacks one has none. ` +
       `Intervals: Student-t on the cluster-bootstrap standard error over datasets, ${data.resamples.toLocaleString("en")} resamples. ` +
       (apart(true).length ? "Below the first rule: transductive heads, which saw all test pictures at once. " : "") +
-      "Below the last rule: reference points, which look at what a user does not have. Neither are ever ranked."
+      "Below the last rule: reference points, which look at what a user does not have. Neither is ever ranked."
     : "No cell is left; widen the filters.";
 }
 
@@ -112,4 +143,5 @@ function refresh() {
   const cells = chosenCells();
   renderBoard(cells);
   for (const listener of listeners) listener(cells);
+  remember();
 }

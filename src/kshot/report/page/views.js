@@ -7,13 +7,14 @@ function swatch(method) {
   return picture;
 }
 
-function renderLegend() {
-  document.getElementById("legend").replaceChildren(...methods.map((method) =>
-    element("button", { type: "button", "aria-pressed": String(shown.has(method.key)), "data-legend": method.key, onclick: (event) => {
+function buildLegend() {
+  document.getElementById("legend").append(...methods.map((method) =>
+    element("button", { type: "button", "data-legend": method.key, onclick: () => {
       if (shown.has(method.key)) shown.delete(method.key); else shown.add(method.key);
-      event.currentTarget.setAttribute("aria-pressed", shown.has(method.key));
       renderShots(chosenCells());
+      remember();
     } }, swatch(method), method.title)));
+  keepChosen("line", methods.map((method) => method.key), shown);
 }
 
 function renderBars(cells) {
@@ -27,7 +28,7 @@ function renderBars(cells) {
     + (absent.length ? `. Not in all of these cells, so without a bar: ${absent.join(", ")}` : "")
     : "Mean accuracy: no cell with K ≥ 4 is left by the filters";
   if (!rows.length) return place.replaceChildren();
-  const width = 560, step = 26, left = 214, height = rows.length * step + 40;
+  const width = 560, step = 26, left = 226, height = rows.length * step + 40;
   const x = extent([...rows.map((row) => row.found.mean)], 0.25);
   const { root, sx } = frame({ width, height, left, right: 60, x, y: [0, 1], label: caption.textContent, xName: "%" });
   root.querySelectorAll("text[text-anchor=end]").forEach((text) => text.remove());
@@ -35,12 +36,13 @@ function renderBars(cells) {
   rows.forEach(({ method, found }, index) => {
     const y = 12 + index * step;
     const words = `${method.title}: ${number(found.mean)} %\n${found.n} cells, ${found.clusters} datasets`;
-    root.append(svg("text", { x: left - 8, y: y + 14, "text-anchor": "end", class: method.reference ? "" : "strong" }, clipped(method.title, 27)));
+    root.append(svg("text", { x: left - 20, y: y + 14, "text-anchor": "end", class: method.reference ? "" : "strong" }, clipped(method.title, 27)));
+    root.append(dot(method, left - 10, y + 9, 3.5));
     root.append(readable(svg("rect", { class: method.reference ? `hollow s${colour(method)}` : `f${colour(method)}`, x: left, y, rx: 2,
       width: Math.max(1, sx(found.mean) - left), height: step - 8 }), words));
   });
   const oracle = rows.find((row) => row.method.key === "oracle_lambda");
-  if (oracle) root.append(svg("line", { class: "handle dashed", x1: sx(oracle.found.mean), x2: sx(oracle.found.mean), y1: 6, y2: height - 34 }));
+  if (oracle) root.append(svg("line", { class: "handle dash1", x1: sx(oracle.found.mean), x2: sx(oracle.found.mean), y1: 6, y2: height - 34 }));
   rows.forEach(({ found }, index) => root.append(svg("text", { x: width - 50, y: 26 + index * step }, number(found.mean))));
   place.replaceChildren(root);
 }
@@ -49,6 +51,7 @@ const clipped = (text, length) => (text.length > length ? `${text.slice(0, lengt
 
 function renderShots(cells) {
   const place = document.getElementById("shots");
+  for (const button of document.querySelectorAll("#legend [data-legend]")) button.setAttribute("aria-pressed", shown.has(button.dataset.legend));
   const backbone = state.backbone === WITH_TEXT ? data.focus.backbone : state.backbone;
   const names = [...new Set(cells.map((cell) => axes.dataset.at(cell)))];
   document.getElementById("shots-caption").textContent = `Accuracy (%) against shots, ${backbone} where a dataset has it, tier ${state.tier}, means over seeds`;
@@ -65,7 +68,7 @@ function renderShots(cells) {
     for (const { method, points } of series) root.append(line(method, points.map(([k, v]) => [sx(Math.log2(k)), sy(v)])));
     for (const { method, points } of series)
       for (const [k, value] of points)
-        root.append(readable(dot(method, sx(Math.log2(k)), sy(value), 3.5), `${method.title}\n${name}, K=${k}: ${number(value)} %`));
+        root.append(readable(dot(method, sx(Math.log2(k)), sy(value), 3.5), `${method.title}\n${name}, K=${k}: ${number(value)} %`, method.key));
     return element("div", {}, element("h3", {}, by === backbone ? name : `${name}, ${by}`), root);
   }));
 }
@@ -81,15 +84,13 @@ function renderRatios(cells) {
   const limit = 1500, used = points.length > limit ? points.filter((_, index) => index % Math.ceil(points.length / limit) === 0) : points;
   const { root, sx, sy } = frame({ width: 520, height: 420, x: [-0.03, 1.03], y: [-0.03, 1.03], xTicks: [0, 0.25, 0.5, 0.75, 1],
     xName: "oracle ratio", yName: "estimated ratio", label: caption.textContent });
-  root.append(svg("line", { class: "axis dashed", x1: sx(0), y1: sy(0), x2: sx(1), y2: sy(1) }));
+  root.append(svg("line", { class: "axis dash1", x1: sx(0), y1: sy(0), x2: sx(1), y2: sy(1) }));
   for (const point of used) {
     const mark = readable(dot(point.method, sx(point.x), sy(point.y), 3.5),
-      `${point.method.title}: λ = ${number(point.y, 2)}, oracle ${number(point.x, 2)}\n${cellName(point.cell)}`);
+      `${point.method.title}: λ = ${number(point.y, 2)}, oracle ${number(point.x, 2)}\n${cellName(point.cell)}`, point.method.key,
+      () => { openExplorer(point.cell); slider.focus(); });
     mark.setAttribute("fill-opacity", "0.6");
     mark.setAttribute("data-cell", point.cell);
-    const open = () => { openExplorer(point.cell); document.getElementById("lambda").focus(); };
-    mark.addEventListener("click", open);
-    mark.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
     root.append(mark);
   }
   const key = element("p", { class: "legend" }, ...kinds.map((method) => element("span", {}, swatch(method), ` ${method.title}`)));

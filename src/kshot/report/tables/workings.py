@@ -42,9 +42,9 @@ def datasets_table(panel: Panel, context: Context) -> Table:
         columns=("dataset", "classes", "test pictures", "split", "cells", "zero-shot %", "published", "gate"),
         rows=tuple(rows),
         caption=sentences(
-            f"Zero-shot accuracy must land in the published band, which holds for {bands}; elsewhere the mean over "
-            f"all backbones and tiers is told and not judged. {counted(panel)}; no intervals: the figures do not vary "
-            "over draws.",
+            f"Zero-shot accuracy must lie in the published band, which is known for {bands}. Where it is not known, "
+            f"the table shows the mean over all backbones and tiers, without a judgement. {counted(panel)}; no "
+            "intervals: the figures do not vary over draws.",
             provenance(panel),
         ),
     )
