@@ -1,4 +1,4 @@
-"""kshot: what is your few-shot knob worth, and is a better head waiting for free?"""
+"""kshot: few-shot heads for CLIP-like models; what tuning them is worth, and which one to use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

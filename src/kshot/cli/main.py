@@ -45,7 +45,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
-    help="What is your few-shot knob worth, and is a better head waiting for free?",
+    help="Few-shot heads for CLIP-like models: what tuning them is worth, and which one to use.",
 )
 GROUPS = {
     "A head for your own pictures": (
