@@ -53,10 +53,11 @@ def ask(port: int, method: str, path: str, body: bytes | None = None, **headers:
     return answer.status, answer.headers, content
 
 
-def killable(head: Path) -> tuple[subprocess.Popen, int]:
+def killable(head: Path, token: str | None = None) -> tuple[subprocess.Popen, int]:
     """The same in a process of its own, and its port."""
     source = str(HERE.parent / "src")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), source])}
+    environment |= {} if token is None else {"KSHOT_TOKEN": token}
     process = subprocess.Popen(
         [sys.executable, "-m", "serving", str(head)], stdout=subprocess.PIPE, text=True, env=environment
     )
@@ -64,6 +65,6 @@ def killable(head: Path) -> tuple[subprocess.Popen, int]:
 
 
 if __name__ == "__main__":
-    server = Server(Path(sys.argv[1]))
+    server = Server(Path(sys.argv[1]), token=os.environ.get("KSHOT_TOKEN"))
     print(server.port, flush=True)
     server.thread.join()

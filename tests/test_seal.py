@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -126,19 +124,3 @@ def test_damaged_reference_vectors_are_told(tmp_path):
     (tmp_path / "kept").write_bytes(b"\xff" * 40)
     with pytest.raises(FeatureError, match="is damaged"):
         hold_to_reference(ColourEncoder(), "four", [tmp_path / "kept"])
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_cannot_read_a_head_made_under_a_strict_umask():
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        head, before = Path(folder, "head"), os.umask(0o077)
-        try:
-            for _ in range(2):
-                save_head(NCM().fit(np.eye(4, 3) + 0.1, ["a", "b", "a", "b"]), head)
-        finally:
-            os.umask(before)
-        tried = subprocess.run(["cat", head], capture_output=True, user=65534, group=65534, extra_groups=[])
-        assert tried.returncode != 0
-        assert not tried.stdout
-        assert load_head(head).classes_.tolist() == ["a", "b"]
