@@ -53,7 +53,7 @@ class Alone:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KSHOT_")}
         environment |= dict.fromkeys(THREAD_VARIABLES, "1")
         done = subprocess.run(
-            [sys.executable, "-c", START],
+            [sys.executable, "-P", "-c", START],
             input=seal_tensors(tensors, about),
             capture_output=True,
             env=environment,

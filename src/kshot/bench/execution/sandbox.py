@@ -22,7 +22,7 @@ class _Rule(ctypes.Structure):
 
 
 def shut_out(folders: Sequence[Path]) -> bool:
-    """From now on this process and its children read nothing below `folders` and write to a folder of their own only.
+    """From now on this process and its children read no file below `folders` and write to a folder of their own only.
 
     False where the system has no such sandbox; then nothing is restricted.
     """
@@ -36,7 +36,9 @@ def shut_out(folders: Sequence[Path]) -> bool:
         return False
     tempfile.tempdir = tempfile.mkdtemp(prefix="kshot-alone-")
     for path in _all_but([folder.resolve() for folder in folders], Path("/")):
-        _allow(call, rules, path, READ_FILE | (READ_FOLDER if path.is_dir() else 0))
+        _allow(call, rules, path, READ_FILE)
+    # Names may be read everywhere: imports look into the folders above a module, which may hold hidden ones too.
+    _allow(call, rules, Path("/"), READ_FOLDER)
     for path in (tempfile.tempdir, *MACHINE):
         _allow(call, rules, Path(path), HANDLED)
     done = ctypes.CDLL(None).prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) == 0 and call(RESTRICT, rules, 0) == 0

@@ -1,7 +1,8 @@
 """What a worker does with a batch: load features once, run each cell, write it at once."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,10 +25,27 @@ THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
 )
 
+SAFE_PATH = "PYTHONSAFEPATH"
+
 
 def one_thread_per_worker() -> None:
     """Children read these variables when they load their BLAS, before any code of ours runs in them."""
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+
+
+@contextmanager
+def no_module_of_this_folder() -> Iterator[None]:
+    """Python processes started meanwhile find no module of the current folder in place of one of Python's own, as
+    those that `python -c` starts would."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(SAFE_PATH, None)
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 def run_batch(

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kshot.bench.execution.worker import THREAD_VARIABLES
+from kshot.bench.execution.worker import THREAD_VARIABLES, no_module_of_this_folder
 from kshot.bench.work import CellBatch, Workload
 from kshot.errors import KshotError, missing_extra
 
@@ -91,6 +91,7 @@ class DaskEngine:
             return
         with (
             dask.config.set({"distributed.nanny.pre-spawn-environ": WORKER_ENVIRONMENT, **NO_PAGES}),
+            no_module_of_this_folder(),
             ExitStack() as opened,
         ):
             try:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from kshot.bench.execution.worker import one_thread_per_worker
+from kshot.bench.execution.worker import no_module_of_this_folder, one_thread_per_worker
 from kshot.bench.work import CellBatch, Workload
 from kshot.errors import KshotError
 
@@ -35,7 +35,8 @@ class LocalEngine:
         while remaining:
             before = _cells(remaining)
             try:
-                self._drain(workload, remaining, finished)
+                with no_module_of_this_folder():
+                    self._drain(workload, remaining, finished)
             except BrokenProcessPool:
                 handed_out = _cells(remaining)
                 remaining = workload.unfinished(remaining)
