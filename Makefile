@@ -45,9 +45,11 @@ cluster:  ## make sure of the SLURM and the false clock that the tests of runs u
 # Two test workers share two cores; BLAS threads of their own would only wait for each other.
 test test-slow campaigns: export OMP_NUM_THREADS := 1
 test test-slow campaigns: export OPENBLAS_NUM_THREADS := 1
+# Where it is set, every command that a test starts would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 test: $(VENV)/.installed-encode  ## run the tests
-	$(PY) -m pytest -n 2 -m "not slow"
+	$(PY) -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes
 	$(PY) -m pytest -m slow

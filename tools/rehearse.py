@@ -1,17 +1,19 @@
 """The whole paper on generated features, from nothing to report and comparison: `python tools/rehearse.py FOLDER`.
 
-Every dataset, encoder, tier and shot count of the paper on one draw, and on two where it tells how far draws differ.
-All of it is labelled simulated: it shows that the road is whole and says nothing about the paper.
+With names of datasets behind the folder, of these only. Every encoder, tier and shot count of the paper on one draw,
+and on two where it tells how far draws differ. All of it is labelled simulated: it shows that the road is whole and
+says nothing about the paper.
 """
 
 import logging
 import os
 import sys
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from kshot.bench.study import Study, load_study
-from kshot.datasets.rehearsal import COOP_BACKBONES, VIEWED_BACKBONE, write_rehearsal
+from kshot.datasets.rehearsal import COOP, COOP_BACKBONES, VIEWED_BACKBONE, WORLDS, write_rehearsal
 from kshot.features.store import Store
 from kshot.reproduction import MATRIX_STUDY
 from kshot.road import AUGMENTATION, PRECISION, arms, compare_arms, compute_arms, write_reports
@@ -24,19 +26,24 @@ SHOTS = {"tiers": (1, 16)}
 TWO_DRAWS = (2, 16)
 
 
-def rehearse(folder: Path) -> list[str]:
+def rehearse(folder: Path, datasets: Collection[str]) -> list[str]:
     """Do everything in this folder and give back what the comparison says."""
     features, records = folder / "features", folder / "records"
-    write_rehearsal(Store(features))
-    compute_arms(features, records, [_short(load_study(arm)) for arm in arms()], workers=os.cpu_count() or 1)
+    write_rehearsal(Store(features), datasets)
+    studies = [_short(load_study(arm), {*datasets, *(name + COOP for name in datasets)}) for arm in arms()]
+    compute_arms(features, records, studies, workers=os.cpu_count() or 1)
     write_reports(features, records, [MATRIX_STUDY, AUGMENTATION, PRECISION])
     return compare_arms(records)
 
 
-def _short(study: Study) -> Study:
+def _short(study: Study, datasets: Collection[str]) -> Study:
     changed = {"backbones": ENCODERS.get(study.name), "shots": SHOTS.get(study.name)}
     known = {axis: values for axis, values in changed.items() if values}
-    grids = [replace(grid, seeds=(0,), **known) for grid in study.grids]
+    grids = [
+        replace(grid, seeds=(0,), datasets=here, **known)
+        for grid in study.grids
+        if (here := tuple(name for name in grid.datasets if name in datasets))
+    ]
     if study.name == MATRIX_STUDY:
         grids.append(replace(grids[0], seeds=(1,), shots=TWO_DRAWS))
     return replace(study, grids=tuple(grids), answers=False)
@@ -45,5 +52,5 @@ def _short(study: Study) -> Study:
 if __name__ == "__main__":
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.WARNING)
     logging.getLogger("kshot").setLevel(logging.INFO)
-    for sentence in rehearse(Path(sys.argv[1])):
+    for sentence in rehearse(Path(sys.argv[1]), sys.argv[2:] or tuple(WORLDS)):
         print(sentence)
