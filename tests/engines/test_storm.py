@@ -13,10 +13,14 @@ import pytest
 from engines.conftest import KSHOT
 from engines.slurm_node import SlurmNode, available
 from folders import comparable, fits, stamps
+from kshot.bench.records.audit import check_records
+from kshot.bench.records.query import query
+from kshot.bench.status import run_status
 from processes import in_this_folder, kill, spawned_workers, wait_until
 from steady_study import cells_of
 
 WORKERS = 2
+SEEDS_OF_A_ROUND = 30
 ENGINES = ["local", "dask", "slurm"] if available() else ["local", "dask"]
 
 
@@ -121,42 +125,81 @@ def test_two_hundred_kills_over_fifteen_hundred_cells(steady, kshot, tmp_path):
 
 
 @pytest.mark.slow
-def test_kills_among_two_drivers_and_a_compaction(steady, kshot):
-    """Two runs of one folder at once, its files being joined meanwhile, and anyone may be killed at any moment."""
-    kills_wanted = int(os.environ.get("KSHOT_KILLS", "300"))
-    seeds = max(10, kills_wanted // 3)
-    steady(seeds=seeds, seconds=0)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_kills_among_two_drivers_and_a_compaction(steady, kshot, tmp_path, engine):
+    """Two drivers fill a folder while its files are joined, and anyone may be killed at any moment. Each folder that
+    is full is compared, and the next one begun."""
+    wanted = int(os.environ.get("KSHOT_KILLS", "300")) // len(ENGINES)
+    steady(seeds=SEEDS_OF_A_ROUND, seconds=0)
     assert kshot("run", "steady.toml", "--records", "calm").returncode == 0
-    steady(seeds=seeds, seconds=0.5)
-    rng, kills, turn = random.Random(11), 0, 0
-    with Path("said.log").open("w") as log:
-        while kills < kills_wanted:
-            engine = ("local", "dask")[turn % 2]
-            options = ["--records", "stormy", "--workers", "1", "--engine", engine]
-            running = [
-                subprocess.Popen([*KSHOT, "run", "steady.toml", *options], stdout=log, stderr=log)
-                for _ in range(2)
-            ]
-            wait_until(lambda: _workers() or not _drivers(), "no worker started")
-            for _ in range(rng.randint(2, 6)):
-                joining = subprocess.Popen([*KSHOT, "compact", "stormy"], stdout=log, stderr=log)
-                time.sleep(rng.uniform(0.2, 1.5))
-                victims = rng.choice(
-                    [_drivers(), _workers(), [joining.pid] if joining.poll() is None else []]
-                )
-                if victims:
-                    kills += kill(rng.choice(victims))
-                joining.wait()
-            kills += sum(map(kill, _drivers()))
-            for run in running:
-                run.wait()
-            wait_until(lambda: not spawned_workers(), "workers outlived their drivers")
-            turn += 1
-    steady(seeds=seeds, seconds=0)
-    done = kshot("run", "steady.toml", "--records", "stormy", "--workers", WORKERS)
-    assert done.returncode == 0, done.stderr
-    assert comparable("stormy").num_rows == 3 * cells_of(seeds)
-    assert comparable("stormy").equals(comparable("calm"))
-    assert kshot("check", "--records", "stormy").returncode == 0
-    assert "Traceback" not in Path("said.log").read_text()
-    print(f"{kills} kills in {turn} sessions")
+    steady(seeds=SEEDS_OF_A_ROUND, seconds=0.1)
+    kills, rounds = {"driver": 0, "worker": 0, "compaction": 0}, 0
+    rng = random.Random(f"{engine} {os.environ.get('KSHOT_SEED', '11')}")
+    (tmp_path / "slurm").mkdir()
+    node = SlurmNode(tmp_path / "slurm") if engine == "slurm" else nullcontext()
+    with node, Path("said.log").open("w") as log:
+        while sum(kills.values()) < wanted:
+            folder = f"stormy-{rounds}"
+            _fill_among_kills(folder, engine, node, log, rng, kills)
+            assert kshot("compact", folder).returncode == 0
+            assert comparable(folder).equals(comparable("calm"))
+            ((rows,),) = query(folder, "select count(*) from (from loose union all by name from joined)")
+            assert rows == 3 * cells_of(SEEDS_OF_A_ROUND), "a record lies twice, or is lost"
+            assert all(finding.passed for finding in check_records(Path(folder)))
+            rounds += 1
+    said = "".join(path.read_text() for path in (Path("said.log"), *Path().glob("kshot-steady-*.log")))
+    assert "Traceback" not in said
+    print(f"{engine}: {sum(kills.values())} kills {kills} while {rounds} folders were filled")
+
+
+def _fill_among_kills(folder, engine, node, log, rng, kills) -> None:
+    """Runs until the folder holds every cell."""
+
+    def start(number: int) -> Callable[[], bool]:
+        options = ["--records", folder]
+        if engine != "slurm":
+            options += ["--workers", "1", "--engine", engine]
+            run = subprocess.Popen([*KSHOT, "run", "steady.toml", *options], stdout=log, stderr=log)
+            return lambda: run.poll() is None
+        asked = [*KSHOT, "slurm", "steady.toml", *options, "--shards", "1", "--cpus", "1"]
+        script = Path(f"job-{number}.sh")
+        if not script.exists() or folder not in script.read_text():
+            script.write_text(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+        job = node.submit(script.resolve())
+        return lambda: node.active(job)
+
+    drivers, joining = [start(number) for number in range(2)], _joining(folder, log)
+    try:
+        while _lacks_cells(Path(folder)):
+            drivers = [going if going() else start(number) for number, going in enumerate(drivers)]
+            joining = joining if joining.poll() is None else _joining(folder, log)
+            _wait_for_change(folder, drivers)
+            time.sleep(rng.uniform(0, 0.3))
+            kind = rng.choice(["driver", "worker", "worker", "compaction"])
+            victims = {"driver": _drivers(), "worker": _workers(), "compaction": [joining.pid]}[kind]
+            if victims:
+                kills[kind] += kill(rng.choice(victims))
+    finally:
+        joining.wait()
+        for driver in _drivers():
+            kill(driver)
+    wait_until(lambda: not any(going() for going in drivers), "a run outlived its driver")
+    wait_until(lambda: not spawned_workers(), "workers outlived their drivers")
+
+
+def _joining(folder: str, log) -> subprocess.Popen:
+    return subprocess.Popen([*KSHOT, "compact", folder], stdout=log, stderr=log)
+
+
+def _wait_for_change(folder: str, drivers: list[Callable[[], bool]]) -> None:
+    """Something must be done between two kills, however slow the machine is."""
+
+    def files() -> set[str]:
+        return {path.name for path in Path(folder).rglob("*.parquet")}
+
+    before = files()
+    wait_until(lambda: files() != before or not all(going() for going in drivers), "nothing is computed", 600)
+
+
+def _lacks_cells(folder: Path) -> bool:
+    return not (folder / "study.json").is_file() or run_status(folder).missing > 0
