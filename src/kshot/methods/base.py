@@ -6,15 +6,18 @@ worker would pay for it. It is imported where only its users arrive.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from kshot.errors import InputError, KshotError, not_fitted
 from kshot.methods.evidence import Task, labelled, prepare
+from kshot.methods.labels import encode_labels
 from kshot.methods.parameters import check_parameters, parameter_names
+from kshot.methods.unseen import among_seen, seen_part, text_rows
 from kshot.solvers.rows import unit_rows
 from kshot.types import Array, Choice, MethodInfo
 
@@ -107,6 +110,10 @@ class Classifier(Estimator):
     coef_: Float[Array, "C d"]
     intercept_: Float[Array, " C"]
     selected_: dict[str, Choice]
+    # Of heads that are not linear: classes that joined by their text, and those that are asked for.
+    seen_: Bool[Array, " C"]
+    joined_: Float[Array, "U d"] | None = None
+    asked_: Int[Array, " A"] | None = None
 
     @property
     def info(self) -> MethodInfo:
@@ -167,10 +174,45 @@ class Classifier(Estimator):
             few_shot_validation=few_shot_validation,
             classes=classes,
         )
-        self.classes_ = task.classes
         self.selected_ = {}
-        self._fit(task)
+        for left_over in ("seen_", "joined_", "asked_"):
+            vars(self).pop(left_over, None)
+        self.classes_ = task.classes
+        if self._min_shots() and not task.counts.all():
+            self._fit_seen(task)
+        else:
+            self._fit(task)
         return self
+
+    def _fit_seen(self, task: Task) -> None:
+        """Learn from the classes that have shots; the others join by their text."""
+        part = seen_part(task)
+        self.classes_ = part.classes
+        self._fit(part)
+        self._join_text(task)
+        self.classes_ = task.classes
+
+    def _join_text(self, task: Task) -> None:
+        """Overridden by heads that have a text side of their own."""
+        found = text_rows(self._scores(task.X), task)
+        self.selected_["text_slope"] = Choice(found.slope, "support")
+        if self.info.linear:
+            self.coef_ = among_seen(self.coef_, found.rows, found.seen)
+            none = np.zeros(len(found.rows), self.intercept_.dtype)
+            self.intercept_ = among_seen(self.intercept_, none, found.seen)
+        else:
+            self.seen_, self.joined_ = found.seen, found.rows
+
+    def among(self: M, classes: ArrayLike) -> M:
+        """The same head asked about these of its classes only, in this order."""
+        wanted = encode_labels("classes", np.asarray(classes), self.classes_)
+        head = copy(self)
+        head.classes_ = self.classes_[wanted]
+        if self.info.linear:
+            head.coef_, head.intercept_ = self.coef_[wanted], self.intercept_[wanted]
+        else:
+            head.asked_ = wanted if self.asked_ is None else self.asked_[wanted]
+        return head
 
     @property
     def n_features_in_(self) -> int:
@@ -185,7 +227,10 @@ class Classifier(Estimator):
                 f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting {dimension} features as "
                 "input: the query must have the dimension of what the head was fitted on."
             )
-        return self._scores(rows)
+        scores = self._scores(rows)
+        if self.joined_ is not None:
+            scores = among_seen(scores.T, self.joined_ @ rows.T, self.seen_).T
+        return scores if self.asked_ is None else scores[:, self.asked_]
 
     def decision_function(self, X: ArrayLike) -> Float[Array, "n C"] | Float[Array, " n"]:
         """The scores; of two classes, as scikit-learn has it, the second's minus the first's."""

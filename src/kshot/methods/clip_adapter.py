@@ -39,6 +39,9 @@ class AdaptedFeature(Classifier):
         adapted = adapt(Adapter(self.down_, self.up_), X)
         return self.logit_scale * (blended_feature(adapted, X, self.ratio_)[0] @ self.text_.T)
 
+    def _join_text(self, task: Task) -> None:
+        self.text_ = task.text
+
     def _expects(self) -> tuple[np.dtype, int]:
         return self._fitted_on("text_")
 

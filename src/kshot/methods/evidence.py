@@ -13,7 +13,7 @@ from kshot.errors import EvidenceError, InputError, UndefinedError
 from kshot.methods.labels import class_labels, encode_labels, read_labels
 from kshot.solvers.ratio_sweep import deflated_means
 from kshot.solvers.rows import class_counts, class_means, unit_prototypes, unit_rows, working_dtype
-from kshot.types import Array, Labelled, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def prepare(
             raise InputError(f"text has dimension {T.shape[1]} but the support has {rows.shape[1]}.")
         _check_shots(info, min_shots, numbers, names, named=classes is not None)
     views = _check_views(info, views, rows)
-    if min_shots == 1:
+    if min_shots == 1 and not _text_can_join(info, len(np.unique(numbers))):
         rows, numbers, views = _with_stand_ins(rows, numbers, views, T)
     return Task(
         X=rows,
@@ -183,18 +183,25 @@ def _check_shots(
             "Give every class at least one picture or drop the class from text and labels. If it is meant, name all "
             "classes with classes=[...], and the text stands in where the method reads it."
         )
-    if min_shots and len(empty) and (min_shots > 1 or "text" not in info.sees):
-        why = f"needs {min_shots} shots per class" if min_shots > 1 else "reads no text that could stand in"
+    alone = min_shots > 1 and not _text_can_join(info, len(classes) - len(empty))
+    if min_shots and len(empty) and (alone or "text" not in info.sees):
+        why = f"needs {min_shots} shots per class" if alone else "reads no text that could stand in"
         raise UndefinedError(
             f"{len(empty)} of {len(classes)} classes have no shots (first: class {classes[empty[0]]}), and {info.key} "
             f"{why}: n_samples={len(numbers)}. Give every class a picture, or drop the class from text and labels."
         )
-    short = np.flatnonzero(counts < min_shots)
-    if len(short) and min_shots > 1:
+    short = np.flatnonzero((counts > 0) & (counts < min_shots))
+    if len(short):
         raise UndefinedError(
             f"{info.key} needs {min_shots} shots per class; class {classes[short[0]]} has {counts[short[0]]}: "
             f"n_samples={len(numbers)} in {len(classes)} classes."
         )
+
+
+def _text_can_join(info: MethodInfo, classes_with_shots: int) -> bool:
+    """Whether `kshot.methods.unseen` can tell a head's units from text: not from one class, and not for methods that
+    look at further pictures, which show all classes."""
+    return info.sees == FREE_EVIDENCE and classes_with_shots > 1
 
 
 def _with_stand_ins(

@@ -97,5 +97,8 @@ class RLA(Classifier):
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         return self.logit_scale * (mapped(X, self.map_)[0] @ self.text_.T)
 
+    def _join_text(self, task: Task) -> None:
+        self.text_ = task.text
+
     def _expects(self) -> tuple[np.dtype, int]:
         return self._fitted_on("text_")

@@ -10,6 +10,7 @@ from kshot.errors import EvidenceError, InputError, KshotError, UndefinedError
 from kshot.methods.base import Classifier
 from kshot.testing.answers import Make, fitted, scores
 from kshot.testing.problems import problem
+from kshot.types import FREE_EVIDENCE
 
 
 def refused(error: type[KshotError], says: str, call: Callable[[], Any]) -> None:
@@ -102,16 +103,20 @@ def labels_that_name_no_class(make: Make) -> None:
 
 
 def a_class_without_shots(make: Make) -> None:
-    """Where all classes are named: defined, because text stands in, or refused as undefined; nothing between."""
+    """Where all classes are named: defined, because text stands in, or refused as undefined; nothing between.
+
+    Who sees text and shots alone answers about the other classes as if these had never been named.
+    """
     method = make()
-    if "support" not in method.info.sees:
+    sees, least = method.info.sees, method._min_shots()
+    if "support" not in sees:
         return
     data = problem(counts=[4, 5, 0, 4, 0, 3])
 
     def fit_named() -> Classifier:
-        return make().fit(**data.evidence(method.info.sees), classes=range(6))
+        return make().fit(**data.evidence(sees), classes=range(6))
 
-    if method._min_shots() > 1 or (method._min_shots() and "text" not in method.info.sees):
+    if least and ("text" not in sees or (least > 1 and sees != FREE_EVIDENCE)):
         refused(UndefinedError, "2 of 6 classes have no shots", fit_named)
         return
     head = fit_named()
@@ -120,6 +125,12 @@ def a_class_without_shots(make: Make) -> None:
     assert accuracy > 1 / 3, (
         f"accuracy is {accuracy:.2f}, not twice chance, where two of six classes have no shots"
     )
+    if least and sees == FREE_EVIDENCE:
+        seen = np.unique(data.y)
+        alone = make().fit(data.X, np.searchsorted(seen, data.y), text=data.text[seen])
+        expected, found = (h.scores(data.test.X) for h in (alone, head.among(seen)))
+        near = np.allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+        assert near, "classes without shots change the scores of the others"
 
 
 CHECKS = (
