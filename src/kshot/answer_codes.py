@@ -25,7 +25,7 @@ SPREADS = 127
 @dataclass(frozen=True, slots=True)
 class Answers:
     """Per picture: its class, the predicted one, −log of the probabilities of both, and the sum of all squared
-    probabilities."""
+    probabilities. `unseen` are the classes without shots, where that is known."""
 
     truth: Int[Array, " n"]
     predicted: Int[Array, " n"]
@@ -33,6 +33,7 @@ class Answers:
     top_surprise: Float[Array, " n"]
     squares: Float[Array, " n"]
     n_classes: int
+    unseen: Bool[Array, " C"] | None = None
 
     @property
     def hits(self) -> Bool[Array, " n"]:

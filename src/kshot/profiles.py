@@ -11,13 +11,19 @@ PROFILES = {
     "collected": "K pictures of the class that was collected most, of the others in proportion, at least one",
     "missing": "K pictures of three classes in four, none of the rest: these have text only",
 }
+# Base to new (Zhou et al., Conditional prompt learning for vision-language models, CVPR 2022): K pictures of the first
+# half of the classes, and the test asks for one half only.
+HALVES = {
+    "base": "the classes that have shots, among themselves",
+    "new": "the other classes, among themselves: their text is all that is known of them",
+}
 MARK = "+"
 
 
 def split_profile(name: str) -> tuple[str, str]:
     """The plain dataset and the profile."""
     dataset, mark, profile = name.rpartition(MARK)
-    return (dataset, profile) if mark and profile in PROFILES else (name, BALANCED)
+    return (dataset, profile) if mark and profile in {*PROFILES, *HALVES} else (name, BALANCED)
 
 
 def profiled(dataset: str, profile: str) -> str:

@@ -20,7 +20,7 @@ from kshot.features import catalog
 from kshot.features.store import Store
 from kshot.methods import registry
 from kshot.methods.docstrings import parameter_words, summary
-from kshot.profiles import BALANCED
+from kshot.profiles import BALANCED, HALVES, PROFILES
 from kshot.report.context import Context, Described, Gate
 from kshot.report.focus import focus, primary
 from kshot.report.probed import Probed, read_probes
@@ -28,7 +28,7 @@ from kshot.report.table import Table
 from kshot.report.tables import OF_ANY_METRIC, TABLES, make_table
 from kshot.stats.bootstrap import Estimate
 from kshot.stats.leaderboard import paired
-from kshot.stats.metrics import ACCURACY, METRICS, Metric, find_metric
+from kshot.stats.metrics import ACCURACY, METRICS, OF_MISSING_SHOTS, Metric, find_metric
 from kshot.stats.panel import Panel, panel
 from kshot.stats.selection import described, select
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 Names = str | int | Sequence[str | int]
 NEEDS_HEADROOM, NEEDS_METRICS, NEEDS_PROFILES = "strata", "metrics", "profiles"
+NEEDS_MISSING_SHOTS, NEEDS_HALVES = "unseen", "base_to_new"
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,11 @@ class Results:
     def table(self, key: str) -> Table:
         """One table of the report, made now; the keys are in `kshot.report.tables.TABLES`."""
         if key not in self._made:
-            context = {NEEDS_HEADROOM: "_with_headroom", NEEDS_METRICS: "_with_metrics"}.get(key, "_context")
+            context = {
+                NEEDS_HEADROOM: "_with_headroom",
+                NEEDS_METRICS: "_with_metrics",
+                NEEDS_MISSING_SHOTS: "_with_missing_shots",
+            }.get(key, "_context")
             shown = self.measured if key in OF_ANY_METRIC else self.panel
             self._made[key] = make_table(key, shown, getattr(self, context))
         return self._made[key]
@@ -131,10 +136,13 @@ class Results:
         return verdict(self.panel)
 
     def tables(self) -> list[Table]:
-        """All of them; metrics where answers are kept, profiles where there are several."""
+        """All of them; metrics where answers are kept, profiles where the study has them."""
+        profiles = set(self.panel.profile.tolist())
         there = {
             NEEDS_METRICS: bool(self._with_metrics.measured),
-            NEEDS_PROFILES: len(set(self.panel.profile.tolist())) > 1,
+            NEEDS_PROFILES: len(profiles & PROFILES.keys()) > 1,
+            NEEDS_MISSING_SHOTS: bool(self._with_missing_shots.measured),
+            NEEDS_HALVES: profiles >= HALVES.keys(),
         }
         return [self.table(key) for key in TABLES if there.get(key, True)]
 
@@ -189,12 +197,22 @@ class Results:
     @cached_property
     def _with_metrics(self) -> Context:
         """Every metric, where answers are kept."""
-        functions = {key: metric.value for key, metric in METRICS.items() if metric is not ACCURACY}
+        panels = self._measured_by({key: metric for key, metric in METRICS.items() if metric is not ACCURACY})
+        return replace(self._context, measured={ACCURACY.key: self.panel, **panels} if panels else {})
+
+    @cached_property
+    def _with_missing_shots(self) -> Context:
+        """Accuracy on classes with and without shots, where some have none and answers are kept."""
+        missing = "missing" in set(self.panel.profile.tolist())
+        return replace(self._context, measured=self._measured_by(OF_MISSING_SHOTS) if missing else {})
+
+    def _measured_by(self, metrics: Mapping[str, Metric]) -> dict[str, Panel]:
+        """Nothing where no record tells the first of them."""
+        functions = {key: metric.value for key, metric in metrics.items()}
         values = metric_values(Records(self.folder), self.records, functions)
         if not np.isfinite(values[next(iter(functions))]).any():
-            return self._context
-        panels = {key: self.panel.by_metric(METRICS[key], found) for key, found in values.items()}
-        return replace(self._context, measured={ACCURACY.key: self.panel, **panels})
+            return {}
+        return {key: self.panel.by_metric(metrics[key], found) for key, found in values.items()}
 
     @cached_property
     def _made(self) -> dict[str, Table]:

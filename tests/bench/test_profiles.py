@@ -8,15 +8,18 @@ import pytest
 
 from folders import comparable, edit
 from kshot import load_records
+from kshot.bench.execution.cell import asked_head
 from kshot.bench.execution.engines.local import LocalEngine
 from kshot.bench.execution.run import compute, open_run
 from kshot.bench.records.folder import Records
+from kshot.bench.records.kept_answers import read_answers
 from kshot.bench.records.query import load_table
 from kshot.bench.study import load_study
 from kshot.episodes.draw import class_shots
 from kshot.episodes.loading import load_features
 from kshot.errors import StudyError
-from kshot.profiles import PROFILES, profiled, split_profile
+from kshot.methods import registry
+from kshot.profiles import HALVES, PROFILES, profiled, split_profile
 
 ALL = 'profiles = ["balanced", "long-tailed", "collected", "missing"]'
 
@@ -37,7 +40,7 @@ def uneven(records, folder):
 
 
 def test_names_of_profiles():
-    for profile in PROFILES:
+    for profile in (*PROFILES, *HALVES):
         assert split_profile(profiled("emoji", profile)) == ("emoji", profile)
     assert split_profile("a+b") == ("a+b", "balanced")
 
@@ -97,6 +100,89 @@ def test_the_table_by_profile_pairs_the_same_draws(uneven):
     expected = ncm[tail].mean() - ncm[panel.profile == "balanced"].mean()
     assert next(row for row in table.rows if row[0] == "NCM")[5].mean == pytest.approx(expected)
     assert set(found.leaderboard().to_arrow().column_names) >= {"method", "K=4"}
+
+
+def test_classes_without_shots_have_a_table_and_metrics_of_their_own(uneven):
+    found = load_records(uneven.folder)
+    means = {row[0]: [float(value) for value in row[1:4]] for row in found.table("unseen").rows}
+    truth = {}
+    for cell in (cell for cell in uneven.study().cells() if cell.dataset.endswith("+missing")):
+        answers = dict(read_answers(uneven, cell))["zero_shot"]
+        missing = class_shots(
+            "missing", split_profile(cell.dataset)[0], answers.truth, answers.n_classes, 4, cell.seed
+        )
+        unseen = missing[answers.truth] == 0
+        assert 0 < unseen.mean() < 1
+        truth[cell] = 100 * answers.hits[~unseen].mean(), 100 * answers.hits[unseen].mean()
+    assert means["Zero-shot"][:2] == pytest.approx(np.mean(list(truth.values()), axis=0))
+    texts = {row[0]: row for row in found.table("unseen").texts()}
+    assert texts["Zero-shot"][4].startswith("+0.00 [")
+    assert texts["NCM"][2] == "–"
+    assert np.isnan(found.by("unseen").measured.column("zero_shot")).sum() == 3 * len(truth)
+
+
+@pytest.fixture
+def halves(records, folder):
+    """The small study from base to new."""
+    edit(
+        "small.toml",
+        "shots = [1, 2]\nseeds = [0, 1, 2]",
+        'shots = [4]\nseeds = [0, 1]\nprofiles = ["base", "new"]',
+        to="halves.toml",
+    )
+    found = Records(folder / "halves")
+    work = open_run(load_study("halves.toml"), folder / "features", found)
+    compute(work, folder / "features", found, LocalEngine(1))
+    return found
+
+
+def episode_of(stratum, profile, text):
+    return replace(stratum, dataset=profiled(stratum.dataset, profile)).episode(4, 0, text)
+
+
+def test_base_and_new_halve_the_classes_and_share_their_shots(records, folder):
+    features = load_features("sim-pets", "simulated", features=folder / "features")
+    stratum, text = features.stratum, next(iter(features.text.values()))
+    base, new = (episode_of(stratum, profile, text) for profile in HALVES)
+    middle = -(-stratum.n_classes // 2)
+    shots = [part.reveal(frozenset({"support"})).support for part in (base, new)]
+    assert np.array_equal(shots[0].X, shots[1].X)
+    assert np.unique(shots[0].y).tolist() == list(range(middle))
+    assert base.n_test + new.n_test == len(stratum.test.y)
+    labels = new.reveal(frozenset({"test"})).test.y
+    expected = stratum.test.y[stratum.test.y >= middle] - middle
+    assert np.array_equal(np.sort(labels), np.sort(expected))
+
+
+def test_either_half_is_answered_as_if_the_other_were_not_there(records, folder):
+    features = load_features("sim-pets", "simulated", features=folder / "features")
+    stratum, text = features.stratum, next(iter(features.text.values()))
+    for episode, half in zip(
+        (episode_of(stratum, p, text) for p in HALVES), (slice(0, 19), slice(19, 37)), strict=True
+    ):
+        truth = episode.reveal(frozenset({"test"})).test.y
+        zero_shot = asked_head(episode.fit(registry.create("zero_shot")), episode)
+        expected = (episode.queries @ text[half].T).argmax(axis=1)
+        assert np.array_equal(zero_shot.predict(episode.queries), expected)
+        assert zero_shot.predict_proba(episode.queries).shape == (len(truth), half.stop - half.start)
+    base = episode_of(stratum, "base", text)
+    shots = base.reveal(frozenset({"support"})).support
+    alone = registry.create("gda_alpha1").fit(shots.X, shots.y, text=text[:19])
+    within = asked_head(base.fit(registry.create("gda_alpha1")), base)
+    assert np.allclose(within.scores(base.queries), alone.scores(base.queries), rtol=1e-4, atol=1e-3)
+
+
+def test_a_run_from_base_to_new(halves):
+    rows = load_table(halves.folder).to_pylist()
+    status = {(split_profile(row["dataset"])[1], row["method"]): row for row in rows}
+    for half in HALVES:
+        assert status[half, "zero_shot"]["status"] == "ok"
+        assert status[half, "ncm"]["status"] == "undefined"
+    assert {row["n_classes"] for row in rows if row["dataset"] == "sim-pets+new"} <= {18}
+    table = load_records(halves.folder).table("base_to_new")
+    means = {row[0]: row for row in table.texts()}
+    assert means["Zero-shot"][4].startswith("+0.00 [")
+    assert means["NCM"][1] == "–"
 
 
 def test_balanced_cells_are_those_of_a_study_without_profiles(records, folder):

@@ -53,7 +53,7 @@ def test_the_page_is_whole_and_asks_for_nothing(tmp_path):
     assert not re.search(r"""(src|href)=["'](?!#)""", page)
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     assert {p.suffix for p in (tmp_path / "tables").iterdir()} == {".tex", ".csv"}
-    assert len(list((tmp_path / "tables").iterdir())) == 2 * len(TABLES) == 42
+    assert len(list((tmp_path / "tables").iterdir())) == 2 * len(TABLES) == 46
     assert "Blending at its best" in (tmp_path / "report.md").read_text()
 
 

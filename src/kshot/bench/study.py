@@ -13,7 +13,7 @@ from kshot.encode.augment import RECIPES
 from kshot.episodes.draw import SMALLEST_RESIDUE
 from kshot.errors import StudyError, unknown
 from kshot.files import safe_name
-from kshot.profiles import BALANCED, PROFILES, profiled
+from kshot.profiles import BALANCED, HALVES, PROFILES, profiled
 from kshot.types import Views
 
 OPTIONAL = ("views", "profiles")
@@ -244,8 +244,9 @@ def _profiles(table: dict[str, Any], where: str) -> list[str]:
     if not isinstance(given, list) or not given:
         raise StudyError(f"{where}: 'profiles' must be a list with at least one entry.")
     for name in given:
-        if name not in PROFILES:
-            raise StudyError(f"{where}: " + unknown("profile", str(name), PROFILES, "Give one of them."))
+        if name not in {**PROFILES, **HALVES}:
+            known = [*PROFILES, *HALVES]
+            raise StudyError(f"{where}: " + unknown("profile", str(name), known, "Give one of them."))
     return list(dict.fromkeys(given))
 
 

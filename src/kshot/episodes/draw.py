@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int
 
+from kshot.profiles import HALVES
 from kshot.types import Array
 
 POOL_SHARE = 0.68
@@ -63,6 +64,8 @@ def class_shots(
 ) -> Int[Array, " C"]:
     """Shots of every class under a profile of `kshot.profiles`, at most `shots`; nested in them, and which classes are
     rare or missing depends on dataset and seed alone."""
+    if profile in HALVES:
+        return np.where(np.isin(np.arange(n_classes), asked_classes("base", n_classes)), shots, 0)
     if profile == "collected":
         sizes = np.bincount(y, minlength=n_classes)
         return np.maximum(1, np.round(shots * sizes / sizes.max())).astype(np.int64)
@@ -74,6 +77,13 @@ def class_shots(
     if profile == "missing":
         return np.where(place < MISSING_SHARE, 0, shots)
     return np.full(n_classes, shots)
+
+
+def asked_classes(profile: str, n_classes: int) -> Int[Array, " A"]:
+    """The classes that the test asks for: all of them, or one half in the order that the dataset gives them."""
+    middle = -(-n_classes // 2)
+    halves = {"base": np.arange(middle), "new": np.arange(middle, n_classes)}
+    return halves.get(profile, np.arange(n_classes))
 
 
 def smallest_residue(y: Int[Array, " N"], n_classes: int, shots: int) -> int:

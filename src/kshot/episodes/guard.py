@@ -25,8 +25,11 @@ class Episode:
         query_order: Int[Array, " n"],
         validation: Labelled | None = None,
         views: Mapping[Views, Float[Array, "E N d"]] | None = None,
+        asked: Int[Array, " A"] | None = None,
     ):
         self.n_classes = n_classes
+        # The classes that the test asks for, all unless given; its labels are their places in this list.
+        self.asked = np.arange(n_classes) if asked is None else asked
         self.n_test = len(test.y)
         self._query_order = query_order
         self._views = dict(views or {})

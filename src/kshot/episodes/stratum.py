@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.episodes.draw import class_shots, draw_support, keyed_order, self_split
+from kshot.episodes.draw import asked_classes, class_shots, draw_support, keyed_order, self_split
 from kshot.episodes.guard import Episode
 from kshot.episodes.stored_views import StoredViews, open_views
 from kshot.errors import FeatureError
@@ -46,17 +46,27 @@ class Stratum:
         support = self._drawn(shots, seed)
         drawn = [self.pool_ids[row] for row in support]
         residue = np.setdiff1d(np.arange(len(self.pool.y)), support)
+        asked = asked_classes(split_profile(self.dataset)[1], self.n_classes)
+        shown = np.flatnonzero(np.isin(self.test.y, asked))
+        test_ids = tuple(self.test_ids[row] for row in shown)
         return Episode(
             text=text,
             support=_take(self.pool, support),
             residue=_take(self.pool, residue),
-            test=self.test,
+            test=self._asked_for(asked, shown),
             n_classes=self.n_classes,
             few_shot_validation=_take(self.pool, self._next_drawn(shots, seed)),
-            query_order=keyed_order(self.test_ids, "queries", plain_name(self.dataset)),
+            query_order=keyed_order(test_ids, "queries", plain_name(self.dataset)),
             validation=self.val,
-            views={asked: stored.of(drawn) for asked, stored in self.views.items()},
+            views={views: stored.of(drawn) for views, stored in self.views.items()},
+            asked=asked,
         )
+
+    def _asked_for(self, asked: Int[Array, " A"], shown: Int[Array, " n"]) -> Labelled:
+        """The test pictures of these classes, labelled by their places among them."""
+        if len(shown) == len(self.test.y):
+            return self.test
+        return Labelled(frozen(self.test.X[shown]), frozen(np.searchsorted(asked, self.test.y[shown])))
 
     def _next_drawn(self, shots: int, seed: int) -> Int[Array, " n"]:
         """The pictures that the draw would have taken next: as many per class as shots, at most four."""

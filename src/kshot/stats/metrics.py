@@ -86,6 +86,16 @@ def selective_risk(answers: Answers) -> float:
     return float(np.mean(errors / np.arange(1, len(hits) + 1)))
 
 
+def unseen_accuracy(answers: Answers) -> float:
+    """Accuracy on the pictures of classes without shots; NaN where all have some."""
+    return _accuracy_where(answers, unseen=True)
+
+
+def seen_accuracy(answers: Answers) -> float:
+    """Accuracy on the pictures of classes with shots, where some classes have none."""
+    return _accuracy_where(answers, unseen=False)
+
+
 ACCURACY = Metric("accuracy", "accuracy", accuracy, less_is_better=False, scale=100, digits=1)
 METRICS = {
     metric.key: metric
@@ -101,6 +111,15 @@ METRICS = {
     )
 }
 
+# Known only where a study leaves classes without shots.
+OF_MISSING_SHOTS = {
+    metric.key: metric
+    for metric in (
+        Metric("seen", "accuracy on classes with shots", seen_accuracy, False, 100, 1),
+        Metric("unseen", "accuracy on classes without shots", unseen_accuracy, False, 100, 1),
+    )
+}
+
 
 def find_metric(given: "str | Metric") -> Metric:
     """A metric by its name; one of your own by `module:NAME`."""
@@ -108,9 +127,10 @@ def find_metric(given: "str | Metric") -> Metric:
         return given
     if ":" in given:
         return _own_metric(given)
-    if given not in METRICS:
-        raise StudyError(unknown("metric", given, METRICS, "One of your own is named module:NAME."))
-    return METRICS[given]
+    known = METRICS | OF_MISSING_SHOTS
+    if given not in known:
+        raise StudyError(unknown("metric", given, known, "One of your own is named module:NAME."))
+    return known[given]
 
 
 def _own_metric(given: str) -> Metric:
@@ -118,6 +138,12 @@ def _own_metric(given: str) -> Metric:
     if not isinstance(found, Metric):
         raise StudyError(f"{given} is a {type(found).__name__}, not a kshot.extend.Metric.")
     return found
+
+
+def _accuracy_where(answers: Answers, unseen: bool) -> float:
+    if answers.unseen is None or not (asked := answers.unseen[answers.truth] == unseen).any():
+        return float("nan")
+    return float(np.mean(answers.hits[asked]))
 
 
 def _class_accuracies(answers: Answers) -> Float[Array, " C"]:

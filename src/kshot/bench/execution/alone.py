@@ -30,6 +30,7 @@ class Alone:
     evidence: dict[str, Any]
     queries: Float[Array, "n d"]
     decoy: Int[Array, " n"]
+    asked: Int[Array, " A"]
     n_classes: int
     constants: dict[str, Any] = field(default_factory=dict)
     in_parts: bool = False
@@ -37,7 +38,7 @@ class Alone:
 
     def predictions(self) -> tuple[Int[Array, " n"], bool]:
         """What the process answers, and whether it was kept from reading the hidden folders."""
-        tensors: dict[str, Array] = {"queries": self.queries, "decoy": self.decoy}
+        tensors: dict[str, Array] = {"queries": self.queries, "decoy": self.decoy, "asked": self.asked}
         for name, value in self.evidence.items():
             parts = {"X": value.X, "y": value.y} if isinstance(value, Labelled) else {"": value}
             tensors |= {f"{name}/{part}": array for part, array in parts.items() if array is not None}
@@ -75,7 +76,7 @@ def answer() -> None:
     content = sys.stdin.buffer.read()
     about, tensors = read_about(content), unseal_tensors(content)
     sys.path[:] = about["path"]
-    from kshot.bench.execution.cell import checked_predictions, give_constants
+    from kshot.bench.execution.cell import asked_head, checked_predictions, give_constants
     from kshot.bench.execution.sandbox import shut_out
 
     restricted = shut_out([Path(folder) for folder in about["hidden"]])
@@ -83,11 +84,11 @@ def answer() -> None:
     give_constants(method, about["params"], about["constants"])
     episode, sees = _episode(tensors, about["n_classes"])
     arguments: dict[str, Any] = episode.reveal(frozenset(sees)).fit_arguments() | _as_they_were(tensors)
-    method.fit(**arguments)
+    head = asked_head(method.fit(**arguments), episode)
     queries = episode.queries
     cut = len(queries) // 3 if about["in_parts"] else 0
     parts = [rows for rows in (queries[:cut], queries[cut:]) if len(rows)]
-    predicted = [checked_predictions(method.predict(rows), len(rows), about["n_classes"]) for rows in parts]
+    predicted = [checked_predictions(head.predict(rows), len(rows), len(episode.asked)) for rows in parts]
     reply = seal_tensors({"predicted": np.concatenate(predicted)}, {"shut_out": restricted})
     with os.fdopen(out, "wb") as file:
         file.write(reply)
@@ -110,6 +111,7 @@ def _episode(tensors: dict[str, Array], n_classes: int) -> tuple[Episode, set]:
         few_shot_validation=rows["few_shot_validation"],
         query_order=np.arange(len(tensors["queries"])),
         validation=rows["validation"],
+        asked=tensors["asked"],
     )
     return episode, sees
 

@@ -21,7 +21,7 @@ from kshot.methods.base import Classifier
 from kshot.methods.plain import plain_choices
 from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
-from kshot.types import Array
+from kshot.types import FREE_EVIDENCE, Array
 
 # How far float32 may be off over a thousand classes.
 PROBABILITIES_ADD_UP = 1e-3
@@ -69,16 +69,20 @@ def run_method(
     if left < least:
         reason = f"a class keeps {left} pool pictures beside its shots, fewer than {least}"
         return Record(**common, status="undefined", reason=reason)
+    if len(episode.asked) < episode.n_classes and not info.sees <= FREE_EVIDENCE:
+        reason = "base to new is defined for methods that look at text and shots alone"
+        return Record(**common, status="undefined", reason=reason)
     use_known_constants(method, spec, stratum, prior)
     try:
         start = time.perf_counter()
         method.fit(**episode.reveal(info.sees, views).fit_arguments())
         fitted = time.perf_counter()
-        predicted = checked_predictions(method.predict(episode.queries), episode.n_test, episode.n_classes)
+        head = asked_head(method, episode)
+        predicted = checked_predictions(head.predict(episode.queries), episode.n_test, len(episode.asked))
         scored = time.perf_counter()
         selected = plain_choices(method.selected_)
         truth = episode.reveal(frozenset({"test"})).test.y
-        answers = answered(method, episode.queries, truth, predicted) if keep_answers else None
+        answers = answered(head, episode.queries, truth, predicted) if keep_answers else None
     except UndefinedError as error:
         return Record(**common, status="undefined", reason=str(error))
     except Exception as error:
@@ -97,6 +101,15 @@ def run_method(
         score_seconds=scored - fitted,
         answers=answers,
     )
+
+
+def asked_head(method: Classifier, episode: Episode) -> Classifier:
+    """The fitted head over the classes that the test asks for, which are named by their places."""
+    if len(episode.asked) == episode.n_classes:
+        return method
+    head = method.among(episode.asked)
+    head.classes_ = np.arange(len(episode.asked))
+    return head
 
 
 def checked_predictions(predicted: object, rows: int, n_classes: int) -> Int[Array, " n"]:
@@ -176,7 +189,7 @@ def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts
     return CellFacts(
         simulated=stratum.simulated,
         dtype=str(stratum.test.X.dtype),
-        n_classes=episode.n_classes,
+        n_classes=len(episode.asked),
         protocol=stratum.protocol,
         feature_hashes=hashes,
         lambda_js=lambda_js,

@@ -125,11 +125,12 @@ def _alone(
         arguments | support,
         episode.queries,
         np.full(episode.n_test, ABSENT),
+        episode.asked,
         episode.n_classes,
         known_constants(sees, stratum, prior),
         hidden=(features, records, BUNDLED),
     )
-    return alone, stratum.test.y
+    return alone, episode.reveal(frozenset({"test"})).test.y
 
 
 def _one_per_stratum(rows: list[dict], key: str) -> list[dict]:

@@ -4,17 +4,20 @@ RECORDS/answers/DATASET/BACKBONE/TIER/K04-s0.parquet
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from kshot.answer_codes import Answers, pack_answers, unpack_answers
 from kshot.bench.records.folder import Records
 from kshot.bench.records.integrity import intact_only, write_sealed
 from kshot.bench.records.schema import CELL, Record
 from kshot.bench.study import Cell
+from kshot.episodes.draw import class_shots
+from kshot.profiles import split_profile
 from kshot.types import Array
 
 if TYPE_CHECKING:
@@ -45,7 +48,8 @@ def read_answers(records: Records, cell: Cell) -> Iterator[tuple[str, Answers]]:
     """Every method of the cell whose answers were kept."""
     for row in _read(answers_path(records, cell)):
         truth = np.frombuffer(row["truth"], np.uint16).astype(np.int64)
-        yield row["method"], unpack_answers(row["answers"], truth, row["n_classes"])
+        answers = unpack_answers(row["answers"], truth, row["n_classes"])
+        yield row["method"], replace(answers, unseen=_unseen(cell, row["n_classes"]))
 
 
 def metric_values(
@@ -64,6 +68,15 @@ def metric_values(
                 for name, metric in metrics.items():
                     values[name][row] = metric(answers)
     return values
+
+
+def _unseen(cell: Cell, n_classes: int) -> Bool[Array, " C"] | None:
+    """Which classes are without shots follows from the names alone."""
+    dataset, profile = split_profile(cell.dataset)
+    if profile != "missing":
+        return None
+    no_labels = np.empty(0, np.int64)
+    return class_shots(profile, dataset, no_labels, n_classes, cell.shots, cell.seed) == 0
 
 
 def _row(record: Record) -> dict[str, Any]:

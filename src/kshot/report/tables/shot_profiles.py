@@ -20,7 +20,7 @@ def profiles_table(panel: Panel, context: Context) -> Table:
     title = f"Uneven and missing shots: {named(panel.metric)} by profile"
     if len(names) < 2 or BALANCED not in names:
         return absent_table("profiles", title, _ONE)
-    parts = _same_draws(shown, names)
+    parts = same_draws(shown, names)
     free = set(panel.free_methods())
     inductive = [m for m in panel.methods if m not in panel.transductive]
     means = {m: [float(parts[name].column(m).mean()) for name in names] for m in inductive}
@@ -60,7 +60,7 @@ def profiles_table(panel: Panel, context: Context) -> Table:
 _ONE = "these records hold one profile only; a study asks for several with profiles = [...]."
 
 
-def _same_draws(panel: Panel, names: list[str]) -> dict[str, Panel]:
+def same_draws(panel: Panel, names: list[str]) -> dict[str, Panel]:
     """The cells that exist under every profile, in one order."""
     axes = (panel.dataset, panel.backbone, panel.tier, panel.shots, panel.seed)
     keys = [(plain_name(str(d)), *rest) for d, *rest in zip(*(a.tolist() for a in axes), strict=True)]
