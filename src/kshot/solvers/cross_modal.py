@@ -70,9 +70,9 @@ def train_cross_modal(
         rows = samples[chosen]
         errors = rows @ W.T
         errors *= scale
-        # The factor comes last: Adam divides gradients that are tiny by tiny numbers, and 12,800 steps remember how
-        # p − 1 was rounded.
-        softmax_residual(errors, labels[chosen], 1.0)
+        # The factor comes last, and the classes are added in turn: Adam divides gradients that are tiny by tiny
+        # numbers, and 12,800 steps remember how p − 1 was rounded.
+        softmax_residual(errors, labels[chosen], 1.0, in_turn=True)
         errors *= scale / len(rows)
         np.matmul(errors.T, rows, out=gradient)
         update([gradient], rate)

@@ -49,9 +49,12 @@ def last_state(states: Iterator[Array]) -> Array:
     return deque(states, maxlen=1).pop()
 
 
-def softmax_residual(logits: Float[Array, "b C"], y: Int[Array, " b"], factor: float) -> None:
-    """Replace logits by factor·(softmax − one-hot), in place."""
+def softmax_residual(
+    logits: Float[Array, "b C"], y: Int[Array, " b"], factor: float, *, in_turn: bool = False
+) -> None:
+    """Replace logits by factor·(softmax − one-hot), in place; `in_turn` adds the classes up one after another."""
     logits -= logits.max(axis=1, keepdims=True)
     np.exp(logits, out=logits)
-    logits *= factor / logits.sum(axis=1, keepdims=True)
+    total = np.cumsum(logits, axis=1)[:, -1:] if in_turn else logits.sum(axis=1, keepdims=True)
+    logits *= factor / total
     logits[np.arange(len(y)), y] -= factor
