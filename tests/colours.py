@@ -1,5 +1,7 @@
 """A stand-in encoder that knows colours, and pictures for it."""
 
+import io
+
 import numpy as np
 
 from kshot.encode.preprocess import Preprocessing
@@ -49,3 +51,16 @@ def shade(path, colour, rng, size=(40, 30), **options):
     values = np.clip(base + rng.normal(0, 60, (size[1], size[0], 3)), 0, 255).astype(np.uint8)
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(values).save(path, **options)
+
+
+def new_picture(colour, seed):
+    """The bytes of one, for a request; of two colours joined by "+" each fills a half."""
+    from PIL import Image
+
+    rng = np.random.default_rng(seed)
+    halves = [np.array([255 if own > 0 else 0 for own in COLOURS[name]]) for name in colour.split("+")]
+    base = np.repeat(np.stack(halves), 40 // len(halves), axis=0)
+    values = np.clip(base[None] + rng.normal(0, 60, (30, 40, 3)), 0, 255).astype(np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(values).save(out, "PNG")
+    return out.getvalue()

@@ -53,6 +53,11 @@ def ask(port: int, method: str, path: str, body: bytes | None = None, **headers:
     return answer.status, answer.headers, content
 
 
+def file(name: str, content: bytes) -> dict:
+    """What a browser's file chooser is given."""
+    return {"name": name, "mimeType": "image/png", "buffer": content}
+
+
 def killable(head: Path, token: str | None = None) -> tuple[subprocess.Popen, int]:
     """The same in a process of its own, and its port."""
     source = str(HERE.parent / "src")

@@ -14,7 +14,7 @@ from PIL import Image
 from colours import shade
 from kshot.apply.fit import fit_folder
 from kshot.apply.head import PictureHead
-from kshot.apply.serve import app, connections, guards
+from kshot.apply.serve import app, connections, guards, live
 from kshot.apply.serve.guards import MOST_BYTES, check_binding
 from kshot.errors import KshotError
 from serving import Server, ask, killable
@@ -24,8 +24,9 @@ TOKEN = "a-token-that-is-long-enough"
 
 @pytest.fixture
 def head(shades, colours, tmp_path):
+    """With a closed form, so that the tests wait for the server and not for a solver."""
     path = tmp_path / "head.safetensors"
-    fit_folder(shades, encoder=colours).head.save(path)
+    fit_folder(shades, encoder=colours, method="loo_blend").head.save(path)
     return path
 
 
@@ -298,3 +299,100 @@ def test_killed_while_adding_the_head_stays_loadable(head, picture):
         adding.join()
         sizes.append(len(PictureHead.load(head).shots.y))
     assert np.diff(sizes).min() > 0
+
+
+def shown(port, query=""):
+    return ask(port, "GET", f"/api/pictures{query}")[2]
+
+
+def test_pictures_are_listed_moved_removed_and_undone(server, head):
+    first = shown(server.port, "?label=green")
+    assert (first["total"], {one["label"] for one in first["pictures"]}) == (4, {"green"})
+    assert shown(server.port, "?label=green&start=3")["pictures"] == first["pictures"][3:]
+    sure = [one["own"] for one in first["pictures"]]
+    assert sure == sorted(sure)
+    keys = [one["key"] for one in first["pictures"]]
+    status, _, about = ask(server.port, "POST", f"/api/shots/move?key={keys[0]}&label=red")
+    assert (status, about["shots"], about["undo"]) == (200, [4, 3, 5], "moved a picture to red")
+    assert PictureHead.load(head).shots.counts.tolist() == [4, 3, 5]
+    assert [one["key"] for one in shown(server.port)["pictures"]] == keys[:1]
+    assert ask(server.port, "POST", f"/api/shots/remove?key={keys[0]}")[2]["shots"] == [4, 3, 4]
+    for counts in ([4, 3, 5], [4, 4, 4]):
+        assert ask(server.port, "POST", "/api/undo")[2]["shots"] == counts
+    assert shown(server.port, "?label=green") == first
+
+
+NONSENSE = {
+    "/api/undo": "nothing to undo",
+    "/api/shots/remove?key=unheard": "Reload the page",
+    "/api/shots/remove": "Reload the page",
+    "/api/shots/move?key={0}&label=gren": "green",
+    "/api/shots/remove?key={0}&key={1}&key={2}&key={3}": "without a picture",
+}
+
+
+def test_changes_that_make_no_sense_are_refused(server, head):
+    kept = head.read_bytes()
+    keys = [one["key"] for one in shown(server.port, "?label=green")["pictures"]]
+    for path, words in NONSENSE.items():
+        status, _, said = ask(server.port, "POST", path.format(*keys))
+        assert (status, words in said["error"]) == (400, True), said
+    assert head.read_bytes() == kept
+    assert ask(server.port, "GET", "/api/head")[2]["pictures"] == [4, 4, 4]
+
+
+def test_other_sites_and_strangers_change_nothing(head):
+    server = Server(head, token=TOKEN)
+    try:
+        own = {"Authorization": f"Bearer {TOKEN}"}
+        key = ask(server.port, "GET", "/api/pictures?label=green", **own)[2]["pictures"][0]["key"]
+        assert ask(server.port, "GET", "/api/pictures?label=green")[0] == 401
+        for path in (f"/api/shots/move?key={key}&label=red", f"/api/shots/remove?key={key}", "/api/undo"):
+            assert ask(server.port, "POST", path)[0] == 401
+            assert ask(server.port, "POST", path, Origin="https://evil.example", **own)[0] == 403
+            assert ask(server.port, "GET", path, **own)[0] == 405
+    finally:
+        server.close()
+
+
+def test_changes_that_wait_learn_together_and_a_failure_takes_them_back(server, head, picture, monkeypatch):
+    begun, go_on, own, learnt = threading.Event(), threading.Event(), live.learn, []
+
+    def slow(shots, *given):
+        learnt.append(shots.counts.tolist())
+        begun.set()
+        assert go_on.wait(60)
+        return own(shots, *given)
+
+    def until(pictures):
+        deadline = time.monotonic() + 60
+        while sum(ask(server.port, "GET", "/api/head")[2]["pictures"]) != pictures:
+            assert time.monotonic() < deadline
+
+    monkeypatch.setattr(live, "learn", slow)
+    contents = [picture("red") for _ in range(4)]
+
+    def add(content):
+        return ask(server.port, "POST", "/api/shots?label=red", content)[0]
+
+    with ThreadPoolExecutor(4) as clients:
+        found = [clients.submit(add, contents[0])]
+        assert begun.wait(60)
+        found += [clients.submit(add, content) for content in contents[1:]]
+        until(16)
+        go_on.set()
+        assert {one.result() for one in found} == {200}
+    assert learnt == [[4, 4, 5], [4, 4, 8]]
+
+    begun.clear()
+    go_on.clear()
+    with ThreadPoolExecutor(2) as clients:
+        found = [clients.submit(add, picture("red"))]
+        assert begun.wait(60)
+        found += [clients.submit(add, picture("red"))]
+        until(18)
+        head.write_bytes(head.read_bytes() + b"another program")
+        go_on.set()
+        assert {one.result() for one in found} == {409}
+    about = ask(server.port, "GET", "/api/head")[2]
+    assert (about["pictures"], about["progress"]) == ([4, 4, 8], None)

@@ -6,12 +6,15 @@ import shutil
 import numpy as np
 import pytest
 
-from browser_names import CLOSING, HOSTILE
+from browser_names import CLOSING, HOSTILE, MARKUP
+from colours import COLOURS, ColourEncoder, new_picture, shade
+from kshot.apply.fit import fit_folder
 from kshot.report.context import Context
 from kshot.report.tables import all_tables
 from kshot.report.write import write_report
 from kshot.stats.panel import panel
 from kshot.types import Sketch
+from serving import Server
 from synthetic_records import as_table, synthetic_rows
 
 FLAGS = [
@@ -88,3 +91,55 @@ def page(browser, report, request):
     yield opened
     context.close()
     assert trouble == []
+
+
+@pytest.fixture
+def served_head(tmp_path, monkeypatch):
+    """Three colours; one class carries a name that would be markup."""
+    monkeypatch.setenv("KSHOT_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    for colour in COLOURS:
+        for number in range(4):
+            shade(tmp_path / "shades" / colour / f"{number}.png", colour, rng)
+    (tmp_path / "names.txt").write_text(f"red=red {MARKUP}\n")
+    return fit_shades(tmp_path)
+
+
+@pytest.fixture
+def doubted_head(served_head, tmp_path):
+    """The same, with a green picture among the red ones."""
+    (tmp_path / "shades" / "red" / "wrong.png").write_bytes(new_picture("green", 9))
+    return fit_shades(tmp_path)
+
+
+def fit_shades(folder):
+    """With a closed form, so that the tests wait for the page and not for a solver."""
+    given = {"encoder": ColourEncoder(), "names": folder / "names.txt", "method": "loo_blend"}
+    fitted = fit_folder(folder / "shades", **given)
+    fitted.head.save(folder / "head.safetensors")
+    return folder / "head.safetensors"
+
+
+@pytest.fixture
+def served(browser, served_head):
+    """Opens the page of the served head in a browser of its own options; an error on it fails the test."""
+    opened = []
+
+    def open_page(**options):
+        server = Server(served_head)
+        context = browser.new_context(**options)
+        page = context.new_page()
+        page.server, page.trouble = server, []
+        page.on("pageerror", lambda error: page.trouble.append(str(error)))
+        page.on("console", lambda line: page.trouble.append(line.text) if "Security" in line.text else None)
+        opened.append((page, context, server))
+        page.goto(server.url)
+        page.get_by_text("3 classes, ").wait_for()
+        return page
+
+    yield open_page
+    for page, context, server in opened:
+        assert page.trouble == []
+        assert page.title() == "kshot"
+        context.close()
+        server.close()

@@ -4,62 +4,21 @@ import io
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import numpy as np
 import pytest
 from PIL import Image
 
-from colours import COLOURS, ColourEncoder, shade
-from kshot.apply.fit import fit_folder
+from browser_names import MARKUP
+from colours import COLOURS, new_picture
 from kshot.apply.head import PictureHead
-from serving import Server
-
-MARKUP = "<img src=x onerror=document.title='broken'>"
+from serving import Server, file
 
 
 @pytest.fixture
-def head(tmp_path, monkeypatch):
-    """Three colours; one class carries a name that would be markup."""
-    monkeypatch.setenv("KSHOT_CACHE", str(tmp_path / "cache"))
-    rng = np.random.default_rng(0)
-    for colour in COLOURS:
-        for number in range(4):
-            shade(tmp_path / "shades" / colour / f"{number}.png", colour, rng)
-    (tmp_path / "names.txt").write_text(f"red=red {MARKUP}\n")
-    fitted = fit_folder(tmp_path / "shades", encoder=ColourEncoder(), names=tmp_path / "names.txt")
-    fitted.head.save(tmp_path / "head.safetensors")
-    return tmp_path / "head.safetensors"
+def page(served):
+    return served()
 
 
-@pytest.fixture
-def page(browser, head):
-    server = Server(head)
-    context = browser.new_context()
-    opened = context.new_page()
-    opened.trouble = []
-    opened.on("pageerror", lambda error: opened.trouble.append(str(error)))
-    opened.on("console", lambda line: opened.trouble.append(line.text) if "Security" in line.text else None)
-    opened.goto(server.url)
-    opened.get_by_text("3 classes, 12 pictures").wait_for()
-    yield opened
-    assert opened.trouble == []
-    context.close()
-    server.close()
-
-
-def new_picture(colour, seed):
-    rng = np.random.default_rng(seed)
-    base = np.array([255 if own > 0 else 0 for own in COLOURS[colour]])
-    values = np.clip(base + rng.normal(0, 60, (30, 40, 3)), 0, 255).astype(np.uint8)
-    out = io.BytesIO()
-    Image.fromarray(values).save(out, "PNG")
-    return out.getvalue()
-
-
-def file(name, content):
-    return {"name": name, "mimeType": "image/png", "buffer": content}
-
-
-def test_upload_add_and_download(page, head, tmp_path):
+def test_upload_add_and_download(page, tmp_path):
     from playwright.sync_api import expect
 
     page.set_input_files(
@@ -77,7 +36,7 @@ def test_upload_add_and_download(page, head, tmp_path):
     assert MARKUP in red.locator("figcaption").first.inner_text()
     assert f"red {MARKUP}" in red.locator(".said").inner_text()
     red.get_by_role("combobox").select_option(f"red {MARKUP}")
-    red.get_by_role("button", name="Add and refit").click()
+    red.get_by_role("button", name="Add").click()
     page.get_by_text("3 classes, 13 pictures").wait_for()
     assert page.title() == "kshot"
     with page.expect_download() as waiting:
@@ -86,7 +45,7 @@ def test_upload_add_and_download(page, head, tmp_path):
     assert len(PictureHead.load(tmp_path / "downloaded.safetensors").shots.y) == 13
 
 
-def test_a_bomb_and_a_text_file_are_told_and_harm_nothing(page, head):
+def test_a_bomb_and_a_text_file_are_told_and_harm_nothing(page):
     out = io.BytesIO()
     Image.new("1", (10_000, 5_000)).save(out, "PNG")
     page.set_input_files(
@@ -137,10 +96,10 @@ def evil():
         server.shutdown()
 
 
-def test_another_site_cannot_use_the_page(browser, head, evil):
+def test_another_site_cannot_use_the_page(browser, served_head, evil):
     """The browser sends a simple request and hides the answer, so it is the server that must refuse it."""
-    server = Server(head)
-    kept = head.read_bytes()
+    server = Server(served_head)
+    kept = served_head.read_bytes()
     context = browser.new_context()
     page = context.new_page()
     page.goto(evil)
@@ -154,6 +113,6 @@ def test_another_site_cannot_use_the_page(browser, head, evil):
         [f"{server.url}/api/shots?label=green", list(new_picture("green", 5))],
     )
     assert outcome == ["refused", "refused"]
-    assert head.read_bytes() == kept
+    assert served_head.read_bytes() == kept
     context.close()
     server.close()

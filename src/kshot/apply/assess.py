@@ -9,6 +9,7 @@ from kshot.apply.advice import Advice
 from kshot.apply.held_out import (
     Curve,
     Interval,
+    LeftOut,
     Shots,
     folds,
     left_out_scores,
@@ -44,6 +45,7 @@ class Assessment:
     temperature: float
     threshold: float
     suspects: tuple[Mislabelled, ...]
+    left_out: LeftOut | None
 
     @property
     def verdict(self) -> str:
@@ -107,6 +109,7 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
         temperature=temperature,
         threshold=_threshold(probabilities, hits),
         suspects=tuple(mislabelled(shots, rows, probabilities)),
+        left_out=LeftOut.of(shots, rows, probabilities),
     )
 
 
@@ -160,4 +163,5 @@ def _unmeasured(
         temperature=calibrate(zero_scores, shots.y) if advice.method == "zero_shot" else 1.0,
         threshold=0.0,
         suspects=(),
+        left_out=None,
     )

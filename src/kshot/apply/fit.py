@@ -143,7 +143,7 @@ def learn(shots: Shots, thumbnails: Sequence[bytes], about: dict) -> tuple[Pictu
         threshold=assessment.threshold,
         accuracy=accuracy,
     )
-    return PictureHead(head, shots, tuple(thumbnails), decided), assessment
+    return PictureHead(head, shots, tuple(thumbnails), decided, assessment.left_out), assessment
 
 
 def fit_pictures(root: Path | str, **options) -> PictureHead:

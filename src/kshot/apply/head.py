@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.apply.encoded import fingerprint
-from kshot.apply.held_out import Shots
+from kshot.apply.held_out import LeftOut, Shots
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
@@ -19,6 +19,8 @@ from kshot.methods.headfile import read_head_file, save_head
 from kshot.types import Array
 
 KIND = "pictures"
+# What fitting decides; all else of a head stays as it is when its shots change.
+DECIDED = frozenset({"method", "reason", "temperature", "threshold", "accuracy", "kshot"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,20 @@ class About:
     shot_sha256: tuple[str, ...]
     kshot: str = version("kshot")
 
+    def undecided(self) -> dict[str, Any]:
+        """What `learn` is given to fit again."""
+        return {f.name: getattr(self, f.name) for f in fields(About) if f.name not in DECIDED}
+
 
 @dataclass(frozen=True)
 class PictureHead:
-    """A fitted head, the shots it was fitted on and their thumbnails."""
+    """A fitted head, the shots it was fitted on, their thumbnails, and what heads without them said of them."""
 
     head: Classifier
     shots: Shots
     thumbnails: tuple[bytes, ...]
     about: About
+    left_out: LeftOut | None = None
 
     def probabilities(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         """Softmax of the scores at the temperature that left-out pictures chose."""
@@ -87,6 +94,8 @@ class PictureHead:
             "thumbnails": np.frombuffer(b"".join(self.thumbnails), np.uint8),
             "thumbnail_ends": ends,
         }
+        if self.left_out is not None:
+            beside |= {"left_out_own": self.left_out.own, "left_out_says": self.left_out.says}
         save_head(
             self.head, path, method=self.about.method, beside=beside, kind=KIND, about=asdict(self.about)
         )
@@ -104,7 +113,10 @@ class PictureHead:
         content, ends = arrays["thumbnails"].tobytes(), [0, *arrays["thumbnail_ends"].tolist()]
         thumbnails = tuple(content[a:b] for a, b in pairwise(ends))
         shots = Shots(arrays["X"], arrays["y"], arrays["text"])
-        return PictureHead(head, shots, thumbnails, _about(stored["about"]))
+        left_out = None
+        if "left_out_own" in arrays:
+            left_out = LeftOut(arrays["left_out_own"], arrays["left_out_says"])
+        return PictureHead(head, shots, thumbnails, _about(stored["about"]), left_out)
 
 
 def _about(stored: Mapping[str, Any]) -> About:

@@ -45,6 +45,22 @@ class Shots:
         return class_counts(self.y, len(self.text))
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What heads that had not seen a picture said of it: its own class's probability and the likeliest class, each
+    (N,); NaN and −1 for a class's only picture."""
+
+    own: Array
+    says: Array
+
+    @staticmethod
+    def of(shots: Shots, measured: Int[Array, " M"], probabilities: Float[Array, "M C"]) -> "LeftOut":
+        own, says = np.full(len(shots.y), np.nan, np.float32), np.full(len(shots.y), -1, np.int64)
+        own[measured] = probabilities[np.arange(len(measured)), shots.y[measured]]
+        says[measured] = probabilities.argmax(axis=1)
+        return LeftOut(own, says)
+
+
 def folds(shots: Shots) -> Int[Array, " N"]:
     """Which fold leaves a picture out; −1 for a class's only picture."""
     large = shots.X.size * len(shots.text) > LARGE

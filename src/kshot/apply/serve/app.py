@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from starlette.applications import Starlette
@@ -12,14 +13,20 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from kshot.apply.serve.album import Album
 from kshot.apply.serve.guards import Refused, SafeHeaders, check_request, limited_body
 from kshot.apply.serve.live import LiveHead
+from kshot.apply.serve.shown import list_shown
 from kshot.errors import KshotError
 
+KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+OWN, REPORT = files("kshot.apply.serve"), files("kshot.report").joinpath("page")
 PAGE = {
-    "/": ("page.html", "text/html"),
-    "/page.js": ("page.js", "text/javascript"),
-    "/page.css": ("page.css", "text/css"),
+    "/": (OWN, "page.html"),
+    "/page.css": (OWN, "page.css"),
+    **{f"/{name}.js": (OWN, f"{name}.js") for name in ("page", "server", "tries", "album")},
+    # The report's colours, type and controls are this page's too.
+    **{f"/{name}": (REPORT, name) for name in ("shared.css", "theme.js")},
 }
 # Each may hold a picture of 20 MB.
 MOST_WAITING = 32
@@ -27,33 +34,58 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(live: LiveHead, host: str, token: str | None) -> Any:
-    """An ASGI application; predictions take turns in the order in which they came, and so do changes, each kind
-    holding one thread at most: a slow refit keeps no prediction waiting."""
-    predicting, changing = asyncio.Lock(), asyncio.Lock()
+    """An ASGI application; pictures are encoded in turn, in the order in which they came, and so are heads fitted, each
+    kind holding one thread at most: a slow refit keeps no prediction waiting."""
+    encoding, fitting = asyncio.Lock(), asyncio.Lock()
     waiting = 0
 
-    async def in_turn(turn: asyncio.Lock, work: Callable[[], Any]) -> Any:
+    async def in_turn(work: Callable[[bytes], Any], request: Request) -> Any:
         nonlocal waiting
+        content = await limited_body(request)
         if waiting >= MOST_WAITING:
             raise Refused(503, "too many pictures wait for their turn; send this one again later.")
         waiting += 1
         try:
-            async with turn:
-                return await asyncio.to_thread(work)
+            async with encoding:
+                return await asyncio.to_thread(work, content)
         finally:
             waiting -= 1
+
+    async def changed(edit: Callable[[Album], Album]) -> Response:
+        """Answers when the change is learnt and on disk; whoever finds it learnt with another's has nothing to do."""
+        learnt = await asyncio.to_thread(live.change, edit)
+        async with fitting:
+            if not learnt.done():
+                await asyncio.to_thread(live.refit)
+        learnt.result()
+        return JSONResponse(live.about())
 
     async def about(request: Request) -> Response:
         return JSONResponse(live.about())
 
+    async def pictures(request: Request) -> Response:
+        start = request.query_params.get("start", "0")
+        if not start.isdecimal():
+            raise Refused(400, f"start is '{start[:20]}'; give a number of pictures to skip.")
+        return JSONResponse(list_shown(live, request.query_params.get("label"), int(start[:9])))
+
     async def predict(request: Request) -> Response:
-        content = await limited_body(request)
-        return JSONResponse(await in_turn(predicting, partial(live.predict, content)))
+        return JSONResponse(await in_turn(live.predict, request))
 
     async def add(request: Request) -> Response:
         label = request.query_params.get("label", "")
-        content = await limited_body(request)
-        return JSONResponse(await in_turn(changing, partial(live.add, content, label)))
+        new = await in_turn(live.encode, request)
+        return await changed(lambda album: album.add(new, label))
+
+    async def move(request: Request) -> Response:
+        asked = request.query_params
+        return await changed(lambda album: album.move(asked.getlist("key"), asked.get("label", "")))
+
+    async def remove(request: Request) -> Response:
+        return await changed(lambda album: album.remove(request.query_params.getlist("key")))
+
+    async def undo(request: Request) -> Response:
+        return await changed(Album.undo)
 
     async def download(request: Request) -> Response:
         content = await asyncio.to_thread(live.file)
@@ -66,7 +98,11 @@ def make_app(live: LiveHead, host: str, token: str | None) -> Any:
         Route("/api/head", guarded(about), methods=["GET"]),
         Route("/api/head.safetensors", guarded(download), methods=["GET"]),
         Route("/api/predict", guarded(predict), methods=["POST"]),
+        Route("/api/pictures", guarded(pictures), methods=["GET"]),
         Route("/api/shots", guarded(add), methods=["POST"]),
+        Route("/api/shots/move", guarded(move), methods=["POST"]),
+        Route("/api/shots/remove", guarded(remove), methods=["POST"]),
+        Route("/api/undo", guarded(undo), methods=["POST"]),
     ]
     return Starlette(routes=routes, middleware=[Middleware(SafeHeaders)])
 
@@ -86,8 +122,9 @@ def _guarded(answer: Answer, host: str, token: str | None) -> Answer:
     return checked
 
 
-def _static(name: str, kind: str) -> Answer:
-    content = files("kshot.apply.serve").joinpath(name).read_bytes()
+def _static(folder: Traversable, name: str) -> Answer:
+    content = folder.joinpath(name).read_bytes()
+    kind = KINDS[name[name.rindex(".") :]]
 
     async def answer(request: Request) -> Response:
         return Response(content, media_type=f"{kind}; charset=utf-8")

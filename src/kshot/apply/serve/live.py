@@ -2,49 +2,62 @@
 
 import base64
 import threading
-from dataclasses import asdict, fields
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from kshot.apply.encoded import Encoded, encode_contents
 from kshot.apply.fit import learn
-from kshot.apply.head import About, PictureHead
-from kshot.apply.held_out import Shots
+from kshot.apply.head import PictureHead
 from kshot.apply.predict import judge_picture, nearest_shots
+from kshot.apply.serve.album import Album
 from kshot.apply.serve.guards import Refused
 from kshot.encode.protocol import Encoder
-from kshot.errors import InputError, unknown
+from kshot.errors import InputError
 from kshot.files import locked, sha256, write_hashed
+from kshot.progress import Progress, watched
 
 # Enough for any camera's picture after it was shrunk once; a 50-megapixel picture is refused by its header.
 MOST_PIXELS = 40_000_000
-DECIDED = {"method", "reason", "temperature", "threshold", "accuracy", "kshot"}
+# Assessing a head goes through its folds as often as this, or less.
+PASSES = 3
 
 
 class LiveHead:
-    """`head` is replaced as a whole, so a prediction never sees a half-changed one."""
+    """`album` is what the head shall learn from; `served` is the head and the album that it has learnt from, replaced
+    together, so that nobody sees a half-changed one."""
 
     def __init__(self, path: Path, encoder: Encoder):
         self.path = path
         self.encoder = encoder
         # Hashed before it is read: a file that changes in between is noticed at the next change.
         self._on_disk = _hash(path)
-        self.head = PictureHead.load(path)
-        self.head.check_encoder(encoder)
-        self._changing = threading.Lock()
+        head = PictureHead.load(path)
+        head.check_encoder(encoder)
+        self.album = Album.of(head)
+        self.served = head, self.album
+        self.edits = self.refits = 0
+        self.progress: float | None = None
+        self._changing, self._writing = threading.Lock(), threading.Lock()
+        self._pending: Future[None] | None = None
 
     def about(self) -> dict[str, Any]:
-        """What the page shows of the head."""
-        about = self.head.about
+        """What the page shows of the head, and how far a refit has come."""
+        (head, _), album = self.served, self.album
         return {
-            "classes": about.classes,
-            "shots": self.head.shots.counts.tolist(),
-            "method": self.head.head.info.title,
-            "reason": about.reason,
-            "accuracy": about.accuracy,
-            "backbone": about.backbone,
+            "classes": head.about.classes,
+            "shots": head.shots.counts.tolist(),
+            "method": head.head.info.title,
+            "reason": head.about.reason,
+            "accuracy": head.about.accuracy,
+            "backbone": head.about.backbone,
+            "pictures": album.counts(),
+            "undo": album.past[-1][0] if album.past else None,
+            "edits": self.edits,
+            "refits": self.refits,
+            "progress": self.progress,
         }
 
     def encode(self, content: bytes) -> Encoded:
@@ -54,7 +67,7 @@ class LiveHead:
         return encoded
 
     def predict(self, content: bytes) -> dict[str, Any]:
-        head = self.head
+        head, _ = self.served
         feature = self.encode(content).feature
         said = judge_picture(head, "", feature)
         return {
@@ -67,30 +80,43 @@ class LiveHead:
             ],
         }
 
-    def add(self, content: bytes, label: str) -> dict[str, Any]:
-        """One more shot: refit, write, and only then serve the new head."""
-        classes = self.head.about.classes
-        if label not in classes:
-            raise InputError(unknown("class", label, classes, "Choose one of them."))
-        new = self.encode(content)
+    def change(self, edit: Callable[[Album], Album]) -> Future[None]:
+        """The album now; the head when `refit` has run, which settles the future that is returned. Changes that come
+        while a refit runs wait for one more refit together."""
+        with self._writing:
+            self._check_unchanged()
         with self._changing:
-            before = self.head
-            if new.sha256 in before.about.shot_sha256:
-                raise InputError("this picture is a shot already.")
-            shots = Shots(
-                np.vstack([before.shots.X, new.feature[None]]),
-                np.append(before.shots.y, classes.index(label)),
-                before.shots.text,
-            )
-            known = {f.name: getattr(before.about, f.name) for f in fields(About) if f.name not in DECIDED}
-            known["shot_names"] = (*before.about.shot_names, f"added/{new.sha256[:12]}")
-            known["shot_sha256"] = (*before.about.shot_sha256, new.sha256)
-            head, _ = learn(shots, (*before.thumbnails, new.thumbnail), known)
-            # Another server of the same file looks and writes before us or after us, never in between.
-            with locked(self.path):
-                self._on_disk = write_hashed(self.path, head.save, lambda _: self._check_unchanged())
-            self.head = head
-        return self.about()
+            self.album = edit(self.album)
+            self.edits += 1
+            if self._pending is None:
+                self._pending = Future()
+            return self._pending
+
+    def refit(self) -> None:
+        """Learn from the album, write, and only then serve the new head. Where that fails, the album is again what
+        the head has learnt from, and every waiting change hears why. Call it from one thread at a time."""
+        with self._changing:
+            album, waiting, self._pending = self.album, self._pending, None
+        if waiting is None:
+            return
+        head, fitted = self.served
+        try:
+            if not album.same_pictures(fitted):
+                head = self._learnt(album)
+                # Another server of the same file looks and writes before us or after us, never in between.
+                with self._writing, locked(self.path):
+                    self._on_disk = write_hashed(self.path, head.save, lambda _: self._check_unchanged())
+                self.refits += 1
+            self.served = head, album
+            waiting.set_result(None)
+        except Exception as error:
+            with self._changing:
+                self.edits += 1
+                self.album, later, self._pending = fitted, self._pending, None
+            for one in filter(None, (waiting, later)):
+                one.set_exception(error)
+        finally:
+            self.progress = None
 
     def file(self) -> bytes:
         """The head file as it is on disk."""
@@ -103,13 +129,30 @@ class LiveHead:
                 "`kshot serve` found it.",
             ) from None
 
+    def _learnt(self, album: Album) -> PictureHead:
+        self.progress = passed = 0.0
+
+        def watch(told: Progress) -> None:
+            nonlocal passed
+            if told.total:
+                self.progress = min(1.0, (passed + told.count / told.total) / PASSES)
+                passed += told.count == told.total
+
+        before, _ = self.served
+        known = before.about.undecided()
+        known["shot_names"] = tuple(one.name for one in album.pictures)
+        known["shot_sha256"] = tuple(one.encoded.sha256 for one in album.pictures)
+        thumbnails = [one.encoded.thumbnail for one in album.pictures]
+        with watched(watch):
+            return learn(album.shots(before.shots.text), thumbnails, known)[0]
+
     def _check_unchanged(self) -> None:
         """Another file than the one that this server read or wrote holds others' shots."""
         if _hash(self.path) != self._on_disk:
             raise Refused(
                 409,
-                f"the head file {self.path.name} was changed, moved or removed by another program, so the "
-                "picture was not added. Restart `kshot serve` to load it, then add the picture again.",
+                f"the head file {self.path.name} was changed, moved or removed by another program, so nothing was "
+                "changed here. Restart `kshot serve` to load it, then make the change again.",
             )
 
 

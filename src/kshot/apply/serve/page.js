@@ -1,37 +1,17 @@
-"use strict";
-// Names come from files and folders, so they only ever become text, never markup.
-const AT_ONCE = 4;
-const token = new URLSearchParams(location.hash.slice(1)).get("token");
-const byId = (id) => document.getElementById(id);
-const waiting = [];
-let running = 0, done = 0, total = 0, classes = [];
+// Put the parts together: what the head is, what changes, and how far a refit has come.
+import { listenForChoices, showAlbum } from "./album.js";
+import { ask, askJson, byId, element, plural } from "./server.js";
+import { headChanged, listenForTries } from "./tries.js";
 
-async function ask(path, options = {}) {
-  const headers = { ...(token ? { Authorization: `Bearer ${token}` } : {}) };
-  if (options.body) headers["Content-Type"] = "application/octet-stream";
-  let answer;
-  try {
-    answer = await fetch(path, { ...options, headers });
-  } catch {
-    throw new Error("the server does not answer; is `kshot serve` still running?");
-  }
-  if (answer.ok) return answer;
-  const told = await answer.json().catch(() => ({}));
-  throw new Error(told.error || `the server answered ${answer.status}`);
-}
+const MILLISECONDS_BETWEEN_LOOKS = 400;
+let head = null, sent = 0, watching = false;
 
-function element(tag, text, parent, className) {
-  const made = document.createElement(tag);
-  if (text) made.textContent = text;
-  if (className) made.className = className;
-  if (parent) parent.append(made);
-  return made;
-}
-
-function showAbout(head) {
-  classes = head.classes;
-  const shots = head.shots.reduce((a, b) => a + b, 0);
-  byId("about").textContent = `${head.method} on ${head.backbone}: ${classes.length} classes, ${shots} pictures${accuracy(head.accuracy)}`;
+function showAbout() {
+  const pictures = head.shots.reduce((a, b) => a + b, 0);
+  byId("about").textContent =
+    `${head.method} on ${head.backbone}: ${head.classes.length} classes, ${plural(pictures, "picture")}${accuracy(head.accuracy)}`;
+  byId("undo").disabled = !head.undo;
+  byId("undo").textContent = head.undo ? `Undo: ${head.undo}` : "Undo";
 }
 
 function accuracy(found) {
@@ -40,90 +20,67 @@ function accuracy(found) {
   return `; left-out accuracy ${value} % [${low}, ${high}]`;
 }
 
-function enqueue(files) {
-  for (const file of files) waiting.push(file);
-  total += files.length;
-  while (running < AT_ONCE && waiting.length) work();
-  showProgress();
+function showState(error) {
+  const fitting = sent > 0 || head?.progress != null;
+  byId("refit").hidden = !fitting;
+  if (fitting) byId("refit").value = head?.progress ?? 0;
+  if (error) byId("state").textContent = error;
+  else if (fitting) byId("state").textContent = "Learning the change; the head before it answers meanwhile.";
+  else if (head) byId("state").textContent = head.refits ? "All changes are learnt and saved." : "";
+  byId("state").className = error ? "error" : "";
 }
 
-async function work() {
-  running += 1;
-  while (waiting.length) {
-    await predict(waiting.shift());
-    done += 1;
-    showProgress();
-  }
-  running -= 1;
+async function look() {
+  const before = head;
+  head = await askJson("/api/head");
+  showAbout();
+  if (before?.edits !== head.edits || before?.refits !== head.refits) await showAlbum(head);
+  if (before && before.refits !== head.refits) headChanged();
 }
 
-function showProgress() {
-  byId("progress").textContent = total ? `${done} of ${total} pictures` : "";
-}
-
-async function predict(file) {
-  const row = element("li", "", byId("results"));
-  const figure = element("figure", "", row);
-  const said = element("div", "", row, "said");
+async function watch() {
+  if (watching) return;
+  watching = true;
   try {
-    const found = await (await ask("/api/predict", { method: "POST", body: file })).json();
-    showPicture(file, figure);
-    element("strong", found.answer, said, "answer");
-    element("div", found.top.map((g) => `${g.name} ${(100 * g.probability).toFixed(0)} %`).join(", "), said);
-    addForm(file, said, found.top[0].name);
-    const near = element("div", "", row, "near");
-    for (const shot of found.nearest) {
-      const own = element("figure", "", near);
-      element("img", "", own).src = `data:image/jpeg;base64,${shot.thumbnail}`;
-      element("figcaption", `${shot.label} ${shot.cosine.toFixed(2)}`, own);
-    }
+    do {
+      await new Promise((after) => setTimeout(after, MILLISECONDS_BETWEEN_LOOKS));
+      await look();
+      showState();
+    } while (sent > 0 || head.progress != null);
   } catch (error) {
-    element("span", error.message, said, "error");
+    showState(error.message);
+  } finally {
+    watching = false;
   }
-  element("figcaption", file.name, figure);
 }
 
-function showPicture(file, figure) {
-  const picture = element("img", "", figure);
-  const address = URL.createObjectURL(file);
-  picture.onload = picture.onerror = () => URL.revokeObjectURL(address);
-  picture.src = address;
+// The server answers when the change is learnt and saved, so it is only watched until then.
+async function change(path, body) {
+  sent += 1;
+  showState();
+  watch();
+  let trouble;
+  try {
+    await ask(path, { method: "POST", body });
+  } catch (error) {
+    trouble = error;
+  }
+  sent -= 1;
+  await look().catch(() => {});
+  showState(trouble?.message);
+  if (trouble) throw trouble;
 }
 
-function addForm(file, parent, guess) {
-  const form = element("div", "", parent);
-  const label = element("label", "It is ", form);
-  const choice = element("select", "", label);
-  for (const name of classes) element("option", name, choice).value = name;
-  choice.value = guess;
-  const button = element("button", "Add and refit", form);
-  const told = element("span", "", form, "told");
-  button.onclick = async () => {
-    button.disabled = true;
-    told.textContent = " refitting …";
-    told.className = "told";
-    try {
-      const address = `/api/shots?label=${encodeURIComponent(choice.value)}`;
-      showAbout(await (await ask(address, { method: "POST", body: file })).json());
-      told.textContent = ` added to ${choice.value}`;
-    } catch (error) {
-      told.textContent = ` ${error.message}`;
-      told.className = "told error";
-      button.disabled = false;
-    }
-  };
-}
-
-byId("files").onchange = (event) => enqueue([...event.target.files]);
-for (const kind of ["dragover", "drop", "dragleave"]) {
-  byId("drop").addEventListener(kind, (event) => {
+const undo = () => change("/api/undo").catch(() => {});
+byId("undo").onclick = undo;
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key === "z" && head?.undo) {
     event.preventDefault();
-    byId("drop").classList.toggle("over", kind === "dragover");
-    if (kind === "drop") enqueue([...event.dataTransfer.files]);
-  });
-}
-byId("download").onclick = async (event) => {
-  event.preventDefault();
+    undo();
+  }
+});
+document.addEventListener("visibilitychange", () => document.hidden || watch());
+byId("download").onclick = async () => {
   try {
     const link = element("a");
     link.href = URL.createObjectURL(await (await ask("/api/head.safetensors")).blob());
@@ -131,7 +88,9 @@ byId("download").onclick = async (event) => {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   } catch (error) {
-    byId("about").textContent = error.message;
+    showState(error.message);
   }
 };
-ask("/api/head").then((answer) => answer.json()).then(showAbout, (error) => (byId("about").textContent = error.message));
+listenForTries({ change, classes: () => head.classes });
+listenForChoices({ change });
+look().then(() => (head.progress != null ? watch() : showState()), (error) => (byId("about").textContent = error.message));

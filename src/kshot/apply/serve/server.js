@@ -1,0 +1,36 @@
+// Talk to the server, and make elements. Names come from files and folders, so they only ever become text.
+const token = new URLSearchParams(location.hash.slice(1)).get("token");
+
+export const byId = (id) => document.getElementById(id);
+
+export async function ask(path, options = {}) {
+  const headers = { ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+  if (options.body) headers["Content-Type"] = "application/octet-stream";
+  let answer;
+  try {
+    answer = await fetch(path, { ...options, headers });
+  } catch {
+    throw new Error("the server does not answer; is `kshot serve` still running?");
+  }
+  if (answer.ok) return answer;
+  const told = await answer.json().catch(() => ({}));
+  throw new Error(told.error || `the server answered ${answer.status}`);
+}
+
+export const askJson = async (path, options) => (await ask(path, options)).json();
+
+export function element(tag, text, parent, className) {
+  const made = document.createElement(tag);
+  if (text) made.textContent = text;
+  if (className) made.className = className;
+  if (parent) parent.append(made);
+  return made;
+}
+
+export function fillClasses(select, names, chosen) {
+  select.replaceChildren(...names.map((name) => new Option(name, name)));
+  if (chosen !== undefined) select.value = chosen;
+}
+
+export const thumbnail = (content) => `data:image/jpeg;base64,${content}`;
+export const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
