@@ -43,12 +43,12 @@ def _unit(rows):
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-def shade(path, colour, rng, size=(40, 30), **options):
+def shade(path, colour, rng, size=(40, 30), sigma=60, **options):
     """A picture of about one colour."""
     from PIL import Image
 
     base = np.array([255 if own > 0 else 0 for own in COLOURS[colour]])
-    values = np.clip(base + rng.normal(0, 60, (size[1], size[0], 3)), 0, 255).astype(np.uint8)
+    values = np.clip(base + rng.normal(0, sigma, (size[1], size[0], 3)), 0, 255).astype(np.uint8)
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(values).save(path, **options)
 

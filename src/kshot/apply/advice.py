@@ -53,6 +53,12 @@ def advise(
     return Advice(method, params, reason)
 
 
+def check_method(wanted: str) -> None:
+    """A wrong name is told before pictures are encoded."""
+    if wanted != AUTO:
+        registry.create(wanted)
+
+
 def scales(method: str, logit_scale: float | None, text_norm: float) -> dict[str, Any]:
     """The encoder's own constants, for the methods that use them."""
     given = {"logit_scale": logit_scale, "anchor_scale": text_norm}

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.apply.advice import AUTO, advise
+from kshot.apply.advice import AUTO, advise, check_method
 from kshot.apply.assess import Assessment, assess
 from kshot.apply.encoded import Encoded, encode_files, encode_names, stacked_rows
 from kshot.apply.head import About, PictureHead
 from kshot.apply.held_out import Interval, Shots, wilson
-from kshot.apply.layout import folder_layout, majority_note
+from kshot.apply.labels import labelled_photos
+from kshot.apply.layout import Layout, folder_layout, majority_note
 from kshot.apply.photos import Folder, Photo, existing_folder, list_photos, listed
 from kshot.apply.suspects import Twins, repeated, twins
 from kshot.datasets.encoders import load_encoder
@@ -44,26 +45,29 @@ def fit_folder(
     backbone: str = "lite0",
     prompt: str = PROMPT,
     names: Path | None = None,
+    labels: Path | None = None,
     method: str = AUTO,
     weights: Path | None = None,
     encoder: Encoder | None = None,
 ) -> Fitted:
     """Pictures that cannot be read and copies of a picture are left out and listed; a class that loses all its
-    pictures is an error. Of ROOT/train and ROOT/test the first teaches and the second tests."""
-    layout = folder_layout(existing_folder(Path(root)))
-    folder = list_photos(layout.teaches, names)
+    pictures is an error. Of ROOT/train and ROOT/test the first teaches and the second tests; where a file of `labels`
+    says what the pictures show, folders mean nothing."""
+    check_method(method)
+    layout = folder_layout(existing_folder(Path(root))) if labels is None else Layout(Path(root), None, ())
+    folder = list_photos(layout.teaches, names) if labels is None else labelled_photos(Path(root), labels)
     encoder = encoder or load_encoder(backbone, weights)
     if not encoder.text:
         raise InputError(f"{backbone} has no text tower, so class names cannot help. Choose lite0 or a CLIP.")
-    read, unreadable = _read(encoder, folder)
+    read, unreadable = read_photos(encoder, folder)
     again = set(repeated([r.sha256 for _, r in read], [p.label for p, _ in read]))
     kept = [pair for row, pair in enumerate(read) if row not in again]
-    labels = np.array([photo.label for photo, _ in kept], np.int64)
-    lost = [name for label, name in enumerate(folder.classes) if label not in labels]
+    y = np.array([photo.label for photo, _ in kept], np.int64)
+    lost = [name for label, name in enumerate(folder.classes) if label not in y]
     if lost:
         raise InputError(f"no readable picture is left for {listed(lost)}. {' '.join(unreadable[:5])}")
     text = encode_names(encoder, folder.classes, prompt)
-    shots = Shots(stacked_rows(r for _, r in kept), labels, text.unit)
+    shots = Shots(stacked_rows(r for _, r in kept), y, text.unit)
     about = {
         "classes": folder.classes,
         "backbone": backbone,
@@ -78,11 +82,11 @@ def fit_folder(
     head, assessment = learn(shots, tuple(r.thumbnail for _, r in kept), about)
     copies = tuple(read[row][0].name for row in sorted(again))
     tested, untested = _tested(head, encoder, layout.tests, names)
-    notes = (*layout.notes, *_majority(shots, assessment, folder.classes))
+    notes = (*layout.notes, *majority_notes(shots, assessment, folder.classes))
     return Fitted(head, assessment, notes, tested, (*unreadable, *untested), copies, tuple(twins(shots)))
 
 
-def _read(encoder: Encoder, folder: Folder) -> tuple[list[tuple[Photo, Encoded]], tuple[str, ...]]:
+def read_photos(encoder: Encoder, folder: Folder) -> tuple[list[tuple[Photo, Encoded]], tuple[str, ...]]:
     """The pictures that can be read, and why others cannot."""
     results = []
     with Progress("pictures", len(folder.photos), ends=False) as progress:
@@ -106,7 +110,7 @@ def _tested(
             f"{tests} has classes that are not taught: {listed(strange)}. Known: {listed(head.about.classes)}. "
             "Rename or remove their folders."
         )
-    read, unreadable = _read(encoder, folder)
+    read, unreadable = read_photos(encoder, folder)
     taught = set(head.about.shot_sha256)
     fresh = [(photo, encoded) for photo, encoded in read if encoded.sha256 not in taught]
     seen = len(read) - len(fresh)
@@ -118,7 +122,7 @@ def _tested(
     return wilson(int(np.count_nonzero(own == truth)), len(truth)), (*unreadable, *told)
 
 
-def _majority(shots: Shots, assessment: Assessment, classes: tuple[str, ...]) -> tuple[str, ...]:
+def majority_notes(shots: Shots, assessment: Assessment, classes: tuple[str, ...]) -> tuple[str, ...]:
     if assessment.accuracy is None:
         return ()
     note = majority_note(shots.counts.tolist(), classes, assessment.accuracy.low)

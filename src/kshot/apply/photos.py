@@ -36,7 +36,7 @@ class Folder:
     unused: tuple[str, ...]
 
 
-def list_photos(root: Path, names: Path | None = None) -> Folder:
+def list_photos(root: Path, names: Path | None = None, least_classes: int = 2) -> Folder:
     """Every class folder with its pictures; `names` is a file of FOLDER=NAME lines for names that a folder
     cannot have, or that the text encoder understands better."""
     files = {folder.name: list_pictures(folder) for folder in visible_folders(existing_folder(root))}
@@ -51,7 +51,7 @@ def list_photos(root: Path, names: Path | None = None) -> Folder:
         )
     _check_storable([*files, *(str(path.relative_to(root)) for own in files.values() for path in own)])
     classes = _shown_names(list(files), names)
-    if len(classes) < 2:
+    if len(classes) < least_classes:
         raise InputError(
             f"{root} holds one class ({', '.join(classes)}); a classifier needs at least two folders."
         )

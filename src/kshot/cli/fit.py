@@ -10,11 +10,13 @@ from kshot.cli.shared import console
 if TYPE_CHECKING:
     from kshot.apply.assess import Assessment
     from kshot.apply.fit import Fitted
+    from kshot.apply.head import PictureHead
     from kshot.apply.held_out import Interval
 
 # A confusion table wider than this is a list of the commonest confusions instead.
 WIDEST_TABLE = 12
 MOST_LISTED = 10
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the head file if it exists.")]
 
 
 def fit(
@@ -23,30 +25,65 @@ def fit(
         "head.safetensors"
     ),
     names: Annotated[Path | None, typer.Option(help="File of FOLDER=NAME lines.")] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="What the pictures show: CSV, or JSON of Label Studio or FiftyOne, instead of folders."
+        ),
+    ] = None,
     backbone: Annotated[str, typer.Option(help="Encoder; a name of `kshot ls backbones`.")] = "lite0",
     prompt: Annotated[str, typer.Option(help="Sentence with {} for the class name.")] = "a photo of a {}.",
     method: Annotated[
         str, typer.Option(help="auto follows the benchmark's advice; loo_blend, zero_shot, … on request.")
     ] = "auto",
     weights: Annotated[Path | None, typer.Option(help="Local checkpoint of the encoder.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the head file if it exists.")] = False,
+    suggest: Annotated[
+        tuple[int, Path] | None,
+        typer.Option(metavar="N FOLDER", help="Also say which N pictures of FOLDER to label next."),
+    ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Encode the pictures, choose and fit a head, and say how good it is on pictures it has not seen."""
     from kshot.apply.fit import fit_folder
     from kshot.apply.photos import existing_folder
-    from kshot.errors import InputError
+    from kshot.apply.suggest import unlabelled_files
 
     existing_folder(photos)
-    if output.exists() and not force:
-        raise InputError(f"{output} exists. Replace it with --force, or name another file with -o.")
-
-    fitted = fit_folder(photos, backbone=backbone, prompt=prompt, names=names, method=method, weights=weights)
+    check_new(output, force)
+    unlabelled = unlabelled_files(suggest[1]) if suggest is not None else []
+    fitted = fit_folder(
+        photos, backbone=backbone, prompt=prompt, names=names, labels=labels, method=method, weights=weights
+    )
     fitted.head.save(output)
-    _told(fitted)
+    tell_fitted(fitted)
+    if suggest is not None:
+        _suggest(fitted.head, unlabelled, suggest[0], weights)
     typer.echo(f"wrote {output}; next: kshot predict {output} PICTURE…")
 
 
-def _told(fitted: "Fitted") -> None:
+def check_new(output: Path, force: bool) -> None:
+    from kshot.errors import InputError
+
+    if output.exists() and not force:
+        raise InputError(f"{output} exists. Replace it with --force, or name another file with -o.")
+
+
+def _suggest(head: "PictureHead", files: list[Path], count: int, weights: Path | None) -> None:
+    from kshot.apply.predict import head_encoder
+    from kshot.apply.suggest import suggest_files
+
+    found = suggest_files(head, files, count, head_encoder(head, weights=weights))
+    for problem in found.unreadable:
+        typer.echo(f"left out: {problem}")
+    if found.known:
+        typer.echo(f"left out: {found.known} pictures that the head has learnt from.")
+    for one in found.chosen:
+        taken = " or ".join(f"{guess.name} {100 * guess.probability:.0f} %" for guess in one.top)
+        typer.echo(f"label next: {one.picture} ({taken}?)")
+
+
+def tell_fitted(fitted: "Fitted") -> None:
+    """What is known of a new head, in the order in which a person asks."""
     head, assessment = fitted.head, fitted.assessment
     title = head.head.info.title
     for note in fitted.notes:

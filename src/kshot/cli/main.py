@@ -8,6 +8,7 @@ import typer
 
 from kshot import __version__
 from kshot.cli import (
+    change,
     check,
     coverage,
     diagnose,
@@ -52,6 +53,8 @@ GROUPS = {
         ("fit", fit.fit),
         ("predict", predict.predict),
         ("explain", explain.explain),
+        ("change", change.change),
+        ("labels", change.labels),
         ("export", export.export),
         ("serve", serve.serve),
     ),
