@@ -60,7 +60,9 @@ class Progress:
         elif self.total is None:
             logger.info("%d %s, %.1f per second", self.count, what, self.count / seconds)
         else:
-            logger.info("%d/%d %s, %s", self.count, self.total, what, human_seconds(seconds))
+            left = seconds * (self.total / self.count - 1) if self.count else 0
+            more = f", about {human_seconds(left)} left" if left else ""
+            logger.info("%d/%d %s, %s%s", self.count, self.total, what, human_seconds(seconds), more)
 
 
 @contextmanager

@@ -102,3 +102,22 @@ def test_another_process_that_was_faster(folder, tmp_path):
     shutil.rmtree(store.root / "set")
     encode(folder, store)
     assert_holds(store, folder)
+
+
+def test_what_cannot_be_read_is_told_and_left_out(folder, tmp_path, caplog):
+    """At the beginning and the end, a whole batch of them; a picture that is mended later counts as another one."""
+    store = Store(tmp_path / "features")
+    for name in ("blue/00.png", "green/2.png", "green/20.png", "green/21.png", "red/9.png"):
+        (folder / name).write_bytes(b"not a picture")
+    encode(folder, store)
+    told = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
+    assert len(told) == 5
+    assert "green/21.png" in " ".join(told)
+    stored = store.images("set", "four", "all")
+    assert len(stored.ids) == 14
+    again = Mortal()
+    encode(folder, store, again)
+    assert again.seen == 0
+    (folder / "green" / "2.png").write_bytes(picture(1, 2))
+    with pytest.raises(FeatureError, match="pictures: 14 then"):
+        encode(folder, store)

@@ -53,7 +53,7 @@ def advise(
     return Advice(method, params, reason)
 
 
-def check_method(wanted: str) -> None:
+def known_method(wanted: str) -> None:
     """A wrong name is told before pictures are encoded."""
     if wanted != AUTO:
         registry.create(wanted)

@@ -24,6 +24,8 @@ from kshot.types import Array
 
 # Of the left-out pictures that were recognised, this share stays above the "none of these" threshold.
 KEPT_SHARE = 0.95
+# The set of classes that a prediction names is to hold the right one this often.
+SET_SHARE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Assessment:
     next_shot: float | None
     temperature: float
     threshold: float
+    set_threshold: float | None
     suspects: tuple[Mislabelled, ...]
     left_out: LeftOut | None
 
@@ -108,6 +111,7 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
         next_shot=curve.gain(now, now + 1),
         temperature=temperature,
         threshold=_threshold(probabilities, hits),
+        set_threshold=conformal_threshold(probabilities[np.arange(len(y)), y]),
         suspects=tuple(mislabelled(shots, rows, probabilities)),
         left_out=LeftOut.of(shots, rows, probabilities),
     )
@@ -147,6 +151,18 @@ def _threshold(probabilities: Float[Array, "M C"], hits: Bool[Array, " M"]) -> f
     return float(np.quantile(top, 1 - KEPT_SHARE)) if len(top) else 0.0
 
 
+def conformal_threshold(own: Float[Array, " M"]) -> float | None:
+    """The least probability of a class in a conformal set; None where there are too few pictures to tell.
+
+    `own` is what left-out pictures gave their own class. Were a new picture exchangeable with them, its own class would
+    reach the k-th smallest of M with probability 1 − k/(M + 1), so k = ⌊(1 − share)·(M + 1)⌋ (Vovk, Gammerman and
+    Shafer, Algorithmic learning in a random world, 2005; cross-conformal, all classes pooled). The left-out heads had
+    fewer shots than the head itself; docs/promises.md shows what that changes.
+    """
+    k = int((1 - SET_SHARE) * (len(own) + 1) + 1e-9)
+    return float(np.sort(own)[k - 1]) if k else None
+
+
 def _unmeasured(
     advice: Advice, shots: Shots, zero_scores: Float[Array, "N C"], zero_hits: Bool[Array, " N"]
 ) -> Assessment:
@@ -162,6 +178,7 @@ def _unmeasured(
         next_shot=None,
         temperature=calibrate(zero_scores, shots.y) if advice.method == "zero_shot" else 1.0,
         threshold=0.0,
+        set_threshold=None,
         suspects=(),
         left_out=None,
     )

@@ -20,6 +20,7 @@ from kshot.encode.prompts import encode_tier, from_templates
 from kshot.encode.protocol import Encoder, PromptFeatures
 from kshot.errors import InputError, KshotError
 from kshot.files import write_bytes
+from kshot.progress import Progress
 from kshot.seal import read_about, seal_tensors, unseal_tensors
 from kshot.types import Array
 
@@ -137,7 +138,8 @@ def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> Pro
     rows = [cache.get(key) or {} for key in keys]
     missing = [row for row, found in enumerate(rows) if not found]
     if missing:
-        encoded = encode_tier(encoder.encode_prompts, [prompts[row] for row in missing])
+        with Progress("prompts", len(missing), ends=False) as progress:
+            encoded = encode_tier(encoder.encode_prompts, [prompts[row] for row in missing], progress.advance)
         for row, unit, norm in zip(missing, encoded.unit, encoded.norms, strict=True):
             rows[row] = {"feature": unit.astype(np.float32), "norm": np.array([norm], np.float32)}
             cache.put(keys[row], **rows[row])

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.apply.advice import AUTO, advise, check_method
+from kshot.apply.advice import AUTO, advise, known_method
 from kshot.apply.assess import Assessment, assess
 from kshot.apply.encoded import Encoded, encode_files, encode_names, stacked_rows
 from kshot.apply.head import About, PictureHead
 from kshot.apply.held_out import Interval, Shots, wilson
-from kshot.apply.labels import labelled_photos
+from kshot.apply.label_files import labelled_photos
 from kshot.apply.layout import Layout, folder_layout, majority_note
 from kshot.apply.photos import Folder, Photo, existing_folder, list_photos, listed
 from kshot.apply.suspects import Twins, repeated, twins
@@ -53,7 +53,7 @@ def fit_folder(
     """Pictures that cannot be read and copies of a picture are left out and listed; a class that loses all its
     pictures is an error. Of ROOT/train and ROOT/test the first teaches and the second tests; where a file of `labels`
     says what the pictures show, folders mean nothing."""
-    check_method(method)
+    known_method(method)
     layout = folder_layout(existing_folder(Path(root))) if labels is None else Layout(Path(root), None, ())
     folder = list_photos(layout.teaches, names) if labels is None else labelled_photos(Path(root), labels)
     encoder = encoder or load_encoder(backbone, weights)
@@ -145,6 +145,7 @@ def learn(shots: Shots, thumbnails: Sequence[bytes], about: dict) -> tuple[Pictu
         reason=advice.reason,
         temperature=assessment.temperature,
         threshold=assessment.threshold,
+        set_threshold=assessment.set_threshold,
         accuracy=accuracy,
     )
     return PictureHead(head, shots, tuple(thumbnails), decided, assessment.left_out), assessment

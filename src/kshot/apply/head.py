@@ -20,7 +20,7 @@ from kshot.types import Array
 
 KIND = "pictures"
 # What fitting decides; all else of a head stays as it is when its shots change.
-DECIDED = frozenset({"method", "reason", "temperature", "threshold", "accuracy", "kshot"})
+DECIDED = frozenset({"method", "reason", "temperature", "threshold", "set_threshold", "accuracy", "kshot"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class About:
     accuracy: tuple[float, float, float] | None
     shot_names: tuple[str, ...]
     shot_sha256: tuple[str, ...]
+    set_threshold: float | None = None
     kshot: str = version("kshot")
 
     def undecided(self) -> dict[str, Any]:

@@ -26,11 +26,15 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The likeliest classes of a picture; `error` says why there are none."""
+    """The likeliest classes of a picture; `error` says why there are none.
+
+    `one_of` are classes that hold the right one 95 times in 100, empty where too few pictures were left out to tell.
+    """
 
     picture: str
     top: tuple[Guess, ...]
     known: bool
+    one_of: tuple[str, ...] = ()
     error: str = ""
 
     @property
@@ -75,7 +79,7 @@ def predict_files(
     """One prediction per file, in order; unreadable files carry their error."""
     results = encode_files(encoder or head_encoder(head), files)
     return [
-        Prediction(str(file), (), False, str(result))
+        Prediction(str(file), (), False, error=str(result))
         if isinstance(result, InputError)
         else judge_picture(head, str(file), result.feature, top, threshold)
         for file, result in zip(files, results, strict=True)
@@ -87,10 +91,15 @@ def judge_picture(
 ) -> Prediction:
     """`threshold` is the least probability of a known class; the head's own unless given."""
     own = head.probabilities(feature[None])[0]
-    order = np.argsort(-own, kind="stable")[:top]
+    order, classes = np.argsort(-own, kind="stable"), head.about.classes
     limit = head.about.threshold if threshold is None else threshold
-    guesses = tuple(Guess(head.about.classes[c], float(own[c])) for c in order)
-    return Prediction(picture, guesses, bool(own[order[0]] >= limit))
+    guesses = tuple(Guess(classes[c], float(own[c])) for c in order[:top])
+    one_of = ()
+    if head.about.set_threshold is not None:
+        # The likeliest class is named even where none reaches the threshold.
+        reach = max(1, int((own >= head.about.set_threshold).sum()))
+        one_of = tuple(classes[c] for c in order[:reach])
+    return Prediction(picture, guesses, bool(own[order[0]] >= limit), one_of)
 
 
 def nearest_shots(head: PictureHead, feature: Array, count: int = 5) -> list[Neighbour]:

@@ -43,9 +43,9 @@ def labels(
 ) -> None:
     """Print the labels of a head's pictures, for `kshot fit --labels` and for other programs."""
     from kshot.apply.head import PictureHead
-    from kshot.apply.labels import write_labels
+    from kshot.apply.label_files import write_label_file
 
     loaded = PictureHead.load(head)
     about = loaded.about
     own = [about.classes[label] for label in loaded.shots.y]
-    typer.echo(write_labels(about.shot_names, own, about.classes, format), nl=format != "csv")
+    typer.echo(write_label_file(about.shot_names, own, about.classes, format), nl=format != "csv")

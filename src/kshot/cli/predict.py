@@ -68,25 +68,38 @@ def _files(given: Path) -> list[Path]:
 
 
 def _table(found: "list[Prediction]") -> None:
+    from kshot.apply.photos import listed
     from kshot.report.table import Table
 
-    rows = tuple(
+    rows = [
         (one.picture, one.answer, ", ".join(f"{g.name} {100 * g.probability:.0f} %" for g in one.top))
         for one in found
-    )
-    console().print(Table("Predictions", ("picture", "answer", "likeliest classes"), rows, ""))
+    ]
+    columns = ("picture", "answer", "likeliest classes")
+    if any(one.one_of for one in found):
+        columns = (*columns, "one of (right 95 times in 100)")
+        rows = [(*row, listed(one.one_of)) for row, one in zip(rows, found, strict=True)]
+    console().print(Table("Predictions", columns, tuple(rows), ""))
 
 
 def _csv(found: "list[Prediction]") -> None:
     from kshot.report.table import csv_text
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["picture", "answer", "rank", "class", "probability", "error"])
+    writer.writerow(["picture", "answer", "rank", "class", "probability", "one_of", "error"])
     for one in found:
         if one.error:
-            writer.writerow(map(csv_text, [one.picture, "", "", "", "", one.error]))
+            writer.writerow(map(csv_text, [one.picture, "", "", "", "", "", one.error]))
         for rank, guess in enumerate(one.top, 1):
-            row = [one.picture, one.answer, rank, guess.name, f"{guess.probability:.6f}", ""]
+            row = [
+                one.picture,
+                one.answer,
+                rank,
+                guess.name,
+                f"{guess.probability:.6f}",
+                "; ".join(one.one_of),
+                "",
+            ]
             writer.writerow(map(csv_text, row))
 
 

@@ -1,5 +1,6 @@
 """Pictures decoded ahead of the encoder by a few threads, never more than two batches at a time."""
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,7 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kshot.encode.sources.source import Picture
+from kshot.errors import InputError
 from kshot.types import Array
+
+logger = logging.getLogger("kshot")
 
 
 class PictureBatch(NamedTuple):
@@ -22,22 +26,33 @@ class PictureBatch(NamedTuple):
 def picture_batches(
     pictures: Iterable[Picture], prepare: Callable[[Picture], list[Array]], size: int, threads: int
 ) -> Iterator[PictureBatch]:
-    """Batches in the order of the pictures, whatever thread was first; `prepare` gives one input for each encoder."""
+    """Batches in the order of the pictures, whatever thread was first; `prepare` gives one input for each encoder.
+
+    A picture that cannot be read is told and left out, so a batch may be smaller, or none.
+    """
     waiting: deque[tuple[Picture, Future[list[Array]]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
             for picture in pictures:
                 waiting.append((picture, pool.submit(prepare, picture)))
                 if len(waiting) == 2 * size:
-                    yield _take(waiting, size)
+                    yield from _take(waiting, size)
             while waiting:
-                yield _take(waiting, min(size, len(waiting)))
+                yield from _take(waiting, min(size, len(waiting)))
         finally:
             for _, future in waiting:
                 future.cancel()
 
 
-def _take(waiting: deque[tuple[Picture, Future[list[Array]]]], size: int) -> PictureBatch:
-    own = [waiting.popleft() for _ in range(size)]
-    inputs = [np.stack(rows) for rows in zip(*(future.result() for _, future in own), strict=True)]
-    return PictureBatch([p.id for p, _ in own], [p.label for p, _ in own], inputs)
+def _take(waiting: deque[tuple[Picture, Future[list[Array]]]], size: int) -> Iterator[PictureBatch]:
+    ids, labels, rows = [], [], []
+    for picture, future in [waiting.popleft() for _ in range(size)]:
+        try:
+            rows.append(future.result())
+        except InputError as error:
+            logger.warning("left out: %s", error)
+            continue
+        ids.append(picture.id)
+        labels.append(picture.label)
+    if ids:
+        yield PictureBatch(ids, labels, [np.stack(own) for own in zip(*rows, strict=True)])

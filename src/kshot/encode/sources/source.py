@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -75,6 +75,10 @@ class Listed:
         """Ids and labels of a part."""
         return _listing(self._by_part[part])
 
+    def readable(self, part: str, known: Container[str]) -> list[tuple[str, int]]:
+        """Ids and labels of the pictures of a part that can be read; the `known` ones were read before."""
+        return _listing([row for row in self._by_part[part] if row.id in known or _is_readable(row)])
+
     @cached_property
     def _shards(self) -> list[Shard]:
         return [
@@ -93,6 +97,14 @@ class Listed:
 
 def _listing(rows: Sequence[Picture]) -> list[tuple[str, int]]:
     return [(row.id, row.label) for row in rows]
+
+
+def _is_readable(row: Picture) -> bool:
+    try:
+        row.load()
+    except InputError:
+        return False
+    return True
 
 
 def _digest(rows: Sequence[Picture]) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from kshot.apply.fit import fit_folder
 from kshot.apply.head import PictureHead
-from kshot.apply.labels import FORMATS, labelled_photos, write_labels
+from kshot.apply.label_files import FORMATS, labelled_photos, write_label_file
 from kshot.errors import InputError
 
 
@@ -33,7 +33,7 @@ def read(root, text):
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_is_written_is_read_back(flat, form):
     root, labels = flat
-    text = write_labels(list(labels), list(labels.values()), sorted(set(labels.values())), form)
+    text = write_label_file(list(labels), list(labels.values()), sorted(set(labels.values())), form)
     assert read(root, text) == (labels, ())
 
 
@@ -123,7 +123,7 @@ def test_files_that_are_none_are_one_sentence(flat, text, words):
 
 def test_fiftyone_cannot_tell_suffixes_apart():
     with pytest.raises(InputError, match="named twice"):
-        write_labels(["a/0.png", "a/0.jpg"], ["x", "y"], ["x", "y"], "fiftyone")
+        write_label_file(["a/0.png", "a/0.jpg"], ["x", "y"], ["x", "y"], "fiftyone")
 
 
 def test_the_command_prints_what_fit_reads(kshot, shades, colours, tmp_path):

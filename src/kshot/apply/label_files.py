@@ -33,7 +33,7 @@ def labelled_photos(root: Path, file: Path) -> Folder:
     lookup = _lookup(found)
     labels: dict[str, str] = {}
     strange = []
-    for named, label in read_labels(file):
+    for named, label in read_label_file(file):
         name = lookup(named)
         if name is None:
             strange.append(named)
@@ -53,7 +53,7 @@ def labelled_photos(root: Path, file: Path) -> Folder:
     return Folder(classes, tuple(photos), tuple(unused))
 
 
-def read_labels(file: Path) -> Pairs:
+def read_label_file(file: Path) -> Pairs:
     """Pairs of a picture's name, as the file writes it, and its label."""
     try:
         text = normalize("NFC", file.read_text(encoding="utf-8-sig"))
@@ -68,7 +68,7 @@ def read_labels(file: Path) -> Pairs:
     return _from_label_studio(stored, file) if isinstance(stored, list) else _from_fiftyone(stored, file)
 
 
-def write_labels(names: Sequence[str], labels: Sequence[str], classes: Sequence[str], form: str) -> str:
+def write_label_file(names: Sequence[str], labels: Sequence[str], classes: Sequence[str], form: str) -> str:
     """The text of a file of labels in one of `FORMATS`."""
     if form not in FORMATS:
         raise InputError(unknown("format of labels", form, FORMATS, "Give one of them."))

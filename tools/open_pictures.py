@@ -1,0 +1,37 @@
+"""Draws of shots from the open sets, all other pictures being new: shots and new pictures come from one source."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kshot.apply.held_out import Shots
+from kshot.bench.study import load_study
+from kshot.episodes.stratum import load_prior, load_stratum
+from kshot.features.store import Store
+from kshot.solvers.rows import shot_numbers
+
+BACKBONE, TIER = "lite0", "photo"
+OPEN_SETS = tuple(load_study("open").datasets)
+
+
+class PictureDraw(NamedTuple):
+    """Shots, the pictures that were not drawn, and the encoder's constants."""
+
+    shots: Shots
+    X: np.ndarray
+    y: np.ndarray
+    logit_scale: float | None
+    text_norm: float
+
+
+def draw_pictures(dataset: str, shots: int, seed: int) -> PictureDraw:
+    """`shots` of each class at random from pool and test together."""
+    store = Store("nowhere")
+    stratum = load_stratum(store, dataset, BACKBONE)
+    prior = load_prior(store, dataset, BACKBONE, TIER)
+    X, y = np.vstack([stratum.pool.X, stratum.test.X]), np.concatenate([stratum.pool.y, stratum.test.y])
+    order = np.random.default_rng(seed).permutation(len(y))
+    X, y = X[order], y[order].astype(np.int64)
+    drawn = shot_numbers(y) < shots
+    own = Shots(X[drawn], y[drawn], np.asarray(prior.text))
+    return PictureDraw(own, X[~drawn], y[~drawn], stratum.logit_scale, float(prior.norm))

@@ -1,0 +1,65 @@
+"""Does `kshot fit --suggest` choose better pictures than chance? A table for docs/promises.md.
+
+`python -m tools.suggestions` draws two shots per class from each bundled open set and halves the other pictures: one
+half is unlabelled, the other tests. Twice as many pictures as there are classes are labelled, as suggested and at random
+(the mean of --times random choices), and the head is fitted again.
+"""
+
+import argparse
+
+import numpy as np
+from tools.open_pictures import OPEN_SETS, PictureDraw, draw_pictures
+
+from kshot.apply.advice import advise
+from kshot.apply.held_out import Shots, mean_interval
+from kshot.apply.suggest import doubt, most_useful
+from kshot.methods.base import Classifier
+
+SHOTS, MORE = 2, 2
+
+
+def fitted(drawn: PictureDraw, rows: np.ndarray) -> Classifier:
+    """The advised head on the shots and the rows that were labelled."""
+    X, y = np.vstack([drawn.shots.X, drawn.X[rows]]), np.append(drawn.shots.y, drawn.y[rows])
+    shots = Shots(X, y, drawn.shots.text)
+    advice = advise(shots.counts, drawn.logit_scale, drawn.text_norm)
+    return advice.make().fit(X, y, text=shots.text)
+
+
+def gain(dataset: str, seed: int, times: int) -> tuple[float, float, float]:
+    """Accuracy before, with random pictures, with suggested ones."""
+    drawn = draw_pictures(dataset, SHOTS, seed)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(drawn.y))
+    free, tests = np.array_split(order, 2)
+    count = MORE * len(drawn.shots.text)
+
+    def accuracy(rows: np.ndarray) -> float:
+        return float(fitted(drawn, rows).score(drawn.X[tests], drawn.y[tests]))
+
+    before = fitted(drawn, free[:0])
+    own = doubt(before.predict_proba(drawn.X[free]).astype(np.float64))
+    suggested = free[most_useful(drawn.X[free], drawn.shots.X, own, count)]
+    chance = [accuracy(rng.choice(free, count, replace=False)) for _ in range(times)]
+    return before.score(drawn.X[tests], drawn.y[tests]), float(np.mean(chance)), accuracy(suggested)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--times", type=int, default=2)
+    given = parser.parse_args()
+    print(
+        "| | two per class | with random ones | with suggested ones | difference [95 %] |\n|---|---|---|---|---|"
+    )
+    better = 0
+    for dataset in OPEN_SETS:
+        found = 100 * np.array([gain(dataset, seed, given.times) for seed in range(given.draws)])
+        difference = mean_interval(found[:, 2] - found[:, 1])
+        better += difference.low > 0
+        means = " | ".join(f"{x:.1f}" for x in found.mean(axis=0))
+        print(
+            f"| {dataset} | {means} | {difference.value:+.1f} [{difference.low:+.1f}, {difference.high:+.1f}] |",
+            flush=True,
+        )
+    print(f"\nbetter than chance, the interval above zero: {better} of {len(OPEN_SETS)} sets")
