@@ -172,3 +172,11 @@ def test_readme_example():
     names = {"X": data.X, "y": data.y, "T": data.text, "queries": data.test.X}
     exec(compile(code, "README.md", "exec"), names)
     assert names["head"].selected_["lambda"].from_ == "support"
+
+
+def test_the_page_of_promises_shows_what_was_measured():
+    from tools.promises import KEPT, tables
+
+    page = (ROOT / "docs" / "promises.md").read_text()
+    for table in tables(KEPT).split("\n\n"):
+        assert table in page, "put what `python -m tools.promises --show` prints into docs/promises.md"

@@ -1,9 +1,11 @@
+import inspect
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
 from kshot.errors import FeatureError, InputError, KshotError
-from kshot.features.store import Store
+from kshot.features.store import Store, check_images
 
 X = np.eye(4, dtype=np.float16)
 y = np.array([0, 1, 1, 0])
@@ -101,6 +103,12 @@ def test_bad_input_writes_nothing(tmp_path, changes, message):
             "pets", "tiny", "pool", given["X"], given["y"], given["ids"], CLASSES
         )
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("labels", [np.array(["cat", "dog", "cat"]), np.array([0.0, 1.0, 0.0])])
+def test_labels_that_are_no_numbers_of_classes_are_one_sentence(labels):
+    with pytest.raises(InputError, match=r"0\.\.1 that count the classes.*classes\.index"):
+        inspect.unwrap(check_images)(np.eye(3), labels, ["a", "b", "c"], ["cat", "dog"])
 
 
 def test_rewriting_removes_the_manifest_first(store, monkeypatch):

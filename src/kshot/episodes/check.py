@@ -77,9 +77,9 @@ def _check_images(store: Store, dataset: str, backbone: str, parts: list[str]) -
         )
         norms = np.linalg.norm(np.asarray(images.X, np.float32), axis=1)
         worst = float(np.abs(norms - 1).max())
-        yield Finding(
-            bool(worst <= NORM_TOLERANCE), f"{part} rows have unit length (worst off by {worst:.1e})"
-        )
+        unit = bool(worst <= NORM_TOLERANCE)
+        mend = "" if unit else "; write X / np.linalg.norm(X, axis=1, keepdims=True), or use `kshot import`"
+        yield Finding(unit, f"{part} rows have unit length (worst off by {worst:.1e}){mend}")
         top = len(manifest.classes) - 1
         inside = images.y.min() >= 0 and images.y.max() <= top
         yield Finding(bool(inside), f"{part} labels lie in 0..{top}")

@@ -254,6 +254,11 @@ def check_images(
         raise InputError(f"{len(X)} feature rows, {len(y)} labels and {len(ids)} ids; they must be equal.")
     if not np.isfinite(X).all():
         raise InputError("features hold NaN or infinite values; no file was written.")
+    if np.asarray(y).dtype.kind not in "iu":
+        raise InputError(
+            f"labels are numbers 0..{len(classes) - 1} that count the classes, not {next(iter(y), 'words')!s:.40}. "
+            "Give y = np.array([classes.index(name) for name in names])."
+        )
     if len(y) and (y.min() < 0 or y.max() >= len(classes)):
         raise InputError(f"labels span {y.min()}..{y.max()}; allowed is 0..{len(classes) - 1}.")
     _check_unique(ids)
