@@ -17,7 +17,7 @@ from kshot.progress import Progress
 from kshot.types import Array
 
 # How much a label is doubted, in units of a picture's mean squared distance from the mean of all.
-NOISE = 0.1
+NOISE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
