@@ -11,7 +11,7 @@ from kshot.features.store import Store
 from kshot.solvers.rows import shot_numbers
 
 BACKBONE, TIER = "lite0", "photo"
-OPEN_SETS = tuple(load_study("open").datasets)
+OPEN_SETS = tuple(dict.fromkeys(cell.dataset for cell in load_study("open").cells()))
 
 
 class PictureDraw(NamedTuple):

@@ -26,6 +26,8 @@ def promise(dataset: str, shots: int, seed: int) -> list[str]:
     drawn = draw_pictures(dataset, shots, seed)
     advice = advise(drawn.shots.counts, drawn.logit_scale, drawn.text_norm)
     told = assess(advice, drawn.shots)
+    if told.accuracy is None:
+        raise SystemExit(f"{shots} shots of {dataset} cannot be measured; ask for two at least.")
     head = advice.make().fit(drawn.shots.X, drawn.shots.y, text=drawn.shots.text)
     own = softmax(head.scores(drawn.X).astype(np.float64) / told.temperature, axis=1)
     rows, best = np.arange(len(drawn.y)), own.argmax(axis=1)
