@@ -23,7 +23,9 @@ from kshot.bench.study import Cell, MethodSpec, Study, load_study
 from kshot.episodes.stratum import Prior, Stratum
 from kshot.features.store import Store
 from kshot.methods import registry
+from kshot.methods.shared_work import SharedWork
 from kshot.road import arms
+from kshot.solvers.rows import frozen
 from kshot.types import Labelled
 
 MATRIX, CELL_ITSELF, PEAK, MEMORY = "paper", "cell itself", "peak", "gigabytes"
@@ -76,20 +78,21 @@ def product_operations(method: str, size: Sizes, shots: int) -> float:
 def measured_cell(size: Sizes, shots: int, pool: int, specs: Sequence[MethodSpec]) -> dict[str, float]:
     """Processor seconds of every method and of the cell around them, and the speed of a product just then."""
     drawn = data(size.classes, -(-pool // size.classes), size.dim, size.n_test)
-    parts = Labelled(drawn.X, drawn.y), Labelled(drawn.queries, drawn.labels)
+    whole = (drawn.X, drawn.y), (drawn.queries, drawn.labels)
+    parts = [Labelled(frozen(rows), frozen(labels)) for rows, labels in whole]
     ids = [tuple(map(str, range(len(part.y)))) for part in parts]
     stratum = Stratum("", "", parts[0], ids[0], parts[1], ids[1], size.classes, True, 100.0, {})
-    prior = Prior(drawn.text, 10.0, "")
+    prior = Prior(frozen(drawn.text), 10.0, "")
     cell = Cell("generated", "generated", "generated", shots, 0)
     found = {PEAK: product_peak()}
     start = time.process_time()
     run_cell(cell, [], stratum, prior)
     found[CELL_ITSELF] = time.process_time() - start
-    episode = stratum.episode(shots, 0, prior.text)
+    episode, work = stratum.episode(shots, 0, prior.text), SharedWork()
 
     def once(spec: MethodSpec) -> float:
         start = time.process_time()
-        record = run_method(cell, spec, episode, stratum, prior, keep_answers=True)
+        record = run_method(cell, spec, episode, stratum, prior, keep_answers=True, work=work)
         assert record.status == "ok", record.reason
         return time.process_time() - start
 

@@ -14,11 +14,10 @@ from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from kshot.errors import InputError, KshotError, not_fitted
-from kshot.methods.evidence import Task, labelled, prepare
+from kshot.methods.evidence import Task, labelled, prepare, shared_unit_rows
 from kshot.methods.labels import encode_labels
 from kshot.methods.parameters import check_parameters, parameter_names
 from kshot.methods.unseen import among_seen, seen_part, text_rows
-from kshot.solvers.rows import unit_rows
 from kshot.types import Array, Choice, MethodInfo
 
 E = TypeVar("E", bound="Estimator")
@@ -221,7 +220,7 @@ class Classifier(Estimator):
     def scores(self, X: ArrayLike) -> Float[Array, "n C"]:
         """One score per class; the largest wins, the first of equals."""
         dtype, dimension = self._expects()
-        rows = unit_rows(X, "the query", dtype)
+        rows = shared_unit_rows(X, "the query", dtype)
         if rows.shape[1] != dimension:
             raise InputError(
                 f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting {dimension} features as "
@@ -245,16 +244,19 @@ class Classifier(Estimator):
         return softmax(self.scores(X), axis=1)
 
     def predict(self, X: ArrayLike) -> Shaped[Array, " n"]:
-        best = self._winners(X)
-        return self.classes_[best]
+        return self.predict_with_scores(X)[0]
+
+    def predict_with_scores(self, X: ArrayLike) -> tuple[Shaped[Array, " n"], Float[Array, "n C"]]:
+        """The predictions, and the scores that decide them."""
+        scores = self.scores(X)
+        return self.classes_[self._winners(scores)], scores
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Accuracy."""
         numbers = labelled("the query", X, y, self._expects()[0], self.classes_).y
-        return float(np.mean(self._winners(X) == numbers))
+        return float(np.mean(self._winners(self.scores(X)) == numbers))
 
-    def _winners(self, X: ArrayLike) -> Int[Array, " n"]:
-        scores = self.scores(X)
+    def _winners(self, scores: Float[Array, "n C"]) -> Int[Array, " n"]:
         best = scores.argmax(axis=1)
         # NaN wins every argmax, so the winners tell about all scores at a row's cost.
         finite = np.isfinite(scores[np.arange(len(best)), best])

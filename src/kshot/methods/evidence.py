@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from kshot.errors import EvidenceError, InputError, UndefinedError
 from kshot.methods.labels import class_labels, encode_labels, read_labels
+from kshot.methods.shared_work import once
 from kshot.solvers.ratio_sweep import deflated_means
 from kshot.solvers.rows import class_counts, class_means, unit_prototypes, unit_rows, working_dtype
 from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
@@ -42,7 +43,9 @@ class Task:
 
     @cached_property
     def means(self) -> Float[Array, "C d"]:
-        return class_means(self.X, self.y, self.n_classes)
+        return once(
+            "class means", lambda: class_means(self.X, self.y, self.n_classes), self.X, self.y, self.n_classes
+        )
 
 
 def prepare(
@@ -74,10 +77,10 @@ def prepare(
         if given[name] is None:
             raise EvidenceError(f"{info.key} needs {name}: {_HOW_TO_PASS[name]}.")
     dtype = working_dtype(np.asarray(X if X is not None else text))
-    T = unit_rows(text, "text", dtype) if "text" in info.sees else None
+    T = shared_unit_rows(text, "text", dtype) if "text" in info.sees else None
     n_text = None if T is None else len(T)
     if "support" in info.sees:
-        rows = unit_rows(X, "the support", dtype)
+        rows = shared_unit_rows(X, "the support", dtype)
         labels = read_labels("the support", y, len(rows))
         names = class_labels(labels, n_text, classes)
         numbers = encode_labels("the support", labels, names)
@@ -105,7 +108,7 @@ def prepare(
         validation=_extra("validation", info, validation, dtype, names),
         test=_extra("test", info, test, dtype, names),
         classes=names,
-        queries=unit_rows(queries, "the queries", dtype) if "queries" in info.sees else None,
+        queries=shared_unit_rows(queries, "the queries", dtype) if "queries" in info.sees else None,
         few_shot_validation=_extra("few_shot_validation", info, few_shot_validation, dtype, names),
     )
 
@@ -148,8 +151,13 @@ def labelled(
     what: str, X: ArrayLike, y: ArrayLike, dtype: np.dtype, classes: Shaped[Array, " C"]
 ) -> Labelled:
     """Unit rows and the numbers of their classes."""
-    rows = unit_rows(X, what, dtype)
+    rows = shared_unit_rows(X, what, dtype)
     return Labelled(rows, encode_labels(what, read_labels(what, y, len(rows)), classes))
+
+
+def shared_unit_rows(X: ArrayLike, what: str, dtype: np.dtype) -> Float[Array, "N d"]:
+    """Unit rows, which all methods of a cell make of the same evidence."""
+    return once("unit rows", lambda: unit_rows(X, what, dtype), np.asarray(X), dtype)
 
 
 _HOW_TO_PASS = {

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task, every_view, without_own_image
 from kshot.methods.parameters import NotNegative, Positive, check_parameters
+from kshot.methods.shared_work import once
 from kshot.selected import curve_name
 from kshot.solvers.gaussian import GaussianBranch, alpha_hits, fit_gaussian
 from kshot.solvers.rows import class_means
@@ -107,5 +108,9 @@ class GDA(Classifier):
 
 
 def _branch(task: Task) -> GaussianBranch:
+    if task.views is None:
+        return once(
+            "gaussian", lambda: fit_gaussian(task.X, task.y, task.means), task.X, task.y, task.n_classes
+        )
     rows = every_view(task)
     return fit_gaussian(*rows, class_means(*rows, task.n_classes))

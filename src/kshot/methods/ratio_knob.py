@@ -7,6 +7,7 @@ from jaxtyping import Float
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
 from kshot.methods.evidence import Task
+from kshot.methods.shared_work import once
 from kshot.selected import RATIO
 from kshot.solvers.ratio_sweep import GRID, accuracy_curve, leave_one_out_predictions, sweep_predictions
 from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
@@ -50,5 +51,12 @@ class RatioKnob:
         return accuracy_curve(sweep_predictions(queries.X, task.means, task.text), queries.y)
 
     def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
-        predicted = leave_one_out_predictions(task.X, task.y, task.means, task.text, task.counts)
-        return accuracy_curve(predicted, task.y)
+        return once(
+            "leave-one-out ratios",
+            lambda: accuracy_curve(
+                leave_one_out_predictions(task.X, task.y, task.means, task.text, task.counts), task.y
+            ),
+            task.X,
+            task.y,
+            task.text,
+        )

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.rows import class_counts, class_means, class_sums, squared_norms
+from kshot.solvers.rows import class_counts, class_means, class_sums, row_blocks, squared_norms
 from kshot.types import Array
 
 
@@ -12,7 +12,10 @@ def mean_variances(
 ) -> Float[Array, " C"]:
     """v_c = sum_i |x_i − mu_c|² / (K(K−1)), the estimated squared error of a class mean (needs K ≥ 2)."""
     counts = class_counts(y, len(means)).astype(X.dtype)
-    scatter = class_sums(squared_norms(X - means[y])[:, None], y, len(means))[:, 0]
+    distances = np.empty(len(X), X.dtype)
+    for here in row_blocks(len(X)):
+        distances[here] = squared_norms(X[here] - means[y[here]])
+    scatter = class_sums(distances[:, None], y, len(means))[:, 0]
     return scatter / (counts * (counts - 1))
 
 

@@ -19,6 +19,8 @@ from kshot.features import catalog
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.plain import plain_choices
+from kshot.methods.selectors import probabilities
+from kshot.methods.shared_work import SharedWork, sharing
 from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
 from kshot.types import FREE_EVIDENCE, Array
@@ -37,7 +39,10 @@ def run_cell(
 ) -> tuple[CellFacts, list[Record]]:
     """Facts about the cell and one record per method; a method's failure is its record, not an exception."""
     episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
-    records = [run_method(cell, spec, episode, stratum, prior, min_residue, keep_answers) for spec in specs]
+    work = SharedWork()
+    records = [
+        run_method(cell, spec, episode, stratum, prior, min_residue, keep_answers, work) for spec in specs
+    ]
     return _facts(episode, stratum, prior), records
 
 
@@ -49,7 +54,9 @@ def run_method(
     prior: Prior | None,
     min_residue: int | None = None,
     keep_answers: bool = False,
+    work: SharedWork | None = None,
 ) -> Record:
+    """Methods of the package share what is kept in `work`; it is out of an outsider's reach."""
     method = registry.create_afresh(spec.use, **spec.params)
     # Read once: what is declared is what is handed out and what is recorded.
     info = method.info
@@ -73,16 +80,23 @@ def run_method(
         reason = "base to new is defined for methods that look at text and shots alone"
         return Record(**common, status="undefined", reason=reason)
     use_known_constants(method, spec, stratum, prior)
+    ours, scores = spec.use in registry.BUILTIN, None
     try:
-        start = time.perf_counter()
-        method.fit(**episode.reveal(info.sees, views).fit_arguments())
-        fitted = time.perf_counter()
-        head = asked_head(method, episode)
-        predicted = checked_predictions(head.predict(episode.queries), episode.n_test, len(episode.asked))
+        with sharing(work if ours else None):
+            start = time.perf_counter()
+            method.fit(**episode.reveal(info.sees, views).fit_arguments())
+            fitted = time.perf_counter()
+            head = asked_head(method, episode)
+            if ours:
+                told, scores = head.predict_with_scores(episode.queries)
+            else:
+                # An outsider may have rules of its own for either.
+                told = head.predict(episode.queries)
+        predicted = checked_predictions(told, episode.n_test, len(episode.asked))
         scored = time.perf_counter()
         selected = plain_choices(method.selected_)
         truth = episode.reveal(frozenset({"test"})).test.y
-        answers = answered(head, episode.queries, truth, predicted) if keep_answers else None
+        answers = answered(head, episode.queries, truth, predicted, scores) if keep_answers else None
     except UndefinedError as error:
         return Record(**common, status="undefined", reason=str(error))
     except Exception as error:
@@ -130,12 +144,18 @@ def checked_predictions(predicted: object, rows: int, n_classes: int) -> Int[Arr
 
 
 def answered(
-    method: Classifier, queries: Float[Array, "n d"], truth: Int[Array, " n"], predicted: Int[Array, " n"]
+    method: Classifier,
+    queries: Float[Array, "n d"],
+    truth: Int[Array, " n"],
+    predicted: Int[Array, " n"],
+    scores: Float[Array, "n C"] | None = None,
 ) -> Answers:
-    """The head's probabilities as it gives them, block by block: of all pictures at once they would not fit memory."""
+    """The head's probabilities as it gives them, or of known scores, block by block: of all pictures at once they would
+    not fit memory."""
     blocks = []
     for here in row_blocks(len(queries)):
-        found = np.asarray(method.predict_proba(queries[here]))
+        given = method.predict_proba(queries[here]) if scores is None else probabilities(scores[here])
+        found = np.asarray(given)
         shape = (len(queries[here]), len(method.classes_))
         sound = found.shape == shape and np.isfinite(found).all() and (found >= 0).all()
         if not sound or np.abs(found.sum(axis=1) - 1).max(initial=0) > PROBABILITIES_ADD_UP:

@@ -1,0 +1,80 @@
+"""Work that several methods of a cell need is done once, by whoever needs it first.
+
+Nothing is found again by a name. A result belongs to the arrays that it was computed from, so that whoever asks must
+hold those very arrays, and learns nothing that it could not compute from its own evidence. Outside `sharing` nothing is
+kept.
+"""
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kshot.types import Array
+
+T = TypeVar("T")
+
+
+class SharedWork:
+    """Results of one cell; their arrays cannot be written to."""
+
+    def __init__(self) -> None:
+        self._results: dict[Hashable, Any] = {}
+        # Memory is known by its address only while it is kept.
+        self._kept: dict[int, Array] = {}
+
+    def once(self, kind: str, compute: Callable[[], T], evidence: tuple[Any, ...]) -> T:
+        key = kind, *(self._content(part) for part in evidence)
+        if key not in self._results:
+            result = compute()
+            self._protect(result)
+            self._results[key] = result
+        return self._results[key]
+
+    def _content(self, part: Any) -> Hashable:
+        if not isinstance(part, np.ndarray):
+            return part
+        if id(part) in self._kept or _cannot_change(part):
+            self._kept[id(part)] = part
+            place = part.__array_interface__["data"][0], part.strides
+        else:
+            place = hashlib.blake2b(np.ascontiguousarray(part).data).digest(), None
+        return place, part.shape, part.dtype.str
+
+    def _protect(self, result: Any) -> None:
+        if isinstance(result, np.ndarray):
+            result.flags.writeable = False
+            self._kept[id(result)] = result
+        elif isinstance(result, tuple):
+            for part in result:
+                self._protect(part)
+
+
+def _cannot_change(array: Array) -> bool:
+    """Whether the memory is Python's own bytes, as all evidence of a cell is."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, bytes)
+
+
+_work: ContextVar[SharedWork | None] = ContextVar("shared work", default=None)
+
+
+@contextmanager
+def sharing(work: SharedWork | None) -> Iterator[None]:
+    """What is computed `once` meanwhile is kept there; None keeps and finds nothing."""
+    before = _work.set(work)
+    try:
+        yield
+    finally:
+        _work.reset(before)
+
+
+def once(kind: str, compute: Callable[[], T], *evidence: Any) -> T:
+    """`compute()`, which must be a function of the evidence alone: arrays, and values that can be hashed."""
+    work = _work.get()
+    return compute() if work is None else work.once(kind, compute, evidence)
