@@ -1,25 +1,26 @@
-"""Core-hours of the paper: every method of the matrix at every dataset's size, on generated features.
+"""Core-hours of the paper: every method of the matrix at the datasets' sizes, on generated features.
 
-One draw per dataset, dimension and two shot counts; what lies between these shot counts is taken to grow evenly. The
-turns of a long loop (epochs, betas) cost the same, so only a part is run and the rest is counted at the price of that
-part. What is measured is kept, so that the same command goes on where it was stopped:
+One draw per dataset and dimension at two shot counts. Epochs, and betas of a search, cost the same each, so that only
+some are run and all are counted at their price, as `kshot plan` does it. What is measured is kept in a file; sizes that
+are not there yet are priced by the growth through those that are. So it can be run in pieces:
 
-    python -m benchmarks.paper --dataset DTD --measured build/paper.json
+    python -m benchmarks.paper --dataset DTD --dim 512 --measured build/paper.json
 """
 
 import argparse
 import json
 import time
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.data import data
 from benchmarks.measure import peak_gigabytes, product_peak
+from kshot.bench.costs import CellSize, Measured, cell_size, grow
 from kshot.bench.execution.cell import run_cell, run_method
 from kshot.bench.sizes import Sizes, strata_of
 from kshot.bench.study import Cell, MethodSpec, Study, load_study
+from kshot.bench.timing import all_turns
 from kshot.episodes.stratum import Prior, Stratum
 from kshot.features.store import Store
 from kshot.methods import registry
@@ -29,111 +30,63 @@ from kshot.solvers.rows import frozen
 from kshot.types import Labelled
 
 MATRIX, CELL_ITSELF, PEAK, MEMORY = "paper", "cell itself", "peak", "gigabytes"
-# Pictures outside the test split, as the datasets are distributed; 68 % of all where the rule splits.
-POOLS = {
-    "Aircraft": 6667,
-    "Caltech101": 3060,
-    "Cars": 8144,
-    "DTD": 3760,
-    "EuroSAT": 21600,
-    "Flowers102": 1020,
-    "Food101": 75750,
-    "ImageNet": 34000,
-    "Pets": 3680,
-    "SUN397": 73949,
-}
-# The loop of a dear method, and how many turns it has.
-LOOPS = {
-    "clap": ("epochs", 300),
-    "lpp": ("epochs", 300),
-    "hoso": ("epochs", 300),
-    "tip_adapter_test": ("beta_points", 200),
-}
-LEAST_SECONDS = 1.5
-# Arms have methods that the matrix lacks; they are measured at one dimension and not with more classes than these.
-ARM_METHODS, ARM_DIM, ARM_CLASSES = ("logistic_probe", "logistic_probe_test"), 768, 110
+DEAR = ("hoso", "clap", "lpp", "tip_adapter_test")
 # Twice the bytes, half the speed.
 FLOAT64 = 2.0
+FEWEST_SIZES = 4
 
 Costs = dict[str, dict[str, float]]
 
 
-def product_operations(method: str, size: Sizes, shots: int) -> float:
-    """Multiplications and additions of the matrix products that a dear method needs, prediction included."""
-    c, n, rows = size.classes, size.n_test, size.classes * shots
-    predict, taught = 2.0 * n * c * size.dim, size.classes * (shots - 1)
-    # With few shots the linear heads train in the space that shots and text span.
-    dim, turns = min(size.dim, rows + c), LOOPS[method][1]
-    batches = min(256, rows) * max(1, rows // 256)
-    if method == "clap":
-        return predict + turns * 4.0 * batches * c * dim
-    if method == "lpp":
-        return predict + turns * 4.0 * rows * c * dim
-    if method == "hoso":
-        per_row = 4.0 * c * size.dim + 10.0 * size.dim**2 / 4
-        return predict + turns * min(256, taught) * max(1, taught // 256) * per_row
-    return 2.0 * n * rows * size.dim + predict
-
-
-def measured_cell(size: Sizes, shots: int, pool: int, specs: Sequence[MethodSpec]) -> dict[str, float]:
+def measured_cell(size: Sizes, shots: int, specs: Sequence[MethodSpec]) -> dict[str, float]:
     """Processor seconds of every method and of the cell around them, and the speed of a product just then."""
-    drawn = data(size.classes, -(-pool // size.classes), size.dim, size.n_test)
+    drawn = data(size.classes, -(-size.n_pool // size.classes), size.dim, size.n_test)
     whole = (drawn.X, drawn.y), (drawn.queries, drawn.labels)
     parts = [Labelled(frozen(rows), frozen(labels)) for rows, labels in whole]
     ids = [tuple(map(str, range(len(part.y)))) for part in parts]
     stratum = Stratum("", "", parts[0], ids[0], parts[1], ids[1], size.classes, True, 100.0, {})
     prior = Prior(frozen(drawn.text), 10.0, "")
     cell = Cell("generated", "generated", "generated", shots, 0)
+    # The draw's order is kept from cell to cell.
+    stratum.episode(shots, 0, prior.text)
     found = {PEAK: product_peak()}
     start = time.process_time()
     run_cell(cell, [], stratum, prior)
     found[CELL_ITSELF] = time.process_time() - start
     episode, work = stratum.episode(shots, 0, prior.text), SharedWork()
 
-    def once(spec: MethodSpec) -> float:
+    def seconds_of(spec: MethodSpec) -> float:
         start = time.process_time()
         record = run_method(cell, spec, episode, stratum, prior, keep_answers=True, work=work)
         assert record.status == "ok", record.reason
         return time.process_time() - start
 
+    seconds_of(MethodSpec("zero_shot", "zero_shot"))
     for spec in specs:
-        found[spec.name] = whole_loop(spec, once) if spec.name in LOOPS else once(spec)
+        seconds = all_turns(spec, seconds_of)
+        assert seconds is not None
+        found[spec.name] = seconds
     return found
 
 
-def whole_loop(spec: MethodSpec, once: Callable[[MethodSpec], float]) -> float:
-    """Seconds of all turns, from those of two and of some more."""
-    parameter, turns = LOOPS[spec.name]
-
-    def seconds(some: int) -> float:
-        return once(replace(spec, params={**spec.params, parameter: some}))
-
-    first, more = min(seconds(2), seconds(2)), 2
-    while True:
-        more = min(2 * more, turns - 2)
-        longer = seconds(2 + more) - first
-        if longer > LEAST_SECONDS or more == turns - 2:
-            return first + longer / more * (turns - 2)
-
-
-def measure(wanted: Sequence[str], file: Path) -> Costs:
-    """What the file lacks of these datasets."""
+def measure(datasets: Sequence[str], dims: Sequence[int], file: Path, only: Sequence[str]) -> Costs:
+    """What the file lacks of these sizes."""
     from threadpoolctl import threadpool_limits
 
     kept: Costs = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     study = load_study(MATRIX)
-    strata = catalogued(study)
-    sizes = {(name, size.dim): size for (name, _), size in strata.items() if name in wanted}
+    sizes = {(name, size.dim): size for (name, _), size in catalogued(study).items()}
     with threadpool_limits(1):
         for (name, dim), size in sizes.items():
-            specs = list(study.grids[0].methods)
-            if dim == ARM_DIM and size.classes <= ARM_CLASSES:
-                specs += [MethodSpec(key, key) for key in ARM_METHODS]
+            if name not in datasets or dim not in dims:
+                continue
             for shots in two_shot_counts(study, size):
                 key = f"{name}/{dim}/{shots}"
-                if key not in kept:
-                    found = measured_cell(size, shots, POOLS[name], specs)
-                    kept[key] = found | {MEMORY: peak_gigabytes()}
+                lacking = [spec for spec in study.grids[0].methods if spec.name not in kept.get(key, {})]
+                wanted = [spec for spec in lacking if not only or spec.name in only]
+                if wanted:
+                    kept[key] = kept.get(key, {}) | measured_cell(size, shots, wanted)
+                    kept[key][MEMORY] = max(peak_gigabytes(), kept[key].get(MEMORY, 0.0))
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
                     print(f"measured {key}", flush=True)
@@ -150,104 +103,108 @@ def two_shot_counts(study: Study, size: Sizes) -> tuple[int, int]:
     return 2, allowed[-1]
 
 
-def price(costs: Costs, study: Study, factor: float = 1.0) -> dict[tuple[str, str], float]:
-    """Seconds by dataset and method. An arm's split counts as the dataset's own, a dataset that was not measured as the
-    one with most similar classes; views add rows to the batches' choice and no batches."""
-    found: dict[tuple[str, str], float] = defaultdict(float)
-    least = {name: _least_shots(spec) for name, spec in study.methods().items()}
-    strata = catalogued(study)
-    known = sorted({key.split("/")[0] for key in costs})
-    classes = {name: size.classes for (name, _), size in catalogued(load_study(MATRIX)).items()}
+def sizes_measured(costs: Costs) -> dict[str, CellSize]:
+    sizes = {(name, size.dim): size for (name, _), size in catalogued(load_study(MATRIX)).items()}
+    cut = {key: key.split("/") for key in costs}
+    return {key: cell_size(sizes[name, int(dim)], int(shots)) for key, (name, dim, shots) in cut.items()}
+
+
+def price(costs: Costs, study: Study) -> dict[tuple[str, str], float]:
+    """Seconds by dataset and method, of those methods that were measured at enough sizes. Views add no batches to a
+    trained head and are not counted."""
+    places = sizes_measured(costs)
+    measured: dict[str, dict[CellSize, float]] = defaultdict(dict)
+    for key, seconds in costs.items():
+        for method, value in seconds.items():
+            measured[method][places[key]] = value
+    growth = {
+        method: grow([Measured(size, value) for size, value in known.items()])
+        for method, known in measured.items()
+        if len(known) >= FEWEST_SIZES
+    }
+    least = {
+        name: registry.create(spec.use, **spec.params).info.min_shots
+        for name, spec in study.methods().items()
+    }
+    strata, needed = catalogued(study), Counter()
     for cell, specs in study.cells().items():
         size = strata[cell.dataset, cell.backbone]
-        if size.drops(cell.shots, study.least_residue):
-            continue
-        plain = cell.dataset.removesuffix("-coop")
-        like = plain if plain in known else min(known, key=lambda name: abs(classes[name] - size.classes))
-        for name in (CELL_ITSELF, *(spec.name for spec in specs if cell.shots >= least[spec.name])):
-            found[cell.dataset, name] += factor * _at(costs, like, size.dim, name, cell.shots)
+        if not size.drops(cell.shots, study.least_residue):
+            names = [CELL_ITSELF, *(spec.name for spec in specs if cell.shots >= least[spec.name])]
+            needed.update((cell.dataset, name, cell_size(size, cell.shots)) for name in names)
+    found: dict[tuple[str, str], float] = defaultdict(float)
+    for (dataset, name, size), times in needed.items():
+        if name in growth:
+            found[dataset, name] += times * measured[name].get(size, growth[name].at(size))
     return found
-
-
-def _least_shots(spec: MethodSpec) -> int:
-    return registry.create(spec.use, **spec.params).info.min_shots
-
-
-def _at(costs: Costs, dataset: str, dim: int, method: str, shots: int) -> float:
-    """On the line through the two shot counts measured; NaN where the method was not."""
-    points = {
-        int(key.split("/")[2]): costs[key].get(method, float("nan"))
-        for key in costs
-        if key.startswith(f"{dataset}/{dim}/")
-    }
-    (few, low), (many, high) = sorted(points.items())
-    return max(low * shots / few / 4, low + (high - low) * (shots - few) / (many - few))
 
 
 def show_matrix(costs: Costs) -> None:
     study = load_study(MATRIX)
-    study = replace(study, grids=tuple(replace(g, datasets=_complete(costs, study)) for g in study.grids))
-    seconds = price(costs, study)
-    datasets = study.grids[0].datasets
+    seconds, datasets = price(costs, study), study.grids[0].datasets
     methods = [*(spec.name for spec in study.grids[0].methods), CELL_ITSELF]
-    print(f"core-hours of the matrix on {len(datasets)} of the paper's ten datasets")
+    exact = len(costs), sum(len(two_shot_counts(study, size)) for size in catalogued(study).values())
+    print(f"core-hours of the matrix, from {exact[0]} sizes measured (of {exact[1]} strata and shot counts)")
     print(f"{'':18}" + "".join(f"{name[:9]:>10}" for name in (*datasets, "all")))
-    for method in methods:
-        row = [seconds.get((name, method), 0.0) / 3600 for name in datasets]
+    rows = {method: [seconds.get((name, method), 0.0) / 3600 for name in datasets] for method in methods}
+    rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
+    for method, row in rows.items():
         print(f"{method:18}" + "".join(f"{hours:10.3f}" for hours in (*row, sum(row))))
-    totals = [sum(seconds.get((name, method), 0.0) for method in methods) / 3600 for name in datasets]
-    print(f"{'all':18}" + "".join(f"{hours:10.3f}" for hours in (*totals, sum(totals))))
+
+
+def show_arms(costs: Costs) -> None:
+    for arm in arms()[1:]:
+        study = load_study(arm)
+        seconds = price(costs, study)
+        hours = sum(seconds.values()) / 3600 * (FLOAT64 if study.dtype == "float64" else 1)
+        absent = sorted(set(study.methods()) - {name for _, name in seconds})
+        print(f"arm {arm}: {hours:.2f} core-hours{' without ' + ', '.join(absent) if absent else ''}")
+
+
+def product_operations(method: str, size: CellSize) -> float:
+    """Multiplications and additions of the matrix products that a dear method needs, prediction included."""
+    c, n, d, rows = size.classes, size.n_test, size.dim, size.rows
+    taught, predict = size.classes * (size.shots - 1), 2.0 * n * c * d
+    # With few shots the linear heads train in the space that shots and text span.
+    inside = min(d, rows + c)
+    if method == "clap":
+        return predict + 300 * 4.0 * min(256, rows) * max(1, rows // 256) * c * inside
+    if method == "lpp":
+        return predict + 300 * 4.0 * rows * c * inside
+    if method == "hoso":
+        return predict + 300 * min(256, taught) * max(1, taught // 256) * (4.0 * c * d + 2.5 * d * d)
+    return predict + 2 * 2.0 * n * rows * d
 
 
 def show_peak(costs: Costs) -> None:
     """Of the seconds measured, how many the matrix products alone would take at the speed they had just then."""
-    strata = catalogued(load_study(MATRIX))
-    sizes = {(name, size.dim): size for (name, _), size in strata.items()}
-    for method in LOOPS:
-        floor = taken = 0.0
-        for key, found in costs.items():
-            name, dim, shots = key.split("/")
-            floor += product_operations(method, sizes[name, int(dim)], int(shots)) / found[PEAK]
-            taken += found[method]
-        print(f"{method}: {floor / taken:.0%} of its time is matrix products at their peak")
+    places = sizes_measured(costs)
+    for method in DEAR:
+        here = [key for key in costs if method in costs[key]]
+        taken = sum(costs[key][method] for key in here)
+        floor = sum(product_operations(method, places[key]) / costs[key][PEAK] for key in here)
+        if here:
+            print(f"{method}: {floor / taken:.0%} of its time is matrix products at their peak")
     speeds = sorted(found[PEAK] / 1e9 for found in costs.values())
     print(f"peak of a product: {speeds[0]:.0f} to {speeds[-1]:.0f} billion operations a second")
-    print(f"largest process: {max(found[MEMORY] for found in costs.values()):.2f} GB")
-
-
-def show_arms(costs: Costs) -> None:
-    whole = set(POOLS) == set(_complete(costs, load_study(MATRIX)))
-    for arm in arms()[1:] if whole else ():
-        study = load_study(arm)
-        seconds = price(costs, study, FLOAT64 if study.dtype == "float64" else 1.0)
-        hours = sum(value for value in seconds.values() if value == value) / 3600
-        absent = sorted({name for (dataset, name), value in seconds.items() if value != value})
-        print(f"arm {arm}: {hours:.2f} core-hours{' without ' + ', '.join(absent) if absent else ''}")
-
-
-def _complete(costs: Costs, study: Study) -> tuple[str, ...]:
-    """Datasets that were measured at every dimension."""
-    strata = catalogued(study)
-    wanted = {
-        name: {
-            f"{name}/{size.dim}/{shots}"
-            for (other, _), size in strata.items()
-            if other == name
-            for shots in two_shot_counts(study, size)
-        }
-        for name in POOLS
-    }
-    return tuple(name for name, keys in wanted.items() if keys <= costs.keys())
+    print(
+        f"largest process, generating the features included: {max(c[MEMORY] for c in costs.values()):.2f} GB"
+    )
 
 
 def main() -> int:
+    study = load_study(MATRIX)
+    dims = sorted({size.dim for size in catalogued(study).values()})
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--dataset", action="append", choices=POOLS, help="Measure this one. Repeatable.")
+    parser.add_argument("--dataset", action="append", choices=study.grids[0].datasets)
+    parser.add_argument("--dim", action="append", type=int, choices=dims)
+    parser.add_argument("--method", action="append", choices=study.methods())
     parser.add_argument("--measured", type=Path, default=Path("build/paper.json"), help="Where it is kept.")
     asked = parser.parse_args()
-    costs = measure(asked.dataset or list(POOLS), asked.measured)
+    datasets = asked.dataset or list(study.grids[0].datasets)
+    costs = measure(datasets, asked.dim or dims, asked.measured, asked.method or [])
     show_matrix(costs)
     show_peak(costs)
     show_arms(costs)

@@ -19,13 +19,15 @@ from kshot.types import Array
 
 @dataclass(frozen=True, slots=True)
 class CellSize:
-    """What a method's seconds depend on; `views` is the number of augmented views of each shot."""
+    """What a method's seconds depend on; `views` is the number of augmented views of each shot, `n_pool` counts the
+    pictures that shots are drawn from."""
 
     classes: int
     shots: int
     dim: int
     n_test: int
     views: int = 0
+    n_pool: int = 0
 
     @property
     def rows(self) -> int:
@@ -39,23 +41,26 @@ class CellSize:
     def terms(self) -> Float[Array, " terms"]:
         """What a head of these sizes may have to do; seconds are a sum of such terms, none of them negative.
 
-        A constant; rows, and products of passes over the shots; their covariance and its inverse; rows and scores of
-        the test pictures; affinities of test pictures and shots.
+        A constant; rows, and products of passes over the shots, in all dimensions or in those that shots and text span;
+        their covariance and its inverse; rows and scores of the test pictures; affinities of test pictures and shots;
+        rows and scores of the pool.
         """
-        rows, n, c, d = self.rows, self.n_test, self.classes, self.dim
-        return np.array([1, rows * d, rows * c * d, rows * d**2, d**3, n * d, n * c * d, n * rows], float)
+        rows, n, c, d, pool = self.rows, self.n_test, self.classes, self.dim, self.n_pool
+        passes = [rows * d, rows * c * d, rows * c * min(d, rows + c)]
+        scored = [n * d, n * c * d, n * rows, n * rows * d, pool * d, pool * c * d]
+        return np.array([1, *passes, rows * d**2, d**3, *scored], float)
 
     def cut(self, products: float) -> "CellSize":
         """The same with so many fewer classes, and test pictures, that a pass takes at most so many products."""
         share = min(1.0, (products / self.products) ** 0.5)
         classes = max(2, round(self.classes * share))
-        return replace(
-            self, classes=classes, n_test=max(classes, round(self.n_test * classes / self.classes))
-        )
+        kept = classes / self.classes
+        n_test, n_pool = max(classes, round(self.n_test * kept)), round(self.n_pool * kept)
+        return replace(self, classes=classes, n_test=n_test, n_pool=n_pool)
 
 
 def cell_size(size: Sizes, shots: int, views: int = 0) -> CellSize:
-    return CellSize(size.classes, shots, size.dim, size.n_test, views)
+    return CellSize(size.classes, shots, size.dim, size.n_test, views, size.n_pool)
 
 
 class Subject(NamedTuple):
@@ -90,8 +95,9 @@ def grow(measured: Sequence[Measured]) -> Growth:
     from scipy.optimize import nnls
 
     terms = np.array([m.problem.terms() / m.seconds for m in measured])
-    # Terms differ by twelve orders of magnitude.
+    # Terms differ by twelve orders of magnitude; one that is nowhere there says nothing.
     scale = terms.max(axis=0)
+    scale[scale == 0] = np.inf
     return Growth(nnls(terms / scale, np.ones(len(terms)))[0] / scale)
 
 

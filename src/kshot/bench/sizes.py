@@ -25,6 +25,7 @@ class Sizes:
     dim: int
     n_test: int
     smallest_pool: int | None
+    n_pool: int
 
     def drops(self, shots: int, least: int) -> bool:
         """Whether fewer than `least` pool pictures of some class would be left."""
@@ -104,25 +105,27 @@ def _from_store(store: Store, dataset: str, backbone: str) -> Sizes:
     manifest = store.manifest(dataset, backbone, part)
     n_test = manifest.rows if part == "test" else manifest.rows - len(labels)
     smallest = int(np.bincount(labels, minlength=n_classes).min())
-    return Sizes(True, n_classes, manifest.dim, n_test, smallest)
+    return Sizes(True, n_classes, manifest.dim, n_test, smallest, len(labels))
 
 
 def _from_world(world: simulated.World) -> Sizes:
     n_test = world.classes * world.test_per_class
-    return Sizes(False, world.classes, world.dim, n_test, world.pool_per_class)
+    n_pool = world.classes * world.pool_per_class
+    return Sizes(False, world.classes, world.dim, n_test, world.pool_per_class, n_pool)
 
 
 def _from_catalog(dataset: str, backbone: str) -> Sizes:
     entry = catalog.dataset_entry(dataset)
     assert entry is not None  # the caller looked
-    n_test = entry.n_test or 30 * entry.classes
-    smallest = entry.smallest_pool
+    n_test, dim = entry.n_test or 30 * entry.classes, catalog.backbones()[backbone].dim
+    n_pool, smallest = entry.n_pool or n_test, entry.smallest_pool
     if dataset.endswith(catalog.COOP_SUFFIX):
         # What is published of a pool holds for the official split.
-        return Sizes(False, entry.classes, catalog.backbones()[backbone].dim, n_test, None)
-    if smallest is None and entry.split == "self":
-        smallest = int(n_test / entry.classes * POOL_SHARE / (1 - POOL_SHARE))
-    return Sizes(False, entry.classes, catalog.backbones()[backbone].dim, n_test, smallest)
+        smallest = None
+    elif entry.split == "self":
+        n_pool = int(n_test * POOL_SHARE / (1 - POOL_SHARE))
+        smallest = smallest or n_pool // entry.classes
+    return Sizes(False, entry.classes, dim, n_test, smallest, n_pool)
 
 
 def _not_stored(store: Store, dataset: str, backbone: str, wanted: Iterable[tuple[str, str]]) -> str:

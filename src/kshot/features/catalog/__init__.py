@@ -25,6 +25,7 @@ class DatasetEntry:
     split: str
     template: str
     n_test: int | None = None
+    n_pool: int | None = None
     wds: str | None = None
     band: tuple[int, int] | None = None
     smallest_pool: int | None = None
