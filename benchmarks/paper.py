@@ -8,9 +8,11 @@ are not there yet are priced by the growth through those that are. So it can be 
 """
 
 import argparse
+import heapq
 import json
+import tempfile
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,9 +20,11 @@ from benchmarks.data import data
 from benchmarks.measure import peak_gigabytes, product_peak
 from kshot.bench.costs import CellSize, Measured, cell_size, grow
 from kshot.bench.execution.cell import run_cell, run_method
+from kshot.bench.records.folder import Records
 from kshot.bench.sizes import Sizes, strata_of
 from kshot.bench.study import Cell, MethodSpec, Study, load_study
 from kshot.bench.timing import all_turns
+from kshot.bench.work import find_work
 from kshot.episodes.stratum import Prior, Stratum
 from kshot.features.store import Store
 from kshot.methods import registry
@@ -109,56 +113,77 @@ def sizes_measured(costs: Costs) -> dict[str, CellSize]:
     return {key: cell_size(sizes[name, int(dim)], int(shots)) for key, (name, dim, shots) in cut.items()}
 
 
-def price(costs: Costs, study: Study) -> dict[tuple[str, str], float]:
-    """Seconds by dataset and method, of those methods that were measured at enough sizes. Views add no batches to a
+def price(costs: Costs, study: Study) -> dict[Cell, dict[str, float]]:
+    """Seconds of every cell by method, of those methods that were measured at enough sizes. Views add no batches to a
     trained head and are not counted."""
     places = sizes_measured(costs)
-    measured: dict[str, dict[CellSize, float]] = defaultdict(dict)
+    known: dict[str, dict[CellSize, float]] = defaultdict(dict)
     for key, seconds in costs.items():
         for method, value in seconds.items():
-            measured[method][places[key]] = value
+            known[method][places[key]] = value
     growth = {
-        method: grow([Measured(size, value) for size, value in known.items()])
-        for method, known in measured.items()
-        if len(known) >= FEWEST_SIZES
+        method: grow([Measured(size, value) for size, value in sizes.items()])
+        for method, sizes in known.items()
+        if len(sizes) >= FEWEST_SIZES
     }
-    least = {
-        name: registry.create(spec.use, **spec.params).info.min_shots
-        for name, spec in study.methods().items()
-    }
-    strata, needed = catalogued(study), Counter()
+    made = {name: registry.create(spec.use, **spec.params) for name, spec in study.methods().items()}
+    strata, found = catalogued(study), {}
     for cell, specs in study.cells().items():
-        size = strata[cell.dataset, cell.backbone]
-        if not size.drops(cell.shots, study.least_residue):
-            names = [CELL_ITSELF, *(spec.name for spec in specs if cell.shots >= least[spec.name])]
-            needed.update((cell.dataset, name, cell_size(size, cell.shots)) for name in names)
-    found: dict[tuple[str, str], float] = defaultdict(float)
-    for (dataset, name, size), times in needed.items():
-        if name in growth:
-            found[dataset, name] += times * measured[name].get(size, growth[name].at(size))
+        stratum = strata[cell.dataset, cell.backbone]
+        if not stratum.drops(cell.shots, study.least_residue):
+            names = [spec.name for spec in specs if cell.shots >= made[spec.name].info.min_shots]
+            size = cell_size(stratum, cell.shots)
+            for name in (CELL_ITSELF, *(name for name in names if name in growth)):
+                if size not in known[name]:
+                    known[name][size] = growth[name].at(size)
+            found[cell] = {name: known[name][size] for name in (CELL_ITSELF, *names) if name in growth}
     return found
 
 
-def show_matrix(costs: Costs) -> None:
-    study = load_study(MATRIX)
-    seconds, datasets = price(costs, study), study.grids[0].datasets
-    methods = [*(spec.name for spec in study.grids[0].methods), CELL_ITSELF]
-    exact = len(costs), sum(len(two_shot_counts(study, size)) for size in catalogued(study).values())
-    print(f"core-hours of the matrix, from {exact[0]} sizes measured (of {exact[1]} strata and shot counts)")
+def show_matrix(costs: Costs, study: Study, cells: dict[Cell, dict[str, float]]) -> None:
+    hours: dict[tuple[str, str], float] = defaultdict(float)
+    for cell, methods in cells.items():
+        for method, seconds in methods.items():
+            hours[cell.dataset, method] += seconds / 3600
+    datasets = study.grids[0].datasets
+    wanted = sum(len(two_shot_counts(study, size)) for size in catalogued(study).values())
+    print(
+        f"core-hours of {len(cells):,} cells, from {len(costs)} sizes (strata and two shot counts: {wanted})"
+    )
     print(f"{'':18}" + "".join(f"{name[:9]:>10}" for name in (*datasets, "all")))
-    rows = {method: [seconds.get((name, method), 0.0) / 3600 for name in datasets] for method in methods}
+    names = [*(spec.name for spec in study.grids[0].methods), CELL_ITSELF]
+    rows = {method: [hours[name, method] for name in datasets] for method in names}
     rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
     for method, row in rows.items():
-        print(f"{method:18}" + "".join(f"{hours:10.3f}" for hours in (*row, sum(row))))
+        print(f"{method:18}" + "".join(f"{value:10.3f}" for value in (*row, sum(row))))
 
 
 def show_arms(costs: Costs) -> None:
     for arm in arms()[1:]:
         study = load_study(arm)
-        seconds = price(costs, study)
-        hours = sum(seconds.values()) / 3600 * (FLOAT64 if study.dtype == "float64" else 1)
-        absent = sorted(set(study.methods()) - {name for _, name in seconds})
-        print(f"arm {arm}: {hours:.2f} core-hours{' without ' + ', '.join(absent) if absent else ''}")
+        cells = price(costs, study)
+        hours = sum(sum(seconds.values()) for seconds in cells.values()) / 3600
+        absent = sorted(set(study.methods()) - set().union(*cells.values()))
+        factor = FLOAT64 if study.dtype == "float64" else 1
+        print(
+            f"arm {arm}: {factor * hours:.2f} core-hours{' without ' + ', '.join(absent) if absent else ''}"
+        )
+
+
+def show_schedule(study: Study, cells: dict[Cell, dict[str, float]]) -> None:
+    """What so many workers would be busy, each taking the next batch when it is free."""
+    with tempfile.TemporaryDirectory() as folder:
+        nothing = Records(Path(folder) / "records")
+        work = find_work(study, Store(Path(folder)), nothing, must_be_stored=False)
+    batches = [sum(sum(cells[cell].values()) for cell in batch.cells) for batch in work.batches()]
+    for workers in (2, 16):
+        free = [0.0] * workers
+        for seconds in batches:
+            heapq.heapreplace(free, free[0] + seconds)
+        busy = sum(batches) / workers / max(free)
+        print(
+            f"{workers} workers: {max(free) / 3600:.2f} hours, busy {busy:.1%} of them, {len(batches)} batches"
+        )
 
 
 def product_operations(method: str, size: CellSize) -> float:
@@ -205,8 +230,13 @@ def main() -> int:
     asked = parser.parse_args()
     datasets = asked.dataset or list(study.grids[0].datasets)
     costs = measure(datasets, asked.dim or dims, asked.measured, asked.method or [])
-    show_matrix(costs)
+    if len(costs) < FEWEST_SIZES:
+        print(f"{len(costs)} sizes measured; from {FEWEST_SIZES} on the matrix is priced.")
+        return 0
+    cells = price(costs, study)
+    show_matrix(costs, study, cells)
     show_peak(costs)
+    show_schedule(study, cells)
     show_arms(costs)
     return 0
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from kshot.bench.costs import CellSize, Costs, Subject, cell_size, earlier_costs, grow
 from kshot.bench.study import MethodSpec
 from kshot.bench.timing import CELL_ITSELF, probe_sizes, time_methods, views_of
@@ -15,10 +17,11 @@ from kshot.methods import registry
 ENOUGH_SIZES = 5
 FORECAST_BASIS = (
     "Processor time: from what this machine recorded beside this folder, and from methods timed just now on cells of "
-    "at most some 60 classes. Good to a third where the study's own are of that size; larger ones are extrapolated."
+    "at most some 250 classes, trained ones for a few of their epochs. Larger cells are extrapolated."
 )
 # A worker loads its modules once.
 SECONDS_TO_START = 1.0
+BYTES_OF_MODULES = 150_000_000
 BYTES_PER_FILE = 14_000
 BYTES_PER_RECORD = 500
 # Measured over the paper's sizes.
@@ -27,10 +30,11 @@ ANSWER_BYTES_PER_PICTURE = 4
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Processor seconds and bytes on disk for the missing cells."""
+    """Processor seconds and bytes on disk for the missing cells, and bytes in memory of a worker at its largest."""
 
     cpu_seconds: float
     disk_bytes: int
+    memory_bytes: int
 
 
 def forecast(works: Sequence[Work], around: Iterable[Path] = ()) -> list[Forecast]:
@@ -49,8 +53,17 @@ def forecast(works: Sequence[Work], around: Iterable[Path] = ()) -> list[Forecas
             known.setdefault(subject, []).extend(measured)
         for number, work in alike.items():
             seconds = SECONDS_TO_START + _seconds(needed[number], known) if work.missing else 0.0
-            found[number] = Forecast(seconds, _disk(work))
+            largest = max((worker_bytes(size, dtype) for _, size in needed[number]), default=0)
+            found[number] = Forecast(seconds, _disk(work), largest)
     return [found[number] for number in range(len(works))]
+
+
+def worker_bytes(size: CellSize, dtype: str) -> int:
+    """Of the dearest moment of a cell: the stratum, what is left of its pool and its unit rows, unit test pictures and
+    their scores three times, the shots in a trained head's arrays and its weights."""
+    pool, n, c, rows = size.n_pool, size.n_test, size.classes, size.rows
+    numbers = size.dim * (3 * pool + 2 * n + 4 * rows + 8 * c) + 3 * n * c
+    return BYTES_OF_MODULES + np.dtype(dtype).itemsize * numbers
 
 
 def seconds_left(work: Work, folder: Path) -> float | None:

@@ -31,9 +31,9 @@ class Sizes:
         """Whether fewer than `least` pool pictures of some class would be left."""
         return self.smallest_pool is not None and self.smallest_pool - shots < least
 
-    def cost(self, shots: int) -> int:
+    def cost(self, shots: int, trained: int) -> int:
         """Grows as the seconds of a cell do: a trained head passes over its shots hundreds of times."""
-        return self.classes * self.dim * (300 * shots * self.classes + 100 * self.n_test)
+        return self.classes * self.dim * (300 * shots * self.classes * trained + 50 * self.n_test)
 
 
 def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from kshot.methods import registry
 from kshot.profiles import plain_name
 from kshot.types import Views
 
+# A batch is no larger a part of its study than this, so that the last ones keep many workers busy.
+PARTS_OF_A_STUDY = 256
+
 
 @dataclass(frozen=True)
 class CellBatch:
-    """Cells that share features and shots and differ in seed only: the unit that engines hand out.
+    """Cells of one stratum with the same methods: the unit that engines hand out.
 
     `hashes` are the sha256 of the features that the records folder was claimed for.
     """
@@ -53,18 +57,24 @@ class Work:
         return [stratum for stratum, sizes in self.strata.items() if not sizes.stored]
 
     def batches(self, shard: int = 0, shards: int = 1) -> list[CellBatch]:
-        """Missing cells grouped over seeds, dearest first, so that long work does not end the run.
+        """Missing cells, dearest first, so that long work does not end the run.
 
-        Shards divide the whole study and not what is missing, so that a shard keeps its share when it is resumed.
+        Cells of one stratum with the same methods go together, its features being loaded once, as long as they are a
+        small part of the whole. Shards divide the whole study and not what is missing, so that a shard keeps its share
+        when it is resumed.
         """
+        costs = {cell: self._cost(cell) for cell in self.cells if cell not in self.dropped}
+        most = sum(costs.values()) / PARTS_OF_A_STUDY
         groups: dict[tuple, list[Cell]] = {}
-        for cell in self.cells:
-            if cell not in self.dropped:
-                methods = tuple(spec.name for spec in self.cells[cell])
-                groups.setdefault((cell.dataset, cell.backbone, cell.tier, cell.shots, methods), []).append(
-                    cell
-                )
-        ordered = sorted(groups.values(), key=lambda cells: -self._cost(cells[0]))
+        filled: dict[tuple, tuple[int, float]] = {}
+        for cell in sorted(costs, key=lambda cell: -costs[cell]):
+            stratum = cell.dataset, cell.backbone, tuple(spec.name for spec in self.cells[cell])
+            number, cost = filled.get(stratum, (0, 0.0))
+            if cost + costs[cell] > most:
+                number, cost = number + 1, 0.0
+            filled[stratum] = number, cost + costs[cell]
+            groups.setdefault((*stratum, number), []).append(cell)
+        ordered = sorted(groups.values(), key=lambda cells: -sum(costs[cell] for cell in cells))
         batches: dict[tuple, list[Cell]] = {}
         for number, cells in enumerate(ordered[shard::shards]):
             for cell in cells:
@@ -83,7 +93,15 @@ class Work:
         return frozenset(digest for name, digest in self.features.items() if name.startswith(stratum))
 
     def _cost(self, cell: Cell) -> int:
-        return self.strata[cell.dataset, cell.backbone].cost(cell.shots)
+        trained = sum(spec.name in self._trained for spec in self.cells[cell])
+        return self.strata[cell.dataset, cell.backbone].cost(cell.shots, trained)
+
+    @cached_property
+    def _trained(self) -> frozenset[str]:
+        """Methods that are trained; the others cost little beside them."""
+        specs = self.study.methods().values()
+        made = {spec.name: registry.create(spec.use, **spec.params) for spec in specs}
+        return frozenset(name for name, method in made.items() if not method.info.closed_form)
 
 
 @dataclass(frozen=True)

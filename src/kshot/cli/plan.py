@@ -53,6 +53,7 @@ def plan(
         )
     out.print(f"time     about {human_seconds(expected.cpu_seconds)} of one core")
     out.print(f"disk     about {human_bytes(expected.disk_bytes)}")
+    out.print(f"memory   about {human_bytes(expected.memory_bytes)} of each worker")
     out.print(FORECAST_BASIS)
 
 

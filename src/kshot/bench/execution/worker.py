@@ -71,7 +71,8 @@ def run_batch(
 
 
 # Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
-@lru_cache(maxsize=2)
+# One stratum at a time: batches hold one, and two of the largest would take a gigabyte.
+@lru_cache(maxsize=1)
 def loaded_stratum(
     features: Path,
     dataset: str,
