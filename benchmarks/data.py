@@ -28,3 +28,13 @@ def data(classes: int, shots: int, dim: int = 512, n: int = 1000, seed: int = 0)
 
 def unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def noisy(problem: Data, spread: float) -> Data:
+    """Classes that overlap."""
+    rng = np.random.default_rng(1)
+
+    def shaken(rows: np.ndarray) -> np.ndarray:
+        return unit(rows + spread * unit(rng.standard_normal(rows.shape, np.float32)))
+
+    return problem._replace(X=shaken(problem.X), queries=shaken(problem.queries))

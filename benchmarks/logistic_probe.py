@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.data import Data, data, unit
+from benchmarks.data import Data, data, noisy
 from benchmarks.measure import alternate, verdict
 from kshot.methods.logistic_probe import MOST_ASKED, STRENGTHS, LogisticProbe
 from kshot.solvers.leaving_out import balanced_folds
@@ -27,16 +27,6 @@ def warm_folds(problem: Data, path: np.ndarray) -> float:
     folds = balanced_folds(shot_numbers(problem.y), problem.y, MOST_ASKED)
     curve = left_out_accuracies(problem.X, problem.y, STRENGTHS, path, folds)
     return float(STRENGTHS[curve.argmax()])
-
-
-def noisy(problem: Data, spread: float) -> Data:
-    """Classes that overlap, so that the strength matters."""
-    rng = np.random.default_rng(1)
-
-    def shaken(rows: np.ndarray) -> np.ndarray:
-        return unit(rows + spread * unit(rng.standard_normal(rows.shape, np.float32)))
-
-    return problem._replace(X=shaken(problem.X), queries=shaken(problem.queries))
 
 
 def main() -> int:

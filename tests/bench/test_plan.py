@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from kshot.bench.costs import CellSize, Measured, Subject, earlier_costs, grow
+from kshot.bench.costs import CellSize, Measured, Subject, cell_size, earlier_costs, grow
 from kshot.bench.execution.engines.local import LocalEngine
 from kshot.bench.execution.run import compute, open_run
-from kshot.bench.plan import forecast, seconds_left
+from kshot.bench.plan import forecast, seconds_left, worker_bytes
 from kshot.bench.records.folder import Records
-from kshot.bench.study import parse_study
-from kshot.bench.timing import probe_sizes
+from kshot.bench.study import MethodSpec, load_study, parse_study
+from kshot.bench.timing import all_turns, probe_sizes
 from kshot.bench.work import find_work
 from kshot.features.store import Store
 
@@ -149,3 +149,30 @@ def test_status_tells_the_time_left_and_imports_nobodys_code(folder, monkeypatch
     grown.write_text(text.replace('"loo_blend"]', '"loo_blend", "unheard_of:Method"]'))
     status(grown, features=features)
     assert "left" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("price", [1e-4, 0.004, 0.4])
+def test_a_fit_of_many_epochs_is_counted_from_a_few(price):
+    """Cheap turns are timed more often than dear ones."""
+    asked = []
+
+    def seconds_of(spec):
+        asked.append(spec.params["epochs"])
+        return 0.7 + price * spec.params["epochs"]
+
+    assert all_turns(MethodSpec("lpp", "lpp"), seconds_of) == pytest.approx(0.7 + 300 * price)
+    assert sum(asked) * price < 300 * price / 10 if price == 0.4 else max(asked) <= 300
+
+
+def test_a_fit_without_turns_is_timed_whole_and_one_that_fails_has_no_time():
+    assert all_turns(MethodSpec("ncm", "ncm"), lambda spec: 3.0 if spec.params == {} else 0.0) == 3.0
+    assert all_turns(MethodSpec("clap", "clap"), lambda spec: None) is None
+
+
+def test_no_worker_of_the_paper_needs_two_gigabytes(tmp_path):
+    work = find_work(
+        load_study("paper"), Store(tmp_path), Records(tmp_path / "records"), must_be_stored=False
+    )
+    needs = {stratum: worker_bytes(cell_size(size, 16), "float32") for stratum, size in work.strata.items()}
+    assert max(needs.values()) < 2e9
+    assert max(needs, key=lambda stratum: needs[stratum]) == ("SUN397", "RN50")
