@@ -374,7 +374,12 @@ def test_simultaneous_intervals_stand_beside_the_plain_ones():
 @pytest.mark.parametrize("key", sorted(TABLES))
 def test_every_caption_says_hash_and_counts(key):
     caption = TABLES[key].caption
+    if not TABLES[key].rows:
+        # One line that gives the reason, and no number that would need a source.
+        assert caption.endswith(".")
+        assert "\n" not in caption and "n = " not in caption
+        return
     assert "hash 0123456789abcdef" in caption
-    if TABLES[key].rows and key != "sample_level":
+    if key != "sample_level":
         assert re.search(r"n = \d+ cells", caption)
         assert re.search(r"G = \d+ datasets", caption)
