@@ -377,7 +377,8 @@ def test_every_caption_says_hash_and_counts(key):
     if not TABLES[key].rows:
         # One line that gives the reason, and no number that would need a source.
         assert caption.endswith(".")
-        assert "\n" not in caption and "n = " not in caption
+        assert "\n" not in caption
+        assert "n = " not in caption
         return
     assert "hash 0123456789abcdef" in caption
     if key != "sample_level":
