@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshot.apply.encoded import Encoded
-from kshot.apply.serve.album import MOST_UNDONE, Album, Labelled
+from kshot.apply.serve.album import MOST_UNDONE, Album, AlbumPicture
 from kshot.errors import InputError
 
 CLASSES = ("cat", "dog", "owl")
@@ -18,7 +18,7 @@ def encoded(name):
 
 def start():
     return Album(
-        CLASSES, tuple(Labelled(f"{row}", f"{row}.png", row % 3, encoded(f"{row}")) for row in range(9))
+        CLASSES, tuple(AlbumPicture(f"{row}", f"{row}.png", row % 3, encoded(f"{row}")) for row in range(9))
     )
 
 
@@ -62,6 +62,6 @@ def test_old_steps_are_forgotten():
 
 
 def test_the_same_content_in_two_classes_is_two_pictures_that_never_meet():
-    album = Album(CLASSES[:2], (*start().pictures[:2], Labelled("0-1", "copy.png", 1, encoded("0"))))
+    album = Album(CLASSES[:2], (*start().pictures[:2], AlbumPicture("0-1", "copy.png", 1, encoded("0"))))
     with pytest.raises(InputError, match="has this picture already"):
         album.move(["0-1"], "cat")

@@ -16,7 +16,7 @@ MOST_UNDONE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class AlbumPicture:
     """One picture of a class; pages call it by its `key`, whatever class it is moved to."""
 
     key: str
@@ -30,8 +30,8 @@ class Album:
     """Pictures with their labels, and the changes that led to them: what each did, and the pictures before it."""
 
     classes: tuple[str, ...]
-    pictures: tuple[Labelled, ...]
-    past: tuple[tuple[str, tuple[Labelled, ...]], ...] = ()
+    pictures: tuple[AlbumPicture, ...]
+    past: tuple[tuple[str, tuple[AlbumPicture, ...]], ...] = ()
 
     @staticmethod
     def of(head: PictureHead) -> "Album":
@@ -44,7 +44,9 @@ class Album:
         return Album(
             about.classes,
             tuple(
-                Labelled(sha if often[sha] == 1 else f"{sha}-{label}", name, label, Encoded(sha, x, small))
+                AlbumPicture(
+                    sha if often[sha] == 1 else f"{sha}-{label}", name, label, Encoded(sha, x, small)
+                )
                 for name, sha, label, x, small in rows
             ),
         )
@@ -53,7 +55,7 @@ class Album:
         number = self._number(label)
         if any(one.encoded.sha256 == new.sha256 for one in self.pictures):
             raise InputError("this picture is a shot already.")
-        added = Labelled(new.sha256, f"added/{new.sha256[:12]}", number, new)
+        added = AlbumPicture(new.sha256, f"added/{new.sha256[:12]}", number, new)
         return self._changed(f"added a picture to {label}", (*self.pictures, added))
 
     def move(self, keys: Sequence[str], label: str) -> "Album":
@@ -83,7 +85,7 @@ class Album:
     def same_pictures(self, other: "Album") -> bool:
         return [(p.key, p.label) for p in self.pictures] == [(p.key, p.label) for p in other.pictures]
 
-    def _changed(self, what: str, pictures: tuple[Labelled, ...]) -> "Album":
+    def _changed(self, what: str, pictures: tuple[AlbumPicture, ...]) -> "Album":
         """Every class keeps a picture, and no class gets the same one twice."""
         counts = Counter(one.label for one in pictures)
         for label, name in enumerate(self.classes):

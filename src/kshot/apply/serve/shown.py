@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kshot.apply.serve.album import Labelled
+from kshot.apply.serve.album import AlbumPicture
 from kshot.apply.serve.live import LiveHead
 from kshot.errors import InputError, unknown
 
@@ -23,7 +23,7 @@ def list_shown(live: LiveHead, label: str | None, start: int) -> dict[str, Any]:
         rows = zip(fitted.pictures, head.left_out.own.tolist(), head.left_out.says.tolist(), strict=True)
         measured = {(one.key, one.label): (own, says) for one, own, says in rows if not np.isnan(own)}
 
-    def judged(one: Labelled) -> tuple[float, int]:
+    def judged(one: AlbumPicture) -> tuple[float, int]:
         return measured.get((one.key, one.label), (-1.0, one.label))
 
     if label is None:
