@@ -34,4 +34,4 @@ def draw_pictures(dataset: str, shots: int, seed: int) -> PictureDraw:
     X, y = X[order], y[order].astype(np.int64)
     drawn = shot_numbers(y) < shots
     own = Shots(X[drawn], y[drawn], np.asarray(prior.text))
-    return PictureDraw(own, X[~drawn], y[~drawn], stratum.logit_scale, float(prior.norm))
+    return PictureDraw(own, X[~drawn], y[~drawn], stratum.logit_scale, float(prior.norm or 1.0))
