@@ -89,7 +89,8 @@ def test_an_honest_outsider_raises_no_alarm_and_files_are_out_of_reach(court):
     (court / "honest.py").write_text("from kshot.methods.clap import CLAP\nclass Honest(CLAP):\n    pass\n")
     study, _ = records_of(court, "honest:Honest")
     (found,) = detect(study, list(study.methods().values()), court / "features", court / "records")
-    assert (found.cells, found.differences) == (1, ())
+    assert (found.cells, found.all_cells, found.differences) == (1, 2, ())
+    assert "1 of its 2 cell(s)" in str(found)
     assert found.shut_out or sys.platform != "linux"
     assert "the same predictions" in str(found)
 

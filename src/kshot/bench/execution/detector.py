@@ -27,15 +27,18 @@ from kshot.types import Array, Labelled
 
 @dataclass(frozen=True)
 class Detection:
-    """What running again showed: cells looked at, differences in words, and whether files were out of reach."""
+    """What running again showed: cells looked at and all that it could have been, differences in words, and whether
+    files were out of reach."""
 
     method: str
     cells: int
+    all_cells: int
     differences: tuple[str, ...]
     shut_out: bool
 
     def __str__(self) -> str:
-        said = f"{self.method} was run again in {self.cells} cell(s) without test labels in its process"
+        looked = f"{self.cells} of its {self.all_cells} cell(s), one of each dataset and backbone,"
+        said = f"{self.method} was run again in {looked} without test labels in its process"
         if self.differences:
             return f"{said}: {'; '.join(self.differences)}. It uses what it did not declare, or chance without a seed."
         files = "" if self.shut_out else " Its access to files could not be shut out on this system."
@@ -67,7 +70,7 @@ def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path, re
         differing, shut = differences(study, spec, cell, row, features, records)
         out &= shut
         found += [f"{where}: {what}" for what in differing]
-    return Detection(spec.name, len(chosen), tuple(found), out)
+    return Detection(spec.name, len(chosen), len(own), tuple(found), out)
 
 
 def differences(
