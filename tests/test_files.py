@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from kshot.errors import KshotError
-from kshot.files import is_temporary, safe_name, write_text
+from kshot.files import is_temporary, safe_name, write_atomically, write_text
 
 
 @pytest.fixture
@@ -30,6 +30,21 @@ def test_a_file_that_only_its_owner_may_read_stays_so(tmp_path, umask):
     write_text(path, "two")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.read_text() == "two"
+
+
+def test_nobody_else_reads_it_while_it_is_written_either(tmp_path, umask):
+    umask(0o022)
+    path, seen = tmp_path / "head", []
+    path.touch(0o600)
+    write_atomically(path, lambda temporary: seen.append(stat.S_IMODE(temporary.stat().st_mode)))
+    assert seen == [0o600]
+
+
+def test_a_circle_of_links_is_replaced(tmp_path):
+    link = tmp_path / "head"
+    link.symlink_to(tmp_path / "head")
+    write_text(link, "one")
+    assert link.read_text() == "one"
 
 
 def test_a_link_stays_a_link_and_its_target_is_written(tmp_path):

@@ -39,9 +39,10 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """
     temporary = None
     try:
-        path = path.resolve() if path.is_symlink() else path
+        path = real_path(path) if path.is_symlink() else path
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = _new_temporary(path)
+        # What only its owner may read is not open to others while it is written.
+        temporary = _new_temporary(path, 0o600 if path.exists() else 0o666)
         write(temporary)
         if path.exists():
             temporary.chmod(stat.S_IMODE(path.stat().st_mode))
@@ -96,6 +97,11 @@ def locked(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
+def real_path(path: Path) -> Path:
+    """Where it leads through all links; `Path.resolve` ends in an error of its own where they run in a circle."""
+    return Path(os.path.realpath(path))
+
+
 def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -120,10 +126,10 @@ def is_temporary(path: Path) -> bool:
     return path.name.startswith((TEMPORARY_PREFIX, LOCK_PREFIX))
 
 
-def _new_temporary(path: Path) -> Path:
-    """An empty file of our own beside `path`, with the mode that the umask gives."""
+def _new_temporary(path: Path, mode: int) -> Path:
+    """An empty file of our own beside `path`, with what the umask leaves of the mode."""
     temporary = path.with_name(f"{_own_prefix()}{secrets.token_hex(6)}{path.suffix}")
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
     return temporary
 
 

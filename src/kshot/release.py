@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kshot.errors import KshotError
-from kshot.files import TEMPORARY_PREFIX, is_temporary, sha256, write_atomically
+from kshot.files import TEMPORARY_PREFIX, is_temporary, real_path, sha256, write_atomically
 
 CHECKSUMS = "checksums.json"
 FORMAT = 1
@@ -20,7 +20,7 @@ CHUNK = 2**20
 
 def write_release(folders: Sequence[Path], archive: Path) -> int:
     """Write the folders, each under its own name, into one archive; the number of files."""
-    names = [folder.resolve().name for folder in folders]
+    names = [real_path(folder).name for folder in folders]
     if len(set(names)) < len(names):
         raise KshotError(f"two of the folders have one name: {', '.join(names)}. Rename one.")
     files = {name: path for folder in folders for name, path in _files(folder)}
@@ -65,7 +65,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
         inside = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in inside.parts)
         if path.is_file() and not path.is_symlink() and not hidden and not is_temporary(path):
-            yield f"{folder.resolve().name}/{inside.as_posix()}", path
+            yield f"{real_path(folder).name}/{inside.as_posix()}", path
 
 
 def _entry(name: str, size: int) -> tarfile.TarInfo:

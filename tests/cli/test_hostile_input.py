@@ -59,6 +59,14 @@ def test_csv_files_that_are_none(tmp_path, content):
         csv_source(tmp_path / "list.csv")
 
 
+def test_a_list_that_names_a_circle_of_links(tmp_path):
+    (tmp_path / "a.png").symlink_to(tmp_path / "a.png")
+    (tmp_path / "list.csv").write_text("path,label\na.png,b\n")
+    source = csv_source(tmp_path / "list.csv")
+    with pytest.raises(InputError, match=r"a\.png"):
+        source.rows[0].load()
+
+
 @pytest.mark.parametrize("count", [b"", b"three", b"-1", b"0", b"1\n2", b"9" * 30, b"\xff\xfe", "③".encode()])
 def test_counts_of_shards_that_are_none(tmp_path, count):
     (tmp_path / "test").mkdir()

@@ -58,18 +58,18 @@ def import_(
     from kshot.errors import InputError
     from kshot.features.catalog import backbones
     from kshot.features.store import Store
-    from kshot.files import safe_name
+    from kshot.files import real_path, safe_name
 
     given = {"pool": pool, "test": test, "val": val, "all": whole}
     cache = named_cache(source, {k: v for k, v in given.items() if v is not None}, text or [], classes)
-    name = safe_name("dataset", dataset or source.resolve().stem)
+    name = safe_name("dataset", dataset or real_path(source).stem)
     stored, entry = safe_name("backbone", stored_name(backbone)), backbones().get(backbone)
     read = read_cache(cache)
     if entry is not None and entry.dim != read.dim:
         raise InputError(f"{source} has {read.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
     encode_text = text_encoder(read, name, backbone, tier or [], template, weights)
-    about = {"logit_scale": scale, "source": origin or source.resolve().name, "licence": licence}
+    about = {"logit_scale": scale, "source": origin or real_path(source).name, "licence": licence}
     manifests = write_cache(
         read,
         Store(features),

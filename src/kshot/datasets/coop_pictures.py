@@ -8,6 +8,7 @@ from kshot.datasets.coop import CoopSplit, SplitRow, read_split
 from kshot.encode.pictures import decode
 from kshot.encode.sources.source import Listed, Picture, readable_class
 from kshot.errors import InputError
+from kshot.files import real_path
 
 PROTOCOL = "coop"
 # Where the CoOp lineage keeps the pictures, below the folder of the split file.
@@ -45,7 +46,7 @@ def coop_source(file: Path) -> Listed:
     """Pictures in the order of the split; their paths in it are their ids."""
     split = read_split(file)
     folder = _folder(file, split)
-    inside = folder.resolve()
+    inside = real_path(folder)
     parts = {"pool": split.train, "val": split.val, "test": split.test}
     rows = [_picture(file, inside, part, row) for part, listed in parts.items() for row in listed]
     absent = [row.id for row in rows if not (inside / row.id).is_file()]
@@ -68,7 +69,7 @@ def _folder(file: Path, split: CoopSplit) -> Path:
 
 
 def _picture(file: Path, folder: Path, part: str, row: SplitRow) -> Picture:
-    path = (folder / row.path).resolve()
+    path = real_path(folder / row.path)
     if not path.is_relative_to(folder):
         raise InputError(f"{file}: '{row.path}' lies outside {folder}.")
     return Picture(part, row.path, row.label, partial(decode, path, f"{file}: {row.path}"))

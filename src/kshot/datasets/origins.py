@@ -10,7 +10,7 @@ from kshot.encode.sources.http import is_url
 from kshot.encode.sources.source import Source
 from kshot.errors import InputError, KshotError, unknown
 from kshot.features.catalog import COOP_SUFFIX, PAPER, datasets, distributed, how_to_encode
-from kshot.files import safe_name
+from kshot.files import real_path, safe_name
 
 PLACE = "{wds}"
 
@@ -76,6 +76,6 @@ def _own_name(where: str) -> str:
     if is_url(where):
         raise InputError("give the dataset a name with --dataset NAME.")
     try:
-        return safe_name("dataset", Path(where).resolve().stem)
+        return safe_name("dataset", real_path(Path(where)).stem)
     except KshotError as error:
         raise InputError(f"{error} Or name the dataset with --dataset NAME.") from None

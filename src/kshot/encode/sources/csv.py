@@ -8,6 +8,7 @@ from kshot.encode.pictures import decode
 from kshot.encode.sources.picture_folder import PARTS
 from kshot.encode.sources.source import Listed, Picture
 from kshot.errors import InputError
+from kshot.files import real_path
 
 COLUMNS = ("path", "label")
 
@@ -43,8 +44,8 @@ def _row(file: Path, number: int, line: dict[str, str], label: dict[str, int]) -
         raise InputError(f"{file} line {number}: part '{part}'; allowed are {', '.join(PARTS)}.")
     if "\0" in line["path"]:
         raise InputError(f"{file} line {number}: a path with a zero byte names no file.")
-    path = (file.parent / line["path"]).resolve()
-    if not path.is_relative_to(file.parent.resolve()):
+    path = real_path(file.parent / line["path"])
+    if not path.is_relative_to(real_path(file.parent)):
         raise InputError(f"{file} line {number}: '{line['path']}' lies outside {file.parent}.")
     load = partial(decode, path, f"{file} line {number}: {path.name}")
     return Picture(PARTS.get(part, part), line["path"], label[line["label"]], load)
