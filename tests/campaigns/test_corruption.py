@@ -80,7 +80,10 @@ class World:
         return {"study": study.to_json(), "dropped": self.records.dropped(), "owners": self.records.owners()}
 
     def _manifests(self):
-        return {m.part: (m.meaning(), m.sha256) for m in self.store.manifests()}
+        """By where they lie, as a run asks for them."""
+        paths = sorted((self.folder / "features").rglob("*.json"))
+        found = [self.store.manifest("sim-satellite", "simulated", path.stem) for path in paths]
+        return {path.stem: (m.part, m.meaning(), m.sha256) for path, m in zip(paths, found, strict=True)}
 
     def _features(self):
         found = {}

@@ -1,6 +1,7 @@
 """A manifest that was changed after it was written is noticed, byte by byte."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -51,6 +52,18 @@ def test_a_manifest_without_its_seal_is_damaged(manifest):
     manifest.write_text(json.dumps(content))
     with pytest.raises(FeatureError, match="damaged"):
         read_manifest(manifest)
+
+
+def test_a_manifest_in_the_place_of_another_is_damaged(manifest):
+    """Two encoders of one size: whole, sealed, and of other pictures than the pool beside it."""
+    store = Store(manifest.parents[2])
+    X = np.random.default_rng(1).normal(size=(6, 4)).astype(np.float16)
+    ids = [f"test{row}" for row in range(6)]
+    store.write_images("d", "other", "test", X, np.arange(6) % 2, ids, ["cat", "dog"], logit_scale=100.0)
+    for suffix in (".json", ".safetensors"):
+        shutil.copy(store.path("d", "other", "test").with_suffix(suffix), manifest.with_name(f"test{suffix}"))
+    with pytest.raises(FeatureError, match="it is the manifest of d/other/test"):
+        load_stratum(store, "d", "b")
 
 
 def test_text_must_name_the_classes_of_the_pictures(manifest):

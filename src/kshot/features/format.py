@@ -87,10 +87,15 @@ def read_manifest(path: Path) -> Manifest:
             raise FeatureError(
                 f"{path} is damaged: it was changed after it was written. Encode the features again, or restore it."
             )
+        said = tuple(content[name] for name in ("dataset", "backbone", "part"))
+        if said != (path.parts[-3], path.parts[-2], path.stem):
+            raise FeatureError(
+                f"{path} is damaged: it is the manifest of {'/'.join(map(str, said))}. Restore it, or encode again."
+            )
         known = {f.name for f in fields(Manifest)}
         content = {name: value for name, value in content.items() if name in known}
         return Manifest(**{**content, "classes": tuple(content["classes"]), "seal": seal})
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         raise FeatureError(
             f"{path} is not a readable manifest ({error}). Encode the features again."
         ) from error

@@ -41,7 +41,7 @@ def write_answers(records: Records, rows: Sequence[Record]) -> None:
     earlier = {row["method"]: row for row in _read(path)}
     now = earlier | {row.method: _row(row) for row in kept}
     if now != earlier:
-        write_sealed(pa.Table.from_pylist(list(now.values())), path, statistics=False)
+        write_sealed(pa.Table.from_pylist(list(now.values())), path, statistics=False, named=True)
 
 
 def read_answers(records: Records, cell: Cell) -> Iterator[tuple[str, Answers]]:
