@@ -1,3 +1,5 @@
+import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -5,7 +7,7 @@ import pytest
 from kshot.bench.execution.engines.local import LocalEngine
 from kshot.bench.execution.run import compute, open_run
 from kshot.bench.records.folder import Records
-from kshot.bench.study import load_study
+from kshot.bench.study import parse_study
 
 STUDY = """
 name = "small"
@@ -26,9 +28,17 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def computed(tmp_path_factory) -> Path:
+    """The small study's features and records, computed once for every test that begins with them."""
+    place = tmp_path_factory.mktemp("computed")
+    study, found = parse_study(tomllib.loads(STUDY), "small.toml"), Records(place / "records")
+    compute(open_run(study, place / "features", found), place / "features", found, LocalEngine(2))
+    return place
+
+
 @pytest.fixture
-def records(folder):
-    study = load_study("small.toml")
-    found = Records(folder / "records")
-    compute(open_run(study, folder / "features", found), folder / "features", found, LocalEngine(2))
-    return found
+def records(folder, computed):
+    """A copy of one's own."""
+    shutil.copytree(computed, folder, dirs_exist_ok=True)
+    return Records(folder / "records")

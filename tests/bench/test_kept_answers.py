@@ -1,5 +1,7 @@
 """A run keeps every head's answers beside its records, unless the study says otherwise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -69,6 +71,12 @@ def test_a_damaged_file_counts_as_missing(records):
     content = bytearray(path.read_bytes())
     content[200] ^= 1
     path.write_bytes(content)
+    assert list(read_answers(records, CELL)) == []
+
+
+def test_answers_of_another_cell_count_as_missing(records):
+    other = answers_path(records, replace(CELL, seed=2))
+    answers_path(records, CELL).write_bytes(other.read_bytes())
     assert list(read_answers(records, CELL)) == []
 
 
