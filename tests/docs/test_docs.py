@@ -64,7 +64,7 @@ def run_as_written(commands: str, folder: Path) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=lambda page: page.name)
 @pytest.mark.slow
 def test_commands_of_a_page(page, tmp_path, monkeypatch, cache):
-    for kept in ("open", "atlas", "clip"):
+    for kept in ("open", "atlas", "clip", "beyond"):
         shutil.copytree(ROOT / "docs" / kept, tmp_path / "docs" / kept)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
     monkeypatch.setenv("KSHOT_CACHE", str(cache))
@@ -133,6 +133,28 @@ def test_the_atlas_shows_the_tables_of_its_records():
     made, page = panel(load_table(folder)), (ROOT / "docs" / "atlas.md").read_text()
     for key in ("knobs", "fixed_heads"):
         assert make_table(key, made).markdown().strip() in page
+
+
+@pytest.mark.parametrize(
+    ("study", "keys"),
+    [
+        ("new-classes", ("unseen", "base_to_new")),
+        ("beyond-clip", ("metrics", "profiles", "unseen", "base_to_new")),
+    ],
+)
+def test_beyond_accuracy_shows_the_tables_of_its_records(study, keys):
+    from kshot.bench.records.folder import Records
+    from kshot.bench.status import run_status
+    from kshot.bench.study import load_study
+    from kshot.results import load_records
+
+    folder, page = ROOT / "docs" / "beyond" / study, (ROOT / "docs" / "beyond-accuracy.md").read_text()
+    assert Records(folder).study() == load_study(study)
+    assert run_status(folder).missing == 0
+    for key in keys:
+        assert load_records(folder).table(key).markdown().strip() in page, (
+            f"kshot report {folder} --table {key}"
+        )
 
 
 def test_the_page_of_gauss_probe_and_the_advice_say_what_the_records_say(capsys):
