@@ -155,7 +155,7 @@ def labelled(
     return Labelled(rows, encode_labels(what, read_labels(what, y, len(rows)), classes))
 
 
-def shared_unit_rows(X: ArrayLike, what: str, dtype: np.dtype) -> Float[Array, "N d"]:
+def shared_unit_rows(X: Any, what: str, dtype: np.dtype) -> Float[Array, "N d"]:
     """Unit rows, which all methods of a cell make of the same evidence."""
     return once("unit rows", lambda: unit_rows(X, what, dtype), np.asarray(X), dtype)
 
