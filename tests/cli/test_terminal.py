@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,10 @@ def test_an_interrupted_run_says_so_once_and_continues(kshot, moment):
     edit("tiny.toml", '"ncm"', '"ncm", "clap", "lpp"')
     command = [sys.executable, "-m", "kshot", "run", "tiny.toml", "--workers", "2"]
     reached = spawned_workers if moment == "workers are starting" else lambda: stamps("records")
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as running:
+    # A suite that a shell put into the background, and all that it starts, would not hear interrupts.
+    listens = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes, start_new_session=True, preexec_fn=listens) as running:
         wait_until(lambda: running.poll() is not None or reached(), f"never: {moment}")
         # As a terminal does: to the command and all that it has started.
         os.killpg(running.pid, signal.SIGINT)
