@@ -34,9 +34,9 @@ def base_to_new_table(panel: Panel, context: Context) -> Table:
     there = set(panel.profile.tolist())
     if not there.issuperset(HALVES):
         absent = (
-            'These records do not go from base to new; a study asks for it with profiles = ["base", "new"].'
+            'these records do not go from base to new; a study asks for it with profiles = ["base", "new"].'
         )
-        return Table(title, ("method",), (), sentences(absent, provenance(panel)), key=key)
+        return absent_table(key, title, absent)
     parts = same_draws(panel.where(panel.tier == focus(panel).tier), list(HALVES))
     told = "; ".join(f"{name}: {what}" for name, what in HALVES.items())
     return _both(key, title, tuple(HALVES), parts["base"], parts["new"], f"{told}.")
