@@ -8,6 +8,10 @@ import pytest
 
 from kshot.apply.export import export_onnx
 from kshot.apply.fit import fit_folder
+from kshot.apply.predict import predict_files
+from kshot.datasets.encoders import load_encoder
+from kshot.encode.pictures import decode
+from kshot.errors import InputError
 
 
 @pytest.mark.parametrize("method", ["clap", "lpp", "loo_blend", "zero_shot"])
@@ -21,3 +25,23 @@ def test_numpy_and_onnxruntime_agree(method, shades, colours, tmp_path):
     told = session.get_modelmeta().custom_metadata_map
     assert json.loads(told["classes"]) == ["blue", "green", "red"]
     assert json.loads(told["encoder"]) == colours.facts()
+
+
+def test_pictures_go_in_and_the_answers_are_those_of_predict(sample, tmp_path):
+    """All sixty drawings, of many sizes and with transparency, through the small encoder."""
+    encoder = load_encoder("lite0")
+    head = fit_folder(sample / "photos", encoder=encoder, method="loo_blend").head
+    export_onnx(head, tmp_path / "alone.onnx", encoder)
+    session = onnxruntime.InferenceSession(tmp_path / "alone.onnx", providers=["CPUExecutionProvider"])
+    pictures = sorted(sample.rglob("*.png"))
+    assert len(pictures) == 60
+    for path, said in zip(pictures, predict_files(head, pictures, top=6, encoder=encoder), strict=True):
+        (theirs,) = session.run(None, {"picture": np.asarray(decode(path, path.name, as_seen=True))})[0]
+        ours = {guess.name: guess.probability for guess in said.top}
+        np.testing.assert_allclose(theirs, [ours[name] for name in head.about.classes], atol=1e-4)
+
+
+def test_an_encoder_that_is_no_network_is_refused(shades, colours, tmp_path):
+    head = fit_folder(shades, encoder=colours, method="loo_blend").head
+    with pytest.raises(InputError, match="--head-only"):
+        export_onnx(head, tmp_path / "alone.onnx", colours)

@@ -5,19 +5,24 @@ from typing import Annotated
 
 import typer
 
-from kshot.cli.predict import HeadArgument
+from kshot.cli.predict import BackboneOption, HeadArgument, WeightsOption
 
 
 def export(
-    head: HeadArgument, onnx: Annotated[Path, typer.Option("--onnx", help="ONNX file to write.")]
+    head: HeadArgument,
+    onnx: Annotated[Path, typer.Option("--onnx", help="ONNX file to write.")],
+    head_only: Annotated[
+        bool, typer.Option("--head-only", help="Without the encoder: a graph that takes its features.")
+    ] = False,
+    backbone: BackboneOption = None,
+    weights: WeightsOption = None,
 ) -> None:
-    """The head as an ONNX graph from features to probabilities, with class names and encoder in its metadata."""
+    """Encoder and head as one ONNX graph from pictures to probabilities, with the class names in its metadata."""
     from kshot.apply.export import export_onnx
     from kshot.apply.head import PictureHead
+    from kshot.apply.predict import head_encoder
 
     loaded = PictureHead.load(head)
-    export_onnx(loaded, onnx)
-    typer.echo(
-        f"wrote {onnx}: features (n, {loaded.shots.X.shape[1]}) of {loaded.about.backbone} to "
-        f"probabilities of {len(loaded.about.classes)} classes"
-    )
+    export_onnx(loaded, onnx, None if head_only else head_encoder(loaded, backbone, weights))
+    given = f"features (n, {loaded.shots.X.shape[1]}) of {loaded.about.backbone}" if head_only else "pictures"
+    typer.echo(f"wrote {onnx}: {given} to probabilities of {len(loaded.about.classes)} classes")

@@ -80,8 +80,11 @@ class LiteEncoder:
         import torch
 
         with torch.inference_mode():
-            maps = self.model.extract_features(torch.from_numpy(batch).to(self.device))
-            return maps.mean((2, 3)).cpu().numpy()
+            return self.tower(torch.from_numpy(batch).to(self.device)).cpu().numpy()
+
+    def tower(self, batch: Any) -> Any:
+        """Scaled pictures to pooled features, as tensors of torch."""
+        return self.model.extract_features(batch).mean((2, 3))
 
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
         """Unit directions; a ridge shrinks lengths, so the norm told is the classifier's typical one."""

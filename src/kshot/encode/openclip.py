@@ -75,8 +75,12 @@ class OpenClipEncoder:
         import torch
 
         with torch.inference_mode():
-            features = self.model.encode_image(torch.from_numpy(batch).to(self.device))
+            features = self.tower(torch.from_numpy(batch).to(self.device))
         return _unit(features.float().cpu().numpy())[0]
+
+    def tower(self, batch: Any) -> Any:
+        """Scaled pictures to features before normalisation, as tensors of torch."""
+        return self.model.encode_image(batch)
 
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
         import torch

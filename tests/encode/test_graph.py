@@ -1,0 +1,68 @@
+"""The encoder as a graph, run by onnxruntime, against Pillow and torch."""
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from PIL import Image
+
+from kshot.encode.graph import FEATURES, OPSET, PICTURE, SCALED, encoder_parts
+from kshot.encode.openclip import OpenClipEncoder
+from kshot.encode.pillow_graph import GraphBuilder, scale_picture
+from kshot.encode.preprocess import Preprocessing
+from kshot.errors import InputError
+
+CLIP = Preprocessing(224, (0.48, 0.46, 0.41), (0.27, 0.26, 0.28))
+
+
+def session(parts, output):
+    info = onnx.helper.make_tensor_value_info
+    given = info(PICTURE, onnx.TensorProto.UINT8, ["height", "width", 3])
+    answer = info(output, onnx.TensorProto.FLOAT, None)
+    graph = onnx.helper.make_graph(parts.nodes, "part", [given], [answer], parts.constants)
+    opset = [onnx.helper.make_opsetid("", OPSET)]
+    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8)
+    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+def noise(width, height, seed=0):
+    rng = np.random.default_rng([width, height, seed])
+    return Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        CLIP,
+        replace(CLIP, resize_to=256),
+        replace(CLIP, pixels=129),
+        replace(CLIP, interpolation="bilinear"),
+    ],
+    ids=["clip", "crop", "odd", "bilinear"],
+)
+def test_pictures_are_scaled_as_pillow_scales_them(wanted):
+    """To the last bit, although noise is the hardest picture to filter."""
+    op = GraphBuilder("")
+    scale_picture(op, PICTURE, wanted, SCALED)
+    run = session(op, SCALED)
+    for size in ((300, 200), (200, 301), (224, 224), (31, 50), (1000, 230), (225, 448)):
+        picture = noise(*size)
+        (theirs,) = run.run(None, {PICTURE: np.asarray(picture)})[0]
+        np.testing.assert_array_equal(theirs, wanted(picture))
+
+
+def test_what_would_differ_is_refused():
+    with pytest.raises(InputError, match="--head-only"):
+        scale_picture(GraphBuilder(""), PICTURE, replace(CLIP, resize="squash"), SCALED)
+
+
+def test_an_open_clip_tower_answers_as_in_torch(tiny_clip):
+    encoder = OpenClipEncoder("tiny", tiny_clip)
+    run = session(encoder_parts(encoder), FEATURES)
+    for number, size in enumerate(((40, 30), (64, 64), (33, 90))):
+        picture = noise(*size, number)
+        (theirs,) = run.run(None, {PICTURE: np.asarray(picture)})[0]
+        (ours,) = encoder.encode_images(encoder.preprocessing(picture)[None])
+        assert theirs @ ours / np.linalg.norm(theirs) > 1 - 1e-5
