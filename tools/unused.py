@@ -32,6 +32,7 @@ ALLOWED = {
     "intermediate_result": "scipy finds the callback's argument by this name",
     "writeable": "numpy's flag: once it is set, numpy refuses to write",
     "versions": "stands in every manifest for whoever asks what made the features",
+    "forward": "torch calls it",
     "setup": "Sphinx calls it",
     "format_commands": "typer calls it for a help page",
     "ctx": "what typer hands to format_commands",
