@@ -1,6 +1,7 @@
-"""Pillow's scaling as ONNX operators, to the last bit: the standard's own Resize is close, but not the same.
+"""Pillow's scaling as ONNX operators, nearly always to the last bit: the standard's own Resize is less close.
 
-Pillow filters rows first, then columns, with weights of 22 binary places, and rounds to a byte after each. Here each
+Pillow filters rows first, then columns, with weights of 22 binary places, and rounds to a byte after each. (Some tall
+pictures that shrink it begins with the columns; there, values differ by the rounding between the passes.) Here each
 pass is a matrix of these weights (out, in), computed from the picture's size, times the picture in double precision,
 which holds every sum exactly. On a photo of twelve million pixels that costs seconds, on one of a million a fraction.
 """
