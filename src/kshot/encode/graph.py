@@ -49,8 +49,15 @@ def _tower_parts(encoder: Encoder) -> GraphParts:
         with warnings.catch_warnings(), torch.inference_mode():
             # The exporter that needs no further package tells of its successor, and of every branch on a shape.
             warnings.simplefilter("ignore")
-            named = {"input_names": [SCALED], "output_names": [FEATURES]}
-            torch.onnx.export(module.eval(), (batch,), content, opset_version=OPSET, dynamo=False, **named)
+            torch.onnx.export(
+                module.eval(),
+                (batch,),
+                content,  # pyright: ignore[reportArgumentType]
+                input_names=[SCALED],
+                output_names=[FEATURES],
+                opset_version=OPSET,
+                dynamo=False,
+            )
     finally:
         torch.backends.mha.set_fastpath_enabled(fused)
     graph = onnx.load_from_string(content.getvalue()).graph

@@ -44,8 +44,9 @@ def base_to_new_table(panel: Panel, context: Context) -> Table:
 
 def _both(key: str, title: str, names: tuple[str, ...], trained: Panel, untrained: Panel, told: str) -> Table:
     """Two means, their harmonic mean within each cell, and what training changes on classes that were not trained."""
-    asked = dict(zip(trained.methods, (trained.row >= 0).any(axis=0), strict=True))
-    inductive = [m for m in trained.methods if asked[m] and m not in trained.transductive]
+    recorded = np.any(trained.row >= 0, axis=0).tolist()
+    there = [m for m, any_cell in zip(trained.methods, recorded, strict=True) if any_cell]
+    inductive = [m for m in there if m not in trained.transductive]
     left, right = (np.stack([part.column(m) for m in inductive], axis=1) for part in (trained, untrained))
     means = dict(zip(inductive, _means(left, right), strict=True))
     apart = right - untrained.column(ZERO_SHOT)[:, None]
