@@ -61,7 +61,10 @@ def wrapped(name: str) -> Classifier:
     class WithText(head):
         # Without the type checks of the test run: scikit-learn hands methods what they do not promise to take.
         __init__, predict = inspect.unwrap(head.__init__), inspect.unwrap(head.predict)
-        _winners = inspect.unwrap(head._winners)
+        predict_with_scores, _winners = (
+            inspect.unwrap(head.predict_with_scores),
+            inspect.unwrap(head._winners),
+        )
         scores = inspect.unwrap(head.scores)
 
         def fit(self, X, y=None):
