@@ -39,8 +39,8 @@ function writeAddress() {
   if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname + location.search);
 }
 
-function readAddress() {
-  const said = new URLSearchParams(location.hash.slice(1));
+function readAddress(hash) {
+  const said = new URLSearchParams(hash.slice(1));
   view.at = said.get("at") ?? "";
   for (const { name, set, first } of kept) set(said.has(name) ? said.getAll(name).filter(Boolean) : first);
   showFilters();
@@ -56,17 +56,19 @@ function goTo(id, behavior = "auto") {
 }
 
 // A plain anchor, as in the list of sections, keeps what is shown; anything else says what to show.
-function followAddress() {
-  if (!location.hash || location.hash.includes("=")) return readAddress();
-  view.at = new URLSearchParams(`at=${location.hash.slice(1)}`).get("at");
+function followAddress(hash) {
+  clearTimeout(view.waiting);
+  if (!hash || hash.includes("=")) return readAddress(hash);
+  view.at = new URLSearchParams(`at=${hash.slice(1)}`).get("at");
   goTo(view.at);
   writeAddress();
 }
 
 function startAddress() {
   for (const one of kept) one.first = one.get();
-  addEventListener("hashchange", followAddress);
-  if (location.hash.includes("=")) return readAddress();
+  // A view that waited to be written may have taken the new address's place by now; the event remembers it.
+  addEventListener("hashchange", (event) => followAddress(new URL(event.newURL).hash));
+  if (location.hash.includes("=")) return readAddress(location.hash);
   refresh();
-  if (location.hash) followAddress();
+  if (location.hash) followAddress(location.hash);
 }
