@@ -4,12 +4,12 @@ Compared is processor time, of this process's workers and all they start with: w
 forecast. Each stratum is planned with nothing recorded, then again with the other two's records lying around.
 """
 
-import resource
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.measure import children_seconds
 from kshot.bench.execution.engines.local import LocalEngine
 from kshot.bench.execution.run import compute, open_run
 from kshot.bench.plan import forecast
@@ -46,14 +46,9 @@ def forecast_seconds(world: World, folder: Path, around: list[Path]) -> float:
 def measured_seconds(world: World, folder: Path) -> float:
     records = Records(folder / "records" / world.name)
     work = open_run(study_on(world), folder / "features", records)
-    before = _children_seconds()
+    before = children_seconds()
     compute(work, folder / "features", records, LocalEngine(1))
-    return _children_seconds() - before
-
-
-def _children_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return children_seconds() - before
 
 
 def main() -> int:

@@ -89,3 +89,9 @@ def verdict(name: str, ratio: float, required: float) -> int:
     met = ratio >= required
     print(f"{name}: {ratio:.1f}× (required {required}×) {'ok' if met else 'MISSED'}")
     return not met
+
+
+def children_seconds() -> float:
+    """Processor time of all processes that this one has started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

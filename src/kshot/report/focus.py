@@ -79,7 +79,8 @@ def provenance(panel: Panel) -> str:
 def turned_over(panel: Panel) -> frozenset[str]:
     """Methods that recorded in some cell that their rule turned classes over (SS-Text+ where shots are few)."""
     records = zip(panel.records["method"].to_pylist(), panel.records["selected"].to_pylist(), strict=True)
-    return frozenset(name for name, text in records if json.loads(text or "{}").get("turned_over"))
+    told = ((name, text) for name, text in records if text and '"turned_over"' in text)
+    return frozenset(name for name, text in told if json.loads(text)["turned_over"])
 
 
 def missing(panel: Panel, wanted: Iterable[str]) -> str:

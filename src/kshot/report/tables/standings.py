@@ -41,7 +41,11 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
     """Mean accuracy by shots with the combination guard; reference points below the rule."""
     shown = primary(panel)
     board = leaderboard(shown)
-    rows = [_leaderboard_row(panel, board, placing) for placing in board.ranked + board.reference_points]
+    turned = turned_over(panel)
+    rows = [
+        _leaderboard_row(panel, board, placing, TURNED_OVER if placing.method in turned else "")
+        for placing in board.ranked + board.reference_points
+    ]
     dropped = len(np.unique(shown.combinations())) - board.combinations if len(shown.shots) else 0
     return Table(
         key="leaderboard",
@@ -60,7 +64,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
             "≈: tied with the leader, the interval reaches zero. –: the method does not exist in every cell of the "
             "column. Below the rule: reference points that look at labels or pictures a user does not have.",
             f"{TURNED_OVER.strip()}: in some cells its repulsion turned classes over; its mean is not to be trusted."
-            if turned_over(panel)
+            if turned
             else "",
             without_pool(shown),
             _without_mean(shown, board),
@@ -205,10 +209,11 @@ def _without_mean(shown: Panel, board: Leaderboard) -> str:
     return incomplete(counted, (placing.method for placing in board.ranked + board.reference_points))
 
 
-def _leaderboard_row(panel: Panel, board: Leaderboard, placing: Placing) -> tuple[TableCell, ...]:
+def _leaderboard_row(
+    panel: Panel, board: Leaderboard, placing: Placing, warning: str
+) -> tuple[TableCell, ...]:
     cells = written(panel.metric, [placing.by_shots[k] for k in board.shots] + [placing.mean])
-    title = panel.titles[placing.method] + TURNED_OVER * (placing.method in turned_over(panel))
-    return (title, *cells, _behind(panel.metric, board, placing))
+    return (panel.titles[placing.method] + warning, *cells, _behind(panel.metric, board, placing))
 
 
 def _behind(metric: Metric, board: Leaderboard, placing: Placing) -> Number:
