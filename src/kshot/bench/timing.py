@@ -21,7 +21,7 @@ from kshot.types import Labelled
 LARGEST = 5e8
 # Parameters that say how often a method does the same again. Of many turns some are timed, and all are counted at their
 # price.
-TURNS = ("epochs", "beta_points")
+TURNS = ("epochs", "iterations", "beta_points")
 FEW_TURNS, SECONDS_OF_TURNS = 2, 0.3
 # Beyond so many sizes a method is only tried where it takes less than this.
 LEAST_SIZES, SECONDS_AT_A_SIZE = 2, 3.0
