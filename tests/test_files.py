@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,26 @@ def test_a_link_stays_a_link_and_its_target_is_written(tmp_path):
     write_text(link, "two")
     assert link.is_symlink()
     assert target.read_text() == "two"
+
+
+def test_a_file_is_on_the_disk_before_its_name_and_then_its_folder(tmp_path, monkeypatch):
+    """So that a power cut leaves the old file or the new one."""
+    happened = []
+    sync, rename = os.fsync, Path.replace
+
+    def note_sync(handle):
+        place = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        happened.append("folder" if place == tmp_path else "file" if is_temporary(place) else str(place))
+        sync(handle)
+
+    def note_rename(self, target):
+        happened.append("rename")
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_rename)
+    write_text(tmp_path / "head", "one")
+    assert happened == ["file", "rename", "folder"]
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):

@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -20,7 +21,7 @@ from processes import in_this_folder, kill, spawned_workers, wait_until
 from steady_study import cells_of
 
 WORKERS = 2
-SEEDS_OF_A_ROUND = 30
+SEEDS_OF_A_ROUND = 15
 ENGINES = ["local", "dask", "slurm"] if available() else ["local", "dask"]
 
 
@@ -133,72 +134,99 @@ def test_kills_among_two_drivers_and_a_compaction(steady, kshot, tmp_path, engin
     steady(seeds=SEEDS_OF_A_ROUND, seconds=0)
     assert kshot("run", "steady.toml", "--records", "calm").returncode == 0
     steady(seeds=SEEDS_OF_A_ROUND, seconds=0.1)
-    kills, rounds = {"driver": 0, "worker": 0, "compaction": 0}, 0
-    rng = random.Random(engine)
+    kills, rounds, rng = Counter(), 0, random.Random(engine)
     (tmp_path / "slurm").mkdir()
-    node = SlurmNode(tmp_path / "slurm") if engine == "slurm" else nullcontext()
-    with node, Path("said.log").open("w") as log:
-        while sum(kills.values()) < wanted:
-            folder = f"stormy-{rounds}"
-            _fill_among_kills(folder, engine, node, log, rng, kills)
+    node = SlurmNode(tmp_path / "slurm") if engine == "slurm" else None
+    with node or nullcontext(), Path("said.log").open("w") as log:
+        while kills.total() < wanted:
+            folder = Path(f"stormy-{rounds}")
+            start = _by_slurm(kshot, node, folder) if node else _by_hand(engine, folder, log)
+            _fill_among_kills(folder, start, log, rng, kills, wanted)
             assert kshot("compact", folder).returncode == 0
             assert comparable(folder).equals(comparable("calm"))
             ((rows,),) = query(folder, "select count(*) from (from loose union all by name from joined)")
             assert rows == 3 * cells_of(SEEDS_OF_A_ROUND), "a record lies twice, or is lost"
-            assert all(finding.passed for finding in check_records(Path(folder)))
+            assert all(finding.passed for finding in check_records(folder))
             rounds += 1
+            print(f"{engine}: {folder} holds every record once, after {kills.total()} kills", flush=True)
     said = "".join(path.read_text() for path in (Path("said.log"), *Path().glob("kshot-steady-*.log")))
     assert "Traceback" not in said
-    print(f"{engine}: {sum(kills.values())} kills {kills} while {rounds} folders were filled")
+    print(f"{engine}: {dict(kills)} while {rounds} folders were filled")
 
 
-def _fill_among_kills(folder, engine, node, log, rng, kills) -> None:
-    """Runs until the folder holds every cell."""
+def _by_hand(engine: str, folder: Path, log) -> Callable[[], Callable[[], bool]]:
+    """Starts a driver; its answer tells whether that one is still going on."""
+    options = ["--records", str(folder), "--workers", "1", "--engine", engine]
 
-    def start(number: int) -> Callable[[], bool]:
-        options = ["--records", folder]
-        if engine != "slurm":
-            options += ["--workers", "1", "--engine", engine]
-            run = subprocess.Popen([*KSHOT, "run", "steady.toml", *options], stdout=log, stderr=log)
-            return lambda: run.poll() is None
-        asked = [*KSHOT, "slurm", "steady.toml", *options, "--shards", "1", "--cpus", "1"]
-        script = Path(f"job-{number}.sh")
-        if not script.exists() or folder not in script.read_text():
-            script.write_text(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
-        job = node.submit(script.resolve())
+    def start() -> Callable[[], bool]:
+        run = subprocess.Popen([*KSHOT, "run", "steady.toml", *options], stdout=log, stderr=log)
+        return lambda: run.poll() is None
+
+    return start
+
+
+def _by_slurm(kshot, node: SlurmNode, folder: Path) -> Callable[[], Callable[[], bool]]:
+    script = Path(f"{folder}.sh").resolve()
+    script.write_text(kshot("slurm", "steady.toml", "--records", folder, "--shards", 1, "--cpus", 1).stdout)
+
+    def start() -> Callable[[], bool]:
+        job = node.submit(script)
         return lambda: node.active(job)
 
-    drivers, joining = [start(number) for number in range(2)], _joining(folder, log)
+    return start
+
+
+def _fill_among_kills(folder: Path, start, log, rng: random.Random, kills: Counter, wanted: int) -> None:
+    """Runs until the folder holds every cell; nobody is killed before something was done since the last time, and
+    nobody beyond the wanted number."""
+    drivers, joining = [start(), start()], _joining(folder, log)
     try:
-        while _lacks_cells(Path(folder)):
-            drivers = [going if going() else start(number) for number, going in enumerate(drivers)]
-            joining = joining if joining.poll() is None else _joining(folder, log)
-            _wait_for_change(folder, drivers)
-            time.sleep(rng.uniform(0, 0.3))
+        while _lacks_cells(folder):
+            drivers = [going if going() else start() for going in drivers]
+            if not _changes(folder) or kills.total() >= wanted:
+                continue
             kind = rng.choice(["driver", "worker", "worker", "compaction"])
-            victims = {"driver": _drivers(), "worker": _workers(), "compaction": [joining.pid]}[kind]
+            if kind == "compaction":
+                _wait_for_lock(joining)
+            time.sleep(rng.uniform(0, 0.3))
+            alive = [joining.pid] if joining.poll() is None else []
+            victims = {"driver": _drivers(), "worker": _workers(), "compaction": alive}[kind]
             if victims:
                 kills[kind] += kill(rng.choice(victims))
+            joining = joining if joining.poll() is None else _joining(folder, log)
+        wait_until(lambda: not any(going() for going in drivers), "a driver does not see that all is done")
     finally:
         joining.wait()
         for driver in _drivers():
             kill(driver)
-    wait_until(lambda: not any(going() for going in drivers), "a run outlived its driver")
     wait_until(lambda: not spawned_workers(), "workers outlived their drivers")
 
 
-def _joining(folder: str, log) -> subprocess.Popen:
-    return subprocess.Popen([*KSHOT, "compact", folder], stdout=log, stderr=log)
+def _joining(folder: Path, log) -> subprocess.Popen:
+    return subprocess.Popen([*KSHOT, "compact", str(folder)], stdout=log, stderr=log)
 
 
-def _wait_for_change(folder: str, drivers: list[Callable[[], bool]]) -> None:
-    """Something must be done between two kills, however slow the machine is."""
+def _wait_for_lock(process: subprocess.Popen) -> None:
+    """Until it begins to change files, or has nothing to change."""
 
-    def files() -> set[str]:
-        return {path.name for path in Path(folder).rglob("*.parquet")}
+    def holds() -> bool:
+        return str(process.pid) in [word for line in Path("/proc/locks").open() for word in line.split()[4:5]]
 
-    before = files()
-    wait_until(lambda: files() != before or not all(going() for going in drivers), "nothing is computed", 600)
+    wait_until(lambda: holds() or process.poll() is not None, "nothing is joined")
+
+
+def _changes(folder: Path, seconds: float = 2) -> bool:
+    """Whether a file of records comes or goes meanwhile."""
+
+    def files() -> set[Path]:
+        return set(folder.rglob("*.parquet"))
+
+    before, end = files(), time.monotonic() + seconds
+    while files() == before:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def _lacks_cells(folder: Path) -> bool:

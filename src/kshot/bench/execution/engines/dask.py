@@ -19,8 +19,9 @@ LOSSES_WITHOUT_PROGRESS = 3
 LOOPBACK = "127.0.0.1:0"
 NO_PAGES = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
 # Replaces dask's own, whose MALLOC_TRIM_THRESHOLD_ gives every temporary array back to the system at once and
-# makes training half as fast.
-WORKER_ENVIRONMENT = dict.fromkeys(THREAD_VARIABLES, 1)
+# makes training half as fast. What goes wrong in a batch reaches the driver; a worker's own log would only tell in
+# tracebacks that its driver was killed.
+WORKER_ENVIRONMENT = {**dict.fromkeys(THREAD_VARIABLES, 1), "DASK_LOGGING__DISTRIBUTED": "critical"}
 
 
 @dataclass(frozen=True)
