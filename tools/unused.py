@@ -14,7 +14,6 @@ ALLOWED = {
     "__getattr__": "Python calls it where somebody imports from the package",
     "__dir__": "Python calls it for completion",
     "_repr_html_": "notebooks call it",
-    "to_arrow": "the door: users call it",
     "to_polars": "the door: users call it",
     "decision_function": "scikit-learn calls it",
     "set_fit_request": "users of scikit-learn's metadata routing call it",
