@@ -1,9 +1,9 @@
-"""Pillow's scaling as ONNX operators, nearly always to the last bit: the standard's own Resize is less close.
+"""Pillow's scaling as ONNX operators, to the last bit: the standard's own Resize is less close.
 
-Pillow filters rows first, then columns, with weights of 22 binary places, and rounds to a byte after each. (Some tall
-pictures that shrink it begins with the columns; there, values differ by the rounding between the passes.) Here each
-pass is a matrix of these weights (out, in), computed from the picture's size, times the picture in double precision,
-which holds every sum exactly. On a photo of twelve million pixels that costs seconds, on one of a million a fraction.
+Pillow filters one side, then the other, with weights of 22 binary places, and rounds to a byte after each. Rows come
+first, but since Pillow 13 not where the height shrinks by more than twice as many pixels as the width. Here each pass
+is a matrix of these weights (out, in), computed from the picture's size, times the picture in double precision, which
+holds every sum exactly. On a photo of twelve million pixels that costs seconds, on one of a million a fraction.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kshot.encode.preprocess import Preprocessing
-from kshot.errors import InputError, need
+from kshot.errors import need
 from kshot.types import Array
 
 FIXED_POINT = float(2**22)
@@ -45,25 +45,50 @@ class GraphBuilder:
 def scale_picture(op: GraphBuilder, picture: str, wanted: Preprocessing, output: str) -> None:
     """What `Preprocessing.__call__` does: bytes (height, width, 3) to floats (1, 3, pixels, pixels)."""
     size = op("Gather", op("Shape", picture), np.array([0, 1]))
-    if wanted.resize != "shortest":
-        raise InputError(
-            "this encoder squeezes pictures into a square, which Pillow does rows first or columns first; the graph "
-            "would answer otherwise. Export the head alone: --head-only."
-        )
-    shorter = op("ReduceMin", size, keepdims=1)
-    target = op("Div", op("Mul", size, np.array(wanted.resize_to or wanted.pixels)), shorter)
+    if wanted.resize == "squash":
+        target = op("Identity", np.array([wanted.pixels] * 2))
+    else:
+        shorter = op("ReduceMin", size, keepdims=1)
+        target = op("Div", op("Mul", size, np.array(wanted.resize_to or wanted.pixels)), shorter)
     heights, widths = (_weights(op, size, target, side, wanted.interpolation) for side in (0, 1))
     pixels = op.cast(op("Transpose", picture, perm=[2, 0, 1]), "DOUBLE")
-    rows = _bytes(op, op("MatMul", pixels, op("Transpose", widths)))
-    scaled = op.cast(_bytes(op, op("MatMul", heights, rows)), "FLOAT")
+    passes = {"height": heights, "width": op("Transpose", widths)}
+    scaled = op(
+        "If",
+        _height_first(op, size, target),
+        then_branch=_two_passes(op, pixels, passes, ("height", "width")),
+        else_branch=_two_passes(op, pixels, passes, ("width", "height")),
+    )
     beyond = op.cast(op("Sub", target, np.array(wanted.pixels)), "DOUBLE")
     # Round goes to the even neighbour here and in Python.
     start = op.cast(op("Round", op("Div", beyond, 2.0)), "INT64")
     end = op("Add", start, np.array(wanted.pixels))
-    shares = op("Div", op("Slice", scaled, start, end, np.array([1, 2])), np.array(255, np.float32))
+    cut = op("Slice", op.cast(scaled, "FLOAT"), start, end, np.array([1, 2]))
+    shares = op("Div", cut, np.array(255, np.float32))
     mean, std = (np.asarray(v, np.float32)[:, None, None] for v in (wanted.mean, wanted.std))
     centred = op("Sub", shares, mean)
     op("Unsqueeze", op("Div", centred, std), np.array([0]), output=output)
+
+
+def _height_first(op: GraphBuilder, size: str, target: str) -> str:
+    """Pillow's own rule, of the Pillow that `kshot predict` uses here."""
+    from PIL import __version__
+
+    shrinks = op("Sub", size, target)
+    height, width = (op("Gather", shrinks, np.array(side)) for side in (0, 1))
+    tall = op("Greater", height, op("Mul", width, np.array(2)))
+    known = np.array(int(__version__.partition(".")[0]) >= 13)
+    return op("And", op("And", op("Greater", height, np.array(0)), tall), known)
+
+
+def _two_passes(op: GraphBuilder, pixels: str, weights: dict[str, str], order: tuple[str, str]) -> Any:
+    """A branch of the graph; it reads the names of the graph around it."""
+    branch = GraphBuilder(f"{op.prefix}{order[0]}.")
+    for side in order:
+        given = (weights[side], pixels) if side == "height" else (pixels, weights[side])
+        pixels = _bytes(branch, branch("MatMul", *given))
+    output = branch.onnx.helper.make_tensor_value_info(pixels, branch.onnx.TensorProto.DOUBLE, None)
+    return branch.onnx.helper.make_graph(branch.nodes, order[0], [], [output], branch.constants)
 
 
 def _weights(op: GraphBuilder, size: str, target: str, side: int, interpolation: str) -> str:
