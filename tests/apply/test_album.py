@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshot.apply.encoded import Encoded
-from kshot.apply.serve.album import MOST_UNDONE, Album, AlbumPicture
+from kshot.apply.serve.album import MOST_UNDONE, Album, AlbumPicture, NewClass
 from kshot.errors import InputError
 
 CLASSES = ("cat", "dog", "owl")
@@ -16,15 +16,35 @@ def encoded(name):
     return Encoded(name, np.zeros(2, np.float32), b"")
 
 
-def start():
-    return Album(
-        CLASSES, tuple(AlbumPicture(f"{row}", f"{row}.png", row % 3, encoded(f"{row}")) for row in range(9))
-    )
+def known(name):
+    """A class whose text tells it from the others: one number of its own."""
+    return NewClass(name, np.array([sum(map(ord, name)), 1], np.float32), 2.0)
+
+
+def start(classes=CLASSES):
+    text = np.stack([known(name).text for name in classes])
+    rows = range(3 * len(classes))
+    pictures = (AlbumPicture(f"{r}", f"{r}.png", classes[r % len(classes)], encoded(f"{r}")) for r in rows)
+    return Album(classes, text, 3.0, tuple(pictures))
+
+
+KINDS = ("add", "move", "remove", "add_class", "drop_class")
+
+
+def changed(album, what, number, label):
+    new = known(label)
+    if what == "add":
+        return album.add([encoded(f"{number}")], label, new)
+    if what == "move":
+        return album.move([f"{number}"], label, new)
+    if what == "remove":
+        return album.remove([f"{number}"])
+    return album.add_class(new) if what == "add_class" else album.drop_class(label)
 
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["add", "move", "remove"]), st.integers(0, 12), st.sampled_from(CLASSES)),
+        st.tuples(st.sampled_from(KINDS), st.integers(0, 12), st.sampled_from((*CLASSES, "elk", "fox"))),
         max_size=20,
     )
 )
@@ -33,23 +53,25 @@ def test_undo_leads_back_through_every_step(steps):
     for what, number, label in steps:
         now = albums[-1]
         try:
-            if what == "add":
-                albums.append(now.add(encoded(f"{number}"), label))
-            elif what == "move":
-                albums.append(now.move([f"{number}"], label))
-            else:
-                albums.append(now.remove([f"{number}"]))
+            after = changed(now, what, number, label)
         except InputError:
             continue
-        after = albums[-1]
-        assert min(after.counts()) > 0
+        albums.append(after)
+        had, has = now.counts(), after.counts()
+        assert all(has[name] or not had.get(name) for name in has)
+        assert len(after.classes) >= 2
         contents = [(one.encoded.sha256, one.label) for one in after.pictures]
         assert len(set(contents)) == len(contents)
-        assert sum(after.counts()) - sum(now.counts()) == {"add": 1, "move": 0, "remove": -1}[what]
+        added = {"add": 1, "move": 0, "remove": -1, "add_class": 0, "drop_class": -had.get(label, 0)}[what]
+        assert len(after.pictures) - len(now.pictures) == added
+        shots = after.shots()
+        assert [after.classes[number] for number in shots.y] == [one.label for one in after.pictures]
+        assert shots.text.tolist() == [known(name).text.tolist() for name in after.classes]
     last = albums[-1]
     for before in reversed(albums[:-1]):
         last = last.undo()
-        assert last.pictures == before.pictures
+        assert (last.pictures, last.classes) == (before.pictures, before.classes)
+        assert (last.text_norm, last.text.tolist()) == (before.text_norm, before.text.tolist())
     with pytest.raises(InputError, match="nothing to undo"):
         last.undo()
 
@@ -62,6 +84,18 @@ def test_old_steps_are_forgotten():
 
 
 def test_the_same_content_in_two_classes_is_two_pictures_that_never_meet():
-    album = Album(CLASSES[:2], (*start().pictures[:2], AlbumPicture("0-1", "copy.png", 1, encoded("0"))))
+    two = start(CLASSES[:2])
+    copy = AlbumPicture("0-1", "copy.png", "dog", encoded("0"))
+    album = Album(two.classes, two.text, 3.0, (*two.pictures, copy))
     with pytest.raises(InputError, match="has this picture already"):
         album.move(["0-1"], "cat")
+
+
+def test_pictures_come_together_and_copies_are_left_out():
+    album = start().add([encoded("0"), encoded("new"), encoded("new"), encoded("newer")], "elk", known("elk"))
+    assert album.counts()["elk"] == 2
+    assert album.past[-1][0] == "added the class elk with 2 pictures"
+    assert album.text_norm == pytest.approx((3 * 3.0 + 2.0) / 4)
+    with pytest.raises(InputError, match="shots already"):
+        album.add([encoded("0"), encoded("new")], "cat")
+    assert album.undo().same_as(start())

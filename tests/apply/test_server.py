@@ -301,6 +301,11 @@ def test_killed_while_adding_the_head_stays_loadable(head, picture):
     assert np.diff(sizes).min() > 0
 
 
+def counted(port):
+    """The classes of the album with their numbers of pictures."""
+    return {one["label"]: one["pictures"] for one in ask(port, "GET", "/api/head")[2]["album"]}
+
+
 def shown(port, query=""):
     return ask(port, "GET", f"/api/pictures{query}")[2]
 
@@ -328,6 +333,12 @@ NONSENSE = {
     "/api/shots/remove": "Reload the page",
     "/api/shots/move?key={0}&label=gren": "green",
     "/api/shots/remove?key={0}&key={1}&key={2}&key={3}": "without a picture",
+    "/api/shots/move?key={0}&new=1": "needs a name",
+    "/api/classes": "needs a name",
+    "/api/classes?label=two%0Alines": "one line",
+    f"/api/classes?label={'x' * 201}": "200 letters",
+    "/api/classes?label=green": "already",
+    "/api/classes/remove?label=gren": "green",
 }
 
 
@@ -338,7 +349,55 @@ def test_changes_that_make_no_sense_are_refused(server, head):
         status, _, said = ask(server.port, "POST", path.format(*keys))
         assert (status, words in said["error"]) == (400, True), said
     assert head.read_bytes() == kept
-    assert ask(server.port, "GET", "/api/head")[2]["pictures"] == [4, 4, 4]
+    assert counted(server.port) == {"blue": 4, "green": 4, "red": 4}
+
+
+def test_a_class_comes_by_its_name_gets_pictures_and_goes(server, head, picture):
+    """The head on disk is the one that fitting the same shots and names gives."""
+    status, _, about = ask(server.port, "POST", "/api/classes?label=%20grey%20")
+    assert (status, about["classes"], about["shots"]) == (200, ["blue", "green", "red", "grey"], [4, 4, 4, 0])
+    assert about["accuracy"] is not None
+    saved = PictureHead.load(head)
+    assert saved.probabilities(saved.shots.X).shape == (12, 4)
+    contents = [picture("red"), picture("green")]
+    sizes = "&".join(f"size={len(own)}" for own in contents)
+    status, _, about = ask(server.port, "POST", f"/api/shots?label=violet&new=1&{sizes}", b"".join(contents))
+    assert (status, about["shots"]) == (200, [4, 4, 4, 0, 2])
+    assert about["undo"] == "added the class violet with 2 pictures"
+    saved = PictureHead.load(head)
+    again = type(saved.head)(**saved.head.get_params())
+    again.fit(saved.shots.X, saved.shots.y, text=saved.shots.text, classes=range(5))
+    np.testing.assert_array_equal(saved.head.coef_, again.coef_)
+    ask(server.port, "POST", "/api/classes/remove?label=red")
+    assert counted(server.port) == {"blue": 4, "green": 4, "grey": 0, "violet": 2}
+    for _ in range(3):
+        status, _, about = ask(server.port, "POST", "/api/undo")
+    assert (about["classes"], about["shots"]) == (["blue", "green", "red"], [4, 4, 4])
+
+
+def test_a_head_that_reads_no_text_says_that_a_name_is_not_enough(shades, colours, tmp_path):
+    fit_folder(shades, encoder=colours, method="ncm").head.save(tmp_path / "ncm.safetensors")
+    server = Server(tmp_path / "ncm.safetensors")
+    try:
+        status, _, said = ask(server.port, "POST", "/api/classes?label=grey")
+        assert (status, "grey" in said["error"], "needs a picture" in said["error"]) == (400, True, True)
+        assert counted(server.port) == {"blue": 4, "green": 4, "red": 4}
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("sizes", ["size=1", "size=x", "size=-1&size=4", "&".join(["size=0"] * 101)])
+def test_sizes_that_do_not_fit_the_body_are_refused(server, sizes):
+    status, _, said = ask(server.port, "POST", f"/api/shots?label=red&{sizes}", b"abc")
+    assert (status, "sizes" in said["error"]) == (400, True)
+
+
+def test_one_unreadable_picture_of_several_is_named_and_nothing_is_added(server, picture):
+    contents = [picture("red"), b"text"]
+    sizes = "&".join(f"size={len(own)}" for own in contents)
+    status, _, said = ask(server.port, "POST", f"/api/shots?label=red&{sizes}", b"".join(contents))
+    assert (status, said["error"].startswith("picture 2 ")) == (400, True)
+    assert counted(server.port)["red"] == 4
 
 
 def test_other_sites_and_strangers_change_nothing(head):
@@ -347,7 +406,13 @@ def test_other_sites_and_strangers_change_nothing(head):
         own = {"Authorization": f"Bearer {TOKEN}"}
         key = ask(server.port, "GET", "/api/pictures?label=green", **own)[2]["pictures"][0]["key"]
         assert ask(server.port, "GET", "/api/pictures?label=green")[0] == 401
-        for path in (f"/api/shots/move?key={key}&label=red", f"/api/shots/remove?key={key}", "/api/undo"):
+        for path in (
+            f"/api/shots/move?key={key}&label=red",
+            f"/api/shots/remove?key={key}",
+            "/api/classes?label=owl",
+            "/api/classes/remove?label=red",
+            "/api/undo",
+        ):
             assert ask(server.port, "POST", path)[0] == 401
             assert ask(server.port, "POST", path, Origin="https://evil.example", **own)[0] == 403
             assert ask(server.port, "GET", path, **own)[0] == 405
@@ -366,7 +431,7 @@ def test_changes_that_wait_learn_together_and_a_failure_takes_them_back(server, 
 
     def until(pictures):
         deadline = time.monotonic() + 60
-        while sum(ask(server.port, "GET", "/api/head")[2]["pictures"]) != pictures:
+        while sum(counted(server.port).values()) != pictures:
             assert time.monotonic() < deadline
 
     monkeypatch.setattr(live, "learn", slow)
@@ -394,5 +459,5 @@ def test_changes_that_wait_learn_together_and_a_failure_takes_them_back(server, 
         head.write_bytes(head.read_bytes() + b"another program")
         go_on.set()
         assert {one.result() for one in found} == {409}
-    about = ask(server.port, "GET", "/api/head")[2]
-    assert (about["pictures"], about["progress"]) == ([4, 4, 8], None)
+    assert counted(server.port) == {"blue": 4, "green": 4, "red": 8}
+    assert ask(server.port, "GET", "/api/head")[2]["progress"] is None

@@ -112,9 +112,15 @@ def doubted_head(served_head, tmp_path):
     return fit_shades(tmp_path)
 
 
-def fit_shades(folder):
+@pytest.fixture
+def one_shot_head(served_head, tmp_path):
+    """The same by a method that can learn a class from one picture."""
+    return fit_shades(tmp_path, "gda_alpha1")
+
+
+def fit_shades(folder, method="loo_blend"):
     """With a closed form, so that the tests wait for the page and not for a solver."""
-    given = {"encoder": ColourEncoder(), "names": folder / "names.txt", "method": "loo_blend"}
+    given = {"encoder": ColourEncoder(), "names": folder / "names.txt", "method": method}
     fitted = fit_folder(folder / "shades", **given)
     fitted.head.save(folder / "head.safetensors")
     return folder / "head.safetensors"

@@ -42,7 +42,7 @@ def test_pictures_are_moved_removed_and_undone(served, served_head):
     expect(tiles(page, RED)).to_have_count(6)
     assert counts(served_head) == [4, 2, 6]
     tiles(page, "blue").first.click()
-    page.get_by_role("button", name="Remove").click()
+    page.get_by_role("button", name="Remove", exact=True).click()
     learnt(page, "Undo: removed a picture")
     expect(tiles(page, "blue")).to_have_count(3)
     assert counts(served_head) == [3, 2, 6]
@@ -54,7 +54,7 @@ def test_pictures_are_moved_removed_and_undone(served, served_head):
     assert counts(served_head) == [4, 4, 4]
     for tile in tiles(page, "blue").all():
         tile.click()
-    page.get_by_role("button", name="Remove").click()
+    page.get_by_role("button", name="Remove", exact=True).click()
     expect(page.locator("#state")).to_contain_text("left without a picture")
     expect(tiles(page, "blue")).to_have_count(4)
 
@@ -102,13 +102,90 @@ def test_the_old_head_answers_while_the_new_one_learns(served, served_head, monk
         page.locator("#undo").click()
         expect(tiles(page, "green")).to_have_count(4)
         tiles(page, "blue").first.click()
-        page.get_by_role("button", name="Remove").click()
+        page.get_by_role("button", name="Remove", exact=True).click()
         expect(tiles(page, "blue")).to_have_count(3)
     finally:
         go_on.set()
     learnt(page, "Undo: removed a picture")
     assert counts(served_head) == [3, 4, 4]
     assert ask(page.server.port, "GET", "/api/head")[2]["refits"] == 2
+
+
+def classes(head):
+    """Classes on disk with their numbers of pictures."""
+    found = PictureHead.load(head)
+    return dict(zip(found.about.classes, found.shots.counts.tolist(), strict=True))
+
+
+def test_a_class_is_added_with_pictures_removed_and_undone(served, served_head):
+    page = served()
+    page.locator("#new-name").fill("violet <b>")
+    page.set_input_files(
+        "#new-files", [file("a.png", new_picture("red+blue", 1)), file("b.png", new_picture("red+blue", 2))]
+    )
+    page.get_by_role("button", name="Add the class").click()
+    learnt(page, "Undo: added the class violet <b> with 2 pictures")
+    expect(page.locator("#new-told")).to_have_text("added violet <b>")
+    expect(tiles(page, "violet <b>")).to_have_count(2)
+    before = {"blue": 4, "green": 4, RED: 4}
+    assert classes(served_head) == before | {"violet <b>": 2}
+    page.set_input_files("#files", [file("new.png", new_picture("red+blue", 3))])
+    expect(page.locator(".answer")).to_have_text("violet <b>")
+    page.get_by_role("button", name="Remove the class green").click()
+    learnt(page, "Undo: removed the class green")
+    expect(page.locator("#class-list summary")).to_have_count(3)
+    assert "green" not in classes(served_head)
+    page.locator("#undo").click()
+    learnt(page, "Undo: added the class violet <b> with 2 pictures")
+    page.locator("#undo").click()
+    learnt(page, "Undo")
+    assert classes(served_head) == before
+    assert page.locator("#class-list summary").all_inner_texts()[1].startswith("green")
+
+
+def test_a_class_may_be_a_name_alone_and_mistakes_are_told(served, served_head):
+    page = served()
+    page.locator("#new-name").fill("grey")
+    page.locator("#new-name").press("Enter")
+    learnt(page, "Undo: added the class grey")
+    expect(page.locator("#class-list")).to_contain_text("no picture yet: known by its name alone")
+    assert classes(served_head)["grey"] == 0
+    told = page.locator("#new-told")
+    page.locator("#new-name").fill("green")
+    page.locator("#new-name").press("Enter")
+    expect(told).to_contain_text("There is a class green already")
+    page.locator("#new-name").fill("violet")
+    page.set_input_files(
+        "#new-files", [file("a.png", new_picture("red+blue", 1)), file("notes.jpg", b"just text")]
+    )
+    page.get_by_role("button", name="Add the class").click()
+    expect(told).to_contain_text("notes.jpg")
+    page.set_input_files("#new-files", [file("a.png", new_picture("red+blue", 1))])
+    page.get_by_role("button", name="Add the class").click()
+    expect(told).to_contain_text("violet: LOO blend needs 2 pictures")
+    assert "violet" not in classes(served_head)
+
+
+def test_a_new_class_is_named_where_a_picture_is_tried_or_moved(served, one_shot_head):
+    """All by keyboard."""
+    page = served()
+    page.set_input_files("#files", [file("new.png", new_picture("red+blue", 1))])
+    page.locator("#results select").focus()
+    page.keyboard.press("End")
+    press(page, "Tab", "#results form input", 1)
+    page.keyboard.type("violet")
+    page.keyboard.press("Enter")
+    learnt(page, "Undo: added the class violet with a picture")
+    tiles(page, "green").first.locator("input").focus()
+    press(page, "m", "#target", 1)
+    page.keyboard.press("End")
+    press(page, "Tab", "#chosen input", 1)
+    page.keyboard.type("lime")
+    page.keyboard.press("Enter")
+    learnt(page, "Undo: moved a picture to the new class lime")
+    assert classes(one_shot_head) == {"blue": 4, "green": 3, RED: 4, "violet": 1, "lime": 1}
+    for reached in ("#new-name", "#new-files", "#new-add"):
+        press(page, "Tab" if reached != "#new-name" else "Shift+Tab", reached)
 
 
 def press(page, key, reached, most=60):
@@ -172,13 +249,15 @@ def test_the_audit_has_no_grave_finding_and_a_phone_scrolls_down_only(served, do
     page.get_by_text("2 of 2 pictures").wait_for()
     box = tiles(page, "green").first
     box.tap() if "has_touch" in options else box.click()
+    page.locator("#target").select_option("a new class …")
+    page.locator("#results select").select_option("a new class …")
     expect(page.locator("#chosen")).to_be_visible()
     assert grave_findings(page) == []
     wide, seen = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     assert wide <= seen
     if "has_touch" in options:
         small = "els => els.filter((el) => el.offsetParent && el.getBoundingClientRect().height < 24).length"
-        assert page.locator("button, select, summary, .tile label").evaluate_all(small) == 0
+        assert page.locator("button, select, summary, .tile label, input[type=text]").evaluate_all(small) == 0
     assert page.locator("body").evaluate("el => getComputedStyle(el).backgroundColor") == (
         "rgb(20, 22, 26)" if "color_scheme" in options else "rgb(255, 255, 255)"
     )

@@ -99,7 +99,7 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
         wilson(int(confusion[c, c]), int(totals[c])) if totals[c] else None for c in range(len(totals))
     ]
     curve = _curve(advice, shots, fold, hits, zero_hits[rows])
-    now = float(shots.counts.mean())
+    now = _mean_count(shots.y)
     return Assessment(
         measured=len(rows),
         accuracy=curve.accuracy(now),
@@ -125,12 +125,17 @@ def _curve(
     zero_hits: Bool[Array, " M"],
 ) -> Curve:
     """Through the left-out heads and others with half their shots, or zero-shot where half is too few."""
-    had = float(shots.counts.mean()) - (fold >= 0).sum() / (fold.max() + 1) / len(shots.text)
+    had = _mean_count(shots.y) - (fold >= 0).sum() / (fold.max() + 1) / len(np.unique(shots.y))
     fewer = int(had) // 2
     if fewer < max(1, advice.make().info.min_shots):
         return Curve((0.0, had), (zero_hits, hits))
     scores = left_out_scores(advice.make, shots, fold, fewer)
     return Curve((float(fewer), had), (scores.argmax(axis=1) == shots.y[fold >= 0], hits))
+
+
+def _mean_count(y: Int[Array, " N"]) -> float:
+    """Pictures per class, over the classes that have some."""
+    return len(y) / len(np.unique(y))
 
 
 def _blend(shots: Shots, fold: Int[Array, " N"]) -> Interval | None:
@@ -142,8 +147,10 @@ def _blend(shots: Shots, fold: Int[Array, " N"]) -> Interval | None:
 
 
 def _left(shots: Shots, fold: Int[Array, " N"]) -> int:
-    """The fewest pictures of a class that a left-out head learns from."""
-    return min(int(class_counts(shots.y[fold != n], len(shots.text)).min()) for n in range(fold.max() + 1))
+    """The fewest pictures of a class that a left-out head learns from; a class by its name alone is not counted."""
+    taught = np.unique(shots.y)
+    left = (class_counts(shots.y[fold != n], len(shots.text))[taught] for n in range(fold.max() + 1))
+    return min(int(own.min()) for own in left)
 
 
 def _threshold(probabilities: Float[Array, "M C"], hits: Bool[Array, " M"]) -> float:

@@ -132,7 +132,7 @@ def majority_notes(shots: Shots, assessment: Assessment, classes: tuple[str, ...
 def learn(shots: Shots, thumbnails: Sequence[bytes], about: dict) -> tuple[PictureHead, Assessment]:
     """Choose, fit and assess; `about` lacks only what this decides."""
     advice = advise(shots.counts, about["logit_scale"], about["text_norm"], about["wanted"])
-    head = advice.make().fit(shots.X, shots.y, text=shots.text)
+    head = advice.make().fit(shots.X, shots.y, text=shots.text, classes=shots.numbers)
     assessment = assess(advice, shots)
     accuracy = assessment.accuracy and (
         assessment.accuracy.value,

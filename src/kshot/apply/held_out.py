@@ -44,6 +44,11 @@ class Shots:
     def counts(self) -> Int[Array, " C"]:
         return class_counts(self.y, len(self.text))
 
+    @property
+    def numbers(self) -> range:
+        """Names every class to a head, so that one without pictures is meant and joins by its text."""
+        return range(len(self.text))
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
@@ -78,7 +83,7 @@ def left_out_scores(
             kept = np.flatnonzero(fold != number)
             if most_shots is not None:
                 kept = kept[shot_numbers(shots.y[kept]) < most_shots]
-            head = make().fit(shots.X[kept], shots.y[kept], text=shots.text)
+            head = make().fit(shots.X[kept], shots.y[kept], text=shots.text, classes=shots.numbers)
             left = fold == number
             scores[left] = head.scores(shots.X[left])
             progress.advance()

@@ -1,33 +1,45 @@
 // The head's own pictures, class by class: choose, move, remove.
-import { askJson, byId, element, fillClasses, plural, thumbnail } from "./server.js";
+import { classChoice } from "./choice.js";
+import { askJson, byId, element, plural, thumbnail } from "./server.js";
 
 // So many pictures are shown at once; of more, each class opens when it is asked for.
 const MOST_OPEN = 120;
 const chosen = new Set(), shown = new Map();
-let host, names = [];
+let host, target;
 
 export function listenForChoices(given) {
   host = given;
-  byId("move").onclick = () => send("move", [...chosen], byId("target").value);
+  target = classChoice(byId("move-to"), "Move to");
+  target.select.id = "target";
+  byId("chosen").onsubmit = (event) => {
+    event.preventDefault();
+    send("move", [...chosen], target.asked());
+  };
   byId("remove").onclick = () => send("remove", [...chosen]);
   byId("none").onclick = chooseNone;
   for (const place of [byId("class-list"), byId("doubtful-list")]) {
     place.addEventListener("change", (event) => choose(event.target));
     place.addEventListener("keydown", onKey);
   }
+  list(byId("doubtful-list"), null);
 }
 
-// Builds the classes once, then brings what is open up to date.
+// Adds the classes that are new, takes away those that are gone, and brings what is open up to date.
 export async function showAlbum(head) {
-  if (head.classes.join("\n") !== names.join("\n")) {
-    names = head.classes;
-    fillClasses(byId("target"), names);
-    const open = head.pictures.reduce((a, b) => a + b, 0) <= MOST_OPEN;
-    byId("class-list").replaceChildren(...names.map((name) => classDetails(name, open)));
-    list(byId("doubtful-list"), null);
+  const names = head.album.map((one) => one.label), place = byId("class-list");
+  const known = new Map([...place.children].map((details) => [shown.get(details).label, details]));
+  const open = known.size > 0 || head.album.reduce((sum, one) => sum + one.pictures, 0) <= MOST_OPEN;
+  target.fill(names);
+  for (const [name, details] of known) {
+    if (names.includes(name)) continue;
+    shown.delete(details);
+    details.remove();
   }
-  names.forEach((name, at) => {
-    byId("class-list").children[at].querySelector("summary span").textContent = ` ${plural(head.pictures[at], "picture")}`;
+  head.album.forEach((one, at) => {
+    const details = known.get(one.label) ?? classDetails(one.label, open);
+    if (place.children[at] !== details) place.insertBefore(details, place.children[at] ?? null);
+    details.querySelector("summary span").textContent =
+      one.pictures ? ` ${plural(one.pictures, "picture")}` : " no picture yet: known by its name alone";
   });
   await Promise.all([...shown.keys()].map(fill));
   showChosen();
@@ -38,6 +50,12 @@ function classDetails(name, open) {
   details.open = open;
   element("span", "", element("summary", name, details));
   list(details, name);
+  const drop = element("button", `Remove the class ${name}`, details);
+  drop.type = "button";
+  drop.onclick = () => {
+    byId("undo").focus();
+    host.change(`/api/classes/remove?${new URLSearchParams({ label: name })}`).catch(() => {});
+  };
   details.addEventListener("toggle", () => fill(details));
   return details;
 }
@@ -59,12 +77,15 @@ function list(place, label) {
 
 async function fill(place) {
   const own = shown.get(place);
+  if (!own) return;
   if (own.label !== null && !place.open) return;
   const turn = (own.turn += 1), pictures = [];
   let total = 0;
   for (let page = 0; page < own.pages; page += 1) {
     const asked = new URLSearchParams({ start: pictures.length, ...(own.label === null ? {} : { label: own.label }) });
-    const found = await askJson(`/api/pictures?${asked}`);
+    // A class may be gone by now; what else is wrong, the next look at the head tells.
+    const found = await askJson(`/api/pictures?${asked}`).catch(() => null);
+    if (!found) return;
     pictures.push(...found.pictures);
     total = found.total;
   }
@@ -107,7 +128,7 @@ function tile(one, label) {
       const button = element("button", `Move to ${one.says}`, made);
       button.type = "button";
       button.setAttribute("aria-label", `Move to ${one.says}: ${name}`);
-      button.onclick = () => send("move", [one.key], one.says);
+      button.onclick = () => send("move", [one.key], { label: one.says });
     }
   }
   return made;
@@ -131,9 +152,8 @@ function showChosen() {
   byId("chosen-count").textContent = chosen.size ? `${plural(chosen.size, "picture")} chosen` : "";
 }
 
-async function send(what, keys, label) {
-  const asked = new URLSearchParams(keys.map((key) => ["key", key]));
-  if (label !== undefined) asked.set("label", label);
+async function send(what, keys, where = {}) {
+  const asked = new URLSearchParams([...keys.map((key) => ["key", key]), ...Object.entries(where)]);
   if (document.activeElement?.closest("#chosen")) byId("undo").focus();
   chooseNone();
   await host.change(`/api/shots/${what}?${asked}`).catch(() => {});
@@ -162,7 +182,7 @@ function onKey(event) {
       box.checked = true;
       choose(box);
     }
-    byId("target").focus();
+    target.select.focus();
   } else if (event.key === "Escape") {
     chooseNone();
   }

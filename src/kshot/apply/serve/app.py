@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from kshot.apply.serve.album import Album
-from kshot.apply.serve.guards import Refused, SafeHeaders, check_request, limited_body
+from kshot.apply.serve.album import Album, NewClass
+from kshot.apply.serve.guards import Refused, SafeHeaders, check_request, limited_body, split_body
 from kshot.apply.serve.live import LiveHead
 from kshot.apply.serve.shown import list_shown
 from kshot.errors import KshotError
@@ -24,7 +24,10 @@ OWN, REPORT = files("kshot.apply.serve"), files("kshot.report").joinpath("page")
 PAGE = {
     "/": (OWN, "page.html"),
     "/page.css": (OWN, "page.css"),
-    **{f"/{name}.js": (OWN, f"{name}.js") for name in ("page", "server", "tries", "album")},
+    **{
+        f"/{name}.js": (OWN, f"{name}.js")
+        for name in ("page", "server", "tries", "album", "choice", "newclass")
+    },
     # The report's colours, type and controls are this page's too.
     **{f"/{name}": (REPORT, name) for name in ("shared.css", "theme.js")},
 }
@@ -34,9 +37,9 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(live: LiveHead, host: str, token: str | None) -> Any:
-    """An ASGI application; pictures are encoded in turn, in the order in which they came, and so are heads fitted, each
-    kind holding one thread at most: a slow refit keeps no prediction waiting."""
-    encoding, fitting = asyncio.Lock(), asyncio.Lock()
+    """An ASGI application; pictures are encoded in turn, in the order in which they came, and so are names encoded and
+    heads fitted, each kind holding one thread at most: a slow refit keeps no prediction waiting."""
+    encoding, naming, fitting = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
     waiting = 0
 
     async def in_turn(work: Callable[[bytes], Any], request: Request) -> Any:
@@ -72,14 +75,36 @@ def make_app(live: LiveHead, host: str, token: str | None) -> Any:
     async def predict(request: Request) -> Response:
         return JSONResponse(await in_turn(live.predict, request))
 
-    async def add(request: Request) -> Response:
+    async def new_class(label: str) -> NewClass:
+        async with naming:
+            return await asyncio.to_thread(live.new_class, label)
+
+    async def named(request: Request) -> tuple[str, NewClass | None]:
+        """The class that is asked for, and what makes it where the request allows a `new` one."""
         label = request.query_params.get("label", "")
-        new = await in_turn(live.encode, request)
-        return await changed(lambda album: album.add(new, label))
+        if "new" not in request.query_params or label in live.album.classes:
+            return label, None
+        new = await new_class(label)
+        return new.name, new
+
+    async def add(request: Request) -> Response:
+        sizes = request.query_params.getlist("size")
+        pictures = await in_turn(lambda content: live.encode(split_body(content, sizes)), request)
+        label, new = await named(request)
+        return await changed(lambda album: album.add(pictures, label, new))
 
     async def move(request: Request) -> Response:
-        asked = request.query_params
-        return await changed(lambda album: album.move(asked.getlist("key"), asked.get("label", "")))
+        label, new = await named(request)
+        keys = request.query_params.getlist("key")
+        return await changed(lambda album: album.move(keys, label, new))
+
+    async def add_class(request: Request) -> Response:
+        new = await new_class(request.query_params.get("label", ""))
+        return await changed(lambda album: album.add_class(new))
+
+    async def drop_class(request: Request) -> Response:
+        label = request.query_params.get("label", "")
+        return await changed(lambda album: album.drop_class(label))
 
     async def remove(request: Request) -> Response:
         return await changed(lambda album: album.remove(request.query_params.getlist("key")))
@@ -89,8 +114,8 @@ def make_app(live: LiveHead, host: str, token: str | None) -> Any:
 
     async def download(request: Request) -> Response:
         content = await asyncio.to_thread(live.file)
-        named = {"Content-Disposition": 'attachment; filename="head.safetensors"'}
-        return Response(content, media_type="application/octet-stream", headers=named)
+        saved_as = {"Content-Disposition": 'attachment; filename="head.safetensors"'}
+        return Response(content, media_type="application/octet-stream", headers=saved_as)
 
     guarded = partial(_guarded, host=host, token=token)
     routes = [
@@ -102,6 +127,8 @@ def make_app(live: LiveHead, host: str, token: str | None) -> Any:
         Route("/api/shots", guarded(add), methods=["POST"]),
         Route("/api/shots/move", guarded(move), methods=["POST"]),
         Route("/api/shots/remove", guarded(remove), methods=["POST"]),
+        Route("/api/classes", guarded(add_class), methods=["POST"]),
+        Route("/api/classes/remove", guarded(drop_class), methods=["POST"]),
         Route("/api/undo", guarded(undo), methods=["POST"]),
     ]
     return Starlette(routes=routes, middleware=[Middleware(SafeHeaders)])

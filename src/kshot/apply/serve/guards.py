@@ -3,6 +3,8 @@
 import asyncio
 import hmac
 import secrets
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_BYTES = 20_000_000
+MOST_TOGETHER = 100
 BODY_SECONDS = 60
 SHORTEST_TOKEN = 16
 HEADERS = {
@@ -92,6 +95,19 @@ async def limited_body(request: "Request") -> bytes:
     except TimeoutError:
         raise Refused(408, f"the picture did not arrive within {BODY_SECONDS} seconds.") from None
     return b"".join(parts)
+
+
+def split_body(content: bytes, sizes: Sequence[str]) -> list[bytes]:
+    """Several pictures that follow each other in one body, each of so many bytes; without sizes it is one."""
+    if not sizes:
+        return [content]
+    sound = len(sizes) <= MOST_TOGETHER and all(size.isdecimal() and len(size) < 10 for size in sizes)
+    ends = list(accumulate(map(int, sizes))) if sound else [-1]
+    if ends[-1] != len(content):
+        raise Refused(
+            400, f"the sizes do not add up to the {len(content)} bytes of {MOST_TOGETHER} pictures or fewer."
+        )
+    return [content[start:end] for start, end in pairwise([0, *ends])]
 
 
 class SafeHeaders:

@@ -2,25 +2,28 @@
 
 import base64
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kshot.apply.encoded import Encoded, encode_contents
+from kshot.apply.encoded import Encoded, encode_contents, encode_names
 from kshot.apply.fit import learn
 from kshot.apply.head import PictureHead
+from kshot.apply.photos import listed
 from kshot.apply.predict import judge_picture, nearest_shots
-from kshot.apply.serve.album import Album
+from kshot.apply.serve.album import Album, NewClass, counted
 from kshot.apply.serve.guards import Refused
 from kshot.encode.protocol import Encoder
-from kshot.errors import InputError
+from kshot.errors import InputError, UndefinedError
 from kshot.files import locked, sha256, write_hashed
 from kshot.progress import Progress, watched
 
 # Enough for any camera's picture after it was shrunk once; a 50-megapixel picture is refused by its header.
 MOST_PIXELS = 40_000_000
+# Longer than any folder's name; a prompt's encoder reads no more than about that.
+MOST_NAME = 200
 # Assessing a head goes through its folds as often as this, or less.
 PASSES = 3
 
@@ -53,22 +56,36 @@ class LiveHead:
             "reason": head.about.reason,
             "accuracy": head.about.accuracy,
             "backbone": head.about.backbone,
-            "pictures": album.counts(),
+            "album": [{"label": name, "pictures": count} for name, count in album.counts().items()],
             "undo": album.past[-1][0] if album.past else None,
             "edits": self.edits,
             "refits": self.refits,
             "progress": self.progress,
         }
 
-    def encode(self, content: bytes) -> Encoded:
-        (encoded,) = encode_contents(self.encoder, [("the picture", content)], None, most_pixels=MOST_PIXELS)
-        if isinstance(encoded, InputError):
-            raise encoded
-        return encoded
+    def encode(self, contents: Sequence[bytes]) -> list[Encoded]:
+        """All of them, or an error that says which one cannot be read: pictures have numbers here, not names."""
+        told = ["the picture"] if len(contents) == 1 else [f"picture {n + 1}" for n in range(len(contents))]
+        found = encode_contents(
+            self.encoder, list(zip(told, contents, strict=True)), None, most_pixels=MOST_PIXELS
+        )
+        for one in found:
+            if isinstance(one, InputError):
+                raise one
+        return [one for one in found if isinstance(one, Encoded)]
+
+    def new_class(self, name: str) -> NewClass:
+        """A class that only text speaks for so far; its name is put into the head's prompt."""
+        if not name.strip() or len(name) > MOST_NAME or not name.isprintable():
+            raise InputError(f"a class needs a name of 1 to {MOST_NAME} letters in one line.")
+        head, _ = self.served
+        text = encode_names(self.encoder, [name.strip()], head.about.prompt)
+        return NewClass(name.strip(), text.unit[0], float(text.norms[0]))
 
     def predict(self, content: bytes) -> dict[str, Any]:
         head, _ = self.served
-        feature = self.encode(content).feature
+        (encoded,) = self.encode([content])
+        feature = encoded.feature
         said = judge_picture(head, "", feature)
         return {
             "answer": said.answer,
@@ -101,7 +118,7 @@ class LiveHead:
             return
         head, fitted = self.served
         try:
-            if not album.same_pictures(fitted):
+            if not album.same_as(fitted):
                 head = self._learnt(album)
                 # Another server of the same file looks and writes before us or after us, never in between.
                 with self._writing, locked(self.path):
@@ -140,11 +157,22 @@ class LiveHead:
 
         before, _ = self.served
         known = before.about.undecided()
+        known["classes"], known["text_norm"] = album.classes, album.text_norm
         known["shot_names"] = tuple(one.name for one in album.pictures)
         known["shot_sha256"] = tuple(one.encoded.sha256 for one in album.pictures)
         thumbnails = [one.encoded.thumbnail for one in album.pictures]
-        with watched(watch):
-            return learn(album.shots(before.shots.text), thumbnails, known)[0]
+        try:
+            with watched(watch):
+                return learn(album.shots(), thumbnails, known)[0]
+        except UndefinedError as error:
+            info = before.head.info
+            by_name = 0 if "text" in info.sees else -1
+            few = [name for name, own in album.counts().items() if by_name < own < info.min_shots]
+            if not few:
+                raise
+            raise InputError(
+                f"{listed(few)}: {info.title} needs {counted(info.min_shots)} of each class. Add them together."
+            ) from error
 
     def _check_unchanged(self) -> None:
         """Another file than the one that this server read or wrote holds others' shots."""

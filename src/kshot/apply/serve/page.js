@@ -1,7 +1,8 @@
 // Put the parts together: what the head is, what changes, and how far a refit has come.
 import { listenForChoices, showAlbum } from "./album.js";
+import { listenForNewClass } from "./newclass.js";
 import { ask, askJson, byId, element, plural } from "./server.js";
-import { headChanged, listenForTries } from "./tries.js";
+import { classesChanged, headChanged, listenForTries } from "./tries.js";
 
 const MILLISECONDS_BETWEEN_LOOKS = 400;
 let head = null, sent = 0, watching = false;
@@ -34,7 +35,10 @@ async function look() {
   const before = head;
   head = await askJson("/api/head");
   showAbout();
-  if (before?.edits !== head.edits || before?.refits !== head.refits) await showAlbum(head);
+  if (before?.edits !== head.edits || before?.refits !== head.refits) {
+    classesChanged();
+    await showAlbum(head);
+  }
   if (before && before.refits !== head.refits) headChanged();
 }
 
@@ -91,6 +95,8 @@ byId("download").onclick = async () => {
     showState(error.message);
   }
 };
-listenForTries({ change, classes: () => head.classes });
-listenForChoices({ change });
+const host = { change, classes: () => head.album.map((one) => one.label) };
+listenForTries(host);
+listenForChoices(host);
+listenForNewClass(host);
 look().then(() => (head.progress != null ? watch() : showState()), (error) => (byId("about").textContent = error.message));

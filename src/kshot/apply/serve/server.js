@@ -27,10 +27,5 @@ export function element(tag, text, parent, className) {
   return made;
 }
 
-export function fillClasses(select, names, chosen) {
-  select.replaceChildren(...names.map((name) => new Option(name, name)));
-  if (chosen !== undefined) select.value = chosen;
-}
-
 export const thumbnail = (content) => `data:image/jpeg;base64,${content}`;
 export const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;

@@ -18,18 +18,20 @@ def list_shown(live: LiveHead, label: str | None, start: int) -> dict[str, Any]:
     album, (head, fitted) = live.album, live.served
     if label is not None and label not in album.classes:
         raise InputError(unknown("class", label, album.classes, "Choose one of them."))
-    measured: dict[tuple[str, int], tuple[float, int]] = {}
+    measured: dict[tuple[str, str], tuple[float, str]] = {}
     if head.left_out is not None:
         rows = zip(fitted.pictures, head.left_out.own.tolist(), head.left_out.says.tolist(), strict=True)
-        measured = {(one.key, one.label): (own, says) for one, own, says in rows if not np.isnan(own)}
+        told = [(one, own, fitted.classes[says]) for one, own, says in rows if not np.isnan(own)]
+        # A class that was removed since is nothing to move a picture to.
+        measured = {(one.key, one.label): (own, says) for one, own, says in told if says in album.classes}
 
-    def judged(one: AlbumPicture) -> tuple[float, int]:
+    def judged(one: AlbumPicture) -> tuple[float, str]:
         return measured.get((one.key, one.label), (-1.0, one.label))
 
     if label is None:
         chosen = [one for one in album.pictures if judged(one)[1] != one.label]
     else:
-        chosen = [one for one in album.pictures if album.classes[one.label] == label]
+        chosen = [one for one in album.pictures if one.label == label]
     chosen.sort(key=judged)
     learnt = {(one.key, one.label) for one in fitted.pictures}
     return {
@@ -38,10 +40,10 @@ def list_shown(live: LiveHead, label: str | None, start: int) -> dict[str, Any]:
             {
                 "key": one.key,
                 "name": one.name,
-                "label": album.classes[one.label],
+                "label": one.label,
                 "learnt": (one.key, one.label) in learnt,
                 "own": own if own >= 0 else None,
-                "says": album.classes[says],
+                "says": says,
                 "thumbnail": base64.b64encode(one.encoded.thumbnail).decode(),
             }
             for one in chosen[start : start + PER_LIST]

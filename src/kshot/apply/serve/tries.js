@@ -1,5 +1,6 @@
 // Pictures that are tried: what the head says of each, the least certain first, and a way to say better.
-import { askJson, byId, element, fillClasses, plural, thumbnail } from "./server.js";
+import { classChoice } from "./choice.js";
+import { askJson, byId, element, plural, thumbnail } from "./server.js";
 
 const AT_ONCE = 4;
 const waiting = [], rows = new Map();
@@ -26,6 +27,10 @@ export function listenForTries(given) {
     tryAll(files);
     byId("files").focus();
   };
+}
+
+export function classesChanged() {
+  for (const row of rows.values()) row.choice?.fill(host.classes());
 }
 
 // Answers on the page are those of the head before.
@@ -65,14 +70,14 @@ async function tryOne(file) {
   const row = element("li");
   const figure = element("figure", "", row);
   const said = element("div", "", row, "said");
-  let sure = -1;
+  let sure = -1, choice;
   try {
     const found = await askJson("/api/predict", { method: "POST", body: file });
     sure = found.top[0].probability;
     showPicture(file, figure);
     element("strong", found.answer, said, "answer");
     element("div", found.top.map((guess) => `${guess.name} ${(100 * guess.probability).toFixed(0)} %`).join(", "), said);
-    addForm(file, row, said, found.top[0].name);
+    choice = addForm(file, row, said, found.top[0].name);
     const near = element("div", "", row, "near");
     for (const shot of found.nearest) {
       const own = element("figure", "", near);
@@ -87,7 +92,7 @@ async function tryOne(file) {
   element("figcaption", file.name, figure);
   const surer = [...byId("results").children].find((other) => rows.get(other).sure > sure);
   byId("results").insertBefore(row, surer ?? null);
-  rows.set(row, { file, sure, added: false });
+  rows.set(row, { file, sure, choice, added: false });
 }
 
 function showPicture(file, figure) {
@@ -100,25 +105,29 @@ function showPicture(file, figure) {
 
 function addForm(file, row, parent, guess) {
   const form = element("form", "", parent);
-  const choice = element("select", "", element("label", "It is ", form));
-  fillClasses(choice, host.classes(), guess);
+  const choice = classChoice(form, "It is");
+  choice.fill(host.classes(), guess);
   const button = element("button", "Add", form);
   button.setAttribute("aria-label", `Add ${file.name}`);
   const told = element("span", "", form);
   told.setAttribute("role", "status");
   form.onsubmit = async (event) => {
     event.preventDefault();
-    button.disabled = choice.disabled = true;
+    const name = choice.name();
+    button.disabled = true;
+    choice.disable(true);
     told.className = "";
-    told.textContent = `adding to ${choice.value} …`;
+    told.textContent = `adding to ${name} …`;
     try {
       rows.get(row).added = true;
-      await host.change(`/api/shots?label=${encodeURIComponent(choice.value)}`, file);
-      told.textContent = `added to ${choice.value}`;
+      await host.change(`/api/shots?${new URLSearchParams(choice.asked())}`, file);
+      told.textContent = `added to ${name}`;
     } catch (error) {
-      rows.get(row).added = button.disabled = choice.disabled = false;
+      rows.get(row).added = button.disabled = false;
+      choice.disable(false);
       told.textContent = error.message;
       told.className = "error";
     }
   };
+  return choice;
 }
