@@ -58,6 +58,19 @@ def synthetic_rows(
     return [row | extra for row in rows]
 
 
+def many_methods(count=38):
+    """As many methods as kshot has, two datasets; those without a name of their own copy CLAP's effect."""
+    extra = {f"extra_{number}": f"Extra {number}" for number in range(count - len(SEES))}
+    rows = []
+    for number, (key, title) in enumerate({**TITLES, **extra}.items()):
+        source = key if key in SEES else "clap"
+        part = synthetic_rows(
+            ("alpha", "beta"), ("ViT-B-16",), ("dataset",), (2, 4), (0, 1), (source,), seed=number
+        )
+        rows += [row | {"method": key, "title": title} for row in part]
+    return rows
+
+
 def _cell(rng, dataset, backbone, tier, k, draw, methods, strength, text_free):
     has_text = backbone not in text_free
     level = 0.5 + 0.05 * np.log2(k) + 0.05 * strength + (0.03 if tier == "dataset" else 0)

@@ -15,7 +15,7 @@ from kshot.report.tables import all_tables
 from kshot.report.write import write_report
 from kshot.stats.leaderboard import paired
 from kshot.stats.panel import panel
-from synthetic_records import SEES, TITLES, as_table, synthetic_rows
+from synthetic_records import SEES, as_table, many_methods, synthetic_rows
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -182,17 +182,9 @@ def test_one_tab_stop_for_a_chart_and_arrows_inside(page):
 @pytest.fixture(scope="module")
 def wide_report(tmp_path_factory):
     """As many methods as kshot has, with cards."""
-    extra = {f"extra_{number}": f"Extra {number}" for number in range(38 - len(SEES))}
-    rows = []
-    for number, (key, title) in enumerate({**TITLES, **extra}.items()):
-        source = key if key in SEES else "clap"
-        part = synthetic_rows(
-            ("alpha", "beta"), ("ViT-B-16",), ("dataset",), (2, 4), (0, 1), (source,), seed=number
-        )
-        rows += [row | {"method": key, "title": title} for row in part]
     described = {"clap": Described("A paper, 2024", "What CLAP is.", {"epochs": "Passes."}, "kshot.CLAP")}
     context = Context(described=described)
-    found, folder = panel(as_table(rows)), tmp_path_factory.mktemp("wide")
+    found, folder = panel(as_table(many_methods())), tmp_path_factory.mktemp("wide")
     write_report(found, all_tables(found, context), folder, context)
     return folder / "report.html"
 

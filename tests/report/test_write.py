@@ -14,7 +14,7 @@ from kshot.report.tables import TABLES, all_tables
 from kshot.report.write import write_report
 from kshot.stats.panel import panel
 from kshot.types import Sketch
-from synthetic_records import as_table, synthetic_rows, synthetic_table
+from synthetic_records import as_table, many_methods, synthetic_rows, synthetic_table
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -90,6 +90,15 @@ def test_all_figures_as_vector_and_picture(tmp_path):
     assert {p.name for p in paths} == {f"{name}.{suffix}" for name in FIGURES for suffix in ("pdf", "png")}
     for path in paths:
         assert path.read_bytes()[:4] in (b"%PDF", b"\x89PNG")
+
+
+def test_no_two_methods_look_alike_in_a_figure_of_lines():
+    figure = FIGURES["accuracy_by_shots"](panel(as_table(many_methods())), Context())
+    (legend,) = figure.legends
+    assert len({text.get_text() for text in legend.get_texts()}) == 38
+    for lines in (legend.get_lines(), *(axis.get_lines() for axis in figure.axes if axis.get_visible())):
+        looks = {(one.get_color(), one.get_marker(), str(one._dash_pattern)) for one in lines}
+        assert len(looks) == len(lines) == 38
 
 
 @pytest.mark.parametrize(

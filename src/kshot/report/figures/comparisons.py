@@ -18,6 +18,9 @@ from kshot.stats.panel import Panel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Inches of a legend's line and column; a figure of one row still has room for a dozen lines.
+LINE_HEIGHT, LEGEND_WIDTH, LEAST_HEIGHT = 0.155, 1.5, 2.1
+
 
 def bars(panel: Panel, context: Context) -> "Figure | str":
     """Mean accuracy at K ≥ 4 against the oracle line, over the combinations present at every K; methods that lack one
@@ -66,26 +69,23 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
         return "no cell of the primary tier has text"
     wide = min(4, len(names))
     tall = math.ceil(len(names) / wide)
-    figure, grid = new_figure(1.9 * wide + 1.2, 1.6 * tall + 0.5, tall, wide)
-    coloured = story_first(panel)[: len(COLOURS)]
-    others = [m for m in panel.methods if m not in coloured]
+    height = max(1.6 * tall + 0.5, LEAST_HEIGHT)
+    columns = math.ceil(len(panel.methods) * LINE_HEIGHT / height)
+    figure, grid = new_figure(1.9 * wide + LEGEND_WIDTH * columns, height, tall, wide)
+    order, free = story_first(panel), panel.free_methods()
     handles = {}
     for axis, name in zip(grid.flat, names, strict=False):
         own = shown.where((shown.dataset == name) & (shown.backbone == drawn[name]))
         shots = np.unique(own.shots)
-        for method in (*others, *coloured):
+        # The first methods are drawn last, on top.
+        for index, method in reversed(list(enumerate(order))):
             means = np.array([own.column(method)[own.shots == k].mean() for k in shots])
             known = np.isfinite(means)
             if not known.any():
                 continue
-            if method in others:
-                (line,) = axis.plot(shots[known], means[known], color="#c4c8ce", linewidth=0.8)
-                handles["other methods"] = line
-                continue
-            index = coloured.index(method)
-            filled = "none" if method not in panel.free_methods() else COLOURS[index]
-            (line,) = axis.plot(shots[known], means[known], markerfacecolor=filled, **line_style(index))
-            handles[panel.titles[method]] = line
+            style = line_style(index)
+            filled = style["color"] if method in free else "none"
+            (handles[method],) = axis.plot(shots[known], means[known], markerfacecolor=filled, **style)
         axis.set_xscale("log", base=2)
         axis.set_xticks(shots, [str(k) for k in shots])
         axis.minorticks_off()
@@ -96,8 +96,14 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
         f"shots per class ({focus(panel).backbone}, tier {focus(panel).tier}, means over seeds)", fontsize=8
     )
     figure.supylabel("accuracy (%)", fontsize=8)
-    order = sorted(handles, key=lambda title: title == "other methods")
-    figure.legend([handles[title] for title in order], order, loc="outside right center")
+    named = [method for method in order if method in handles]
+    figure.legend(
+        [handles[method] for method in named],
+        [panel.titles[method] for method in named],
+        loc="outside right center",
+        ncols=columns,
+        handlelength=3.2,
+    )
     return figure
 
 
