@@ -93,7 +93,7 @@ class Album:
         if not fresh:
             raise InputError(f"{_these(len(pictures))} already.")
         added = [AlbumPicture(sha, f"added/{sha[:12]}", label, one) for sha, one in fresh.items()]
-        count = counted(len(added))
+        count = count_pictures(len(added))
         what = f"{count} to {label}" if label in self.classes else f"the class {label} with {count}"
         return self._changed(f"added {what}", replace(grown, pictures=(*self.pictures, *added)))
 
@@ -103,12 +103,14 @@ class Album:
         chosen = self._chosen(keys)
         moved = tuple(replace(one, label=label) if one.key in chosen else one for one in self.pictures)
         where = label if label in self.classes else f"the new class {label}"
-        return self._changed(f"moved {counted(len(chosen))} to {where}", replace(grown, pictures=moved))
+        return self._changed(
+            f"moved {count_pictures(len(chosen))} to {where}", replace(grown, pictures=moved)
+        )
 
     def remove(self, keys: Sequence[str]) -> "Album":
         chosen = self._chosen(keys)
         left = tuple(one for one in self.pictures if one.key not in chosen)
-        return self._changed(f"removed {counted(len(chosen))}", replace(self, pictures=left))
+        return self._changed(f"removed {count_pictures(len(chosen))}", replace(self, pictures=left))
 
     def undo(self) -> "Album":
         if not self.past:
@@ -165,7 +167,7 @@ class Album:
         return chosen
 
 
-def counted(number: int) -> str:
+def count_pictures(number: int) -> str:
     return "a picture" if number == 1 else f"{number} pictures"
 
 

@@ -13,7 +13,7 @@ from kshot.apply.fit import learn
 from kshot.apply.head import PictureHead
 from kshot.apply.photos import listed
 from kshot.apply.predict import judge_picture, nearest_shots
-from kshot.apply.serve.album import Album, NewClass, counted
+from kshot.apply.serve.album import Album, NewClass, count_pictures
 from kshot.apply.serve.guards import Refused
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError, UndefinedError
@@ -171,7 +171,7 @@ class LiveHead:
             if not few:
                 raise
             raise InputError(
-                f"{listed(few)}: {info.title} needs {counted(info.min_shots)} of each class. Add them together."
+                f"{listed(few)}: {info.title} needs {count_pictures(info.min_shots)} of each class. Add them together."
             ) from error
 
     def _check_unchanged(self) -> None:
