@@ -76,7 +76,7 @@ async function tryOne(file) {
     sure = found.top[0].probability;
     showPicture(file, figure);
     element("strong", found.answer, said, "answer");
-    element("div", found.top.map((guess) => `${guess.name} ${(100 * guess.probability).toFixed(0)} %`).join(", "), said);
+    element("div", found.top.map((guess) => `${guess.name} ${(100 * guess.probability).toFixed(0)}\u00a0%`).join(", "), said);
     choice = addForm(file, row, said, found.top[0].name);
     const near = element("div", "", row, "near");
     for (const shot of found.nearest) {
