@@ -37,7 +37,7 @@ def compare(
     said = predict_files(head, pictures, top=len(classes), threshold=0, encoder=encoder)
     for path, one in zip(pictures, said, strict=True):
         picture = decode(path, path.name, as_seen=True)
-        (theirs,) = session.run(None, {"picture": np.asarray(picture)})[0]
+        theirs = np.asarray(session.run(None, {"picture": np.asarray(picture)})[0])[0]
         ours = {guess.name: guess.probability for guess in one.top}
         worst.append(max(abs(theirs[row] - ours[name]) for row, name in enumerate(classes)))
         flipped += classes[theirs.argmax()] != one.answer
