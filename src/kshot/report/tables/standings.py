@@ -210,7 +210,7 @@ def _without_mean(shown: Panel, board: Leaderboard) -> str:
 
 
 def _leaderboard_row(
-    panel: Panel, board: Leaderboard, placing: Placing, warning: str
+    panel: Panel, board: Leaderboard, placing: Placing, warning: str = ""
 ) -> tuple[TableCell, ...]:
     cells = written(panel.metric, [placing.by_shots[k] for k in board.shots] + [placing.mean])
     return (panel.titles[placing.method] + warning, *cells, _behind(panel.metric, board, placing))
