@@ -22,9 +22,8 @@ methods = [{ use = "clap", as = "clap_short", epochs = 2 }]
 """
 
 
-def entered(call: Callable[[], object]) -> list[str]:
-    """Modules of kshot in the order in which one of their functions is first called; importing does not count."""
-    seen: dict[str, None] = {}
+def watch(call: Callable[[], object], seen: dict[str, None]) -> None:
+    """Add kshot's modules in the order in which one of their functions is first called; importing does not count."""
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
         name = frame.f_globals.get("__name__", "")
@@ -38,7 +37,6 @@ def entered(call: Callable[[], object]) -> list[str]:
         call()
     finally:
         sys.setprofile(None)
-    return list(seen)
 
 
 def importing(frame: FrameType) -> bool:
@@ -52,27 +50,31 @@ def importing(frame: FrameType) -> bool:
 
 
 def walk(folder: Path) -> tuple[list[str], list[str]]:
-    """Modules up to the record, then those entered for the first time on the way to the leaderboard."""
+    """Modules up to the moment when the record stands in its folder, then those entered for the first time from there
+    to the leaderboard."""
     from kshot.bench.execution.engines import local
     from kshot.cli.main import app
 
     study = folder / "walk.toml"
     study.write_text(STUDY)
+    seen: dict[str, None] = {}
+    to_record: list[str] = []
 
     def here(engine: Any, workload: Any, remaining: list, finished: Callable[[int], None]) -> None:
         """What a worker does, in this process, where it can be watched."""
         while remaining:
             batch = remaining.pop(0)
             workload.run(workload.study, workload.features, workload.target, batch)
+            to_record.extend(seen)
             finished(len(batch.cells))
 
     local.LocalEngine._drain = here  # pyright: ignore[reportAttributeAccessIssue]
     records = folder / "records"
     command = ["run", str(study), "--records", str(records), "--features", str(folder / "features")]
-    to_record = entered(lambda: app(command, standalone_mode=False))
+    watch(lambda: app(command, standalone_mode=False), seen)
     command = ["report", str(records), "--table", "leaderboard", "--features", str(folder / "features")]
-    to_board = entered(lambda: app(command, standalone_mode=False))
-    return to_record, [name for name in to_board if name not in to_record]
+    watch(lambda: app(command, standalone_mode=False), seen)
+    return to_record, [name for name in seen if name not in to_record]
 
 
 def main() -> None:

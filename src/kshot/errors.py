@@ -1,11 +1,13 @@
 """The errors a user can cause, each saying what was given, what is allowed and what to type next."""
 
-import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from types import ModuleType
+
+# What a name must not do to a terminal: with `text.translate` control codes are shown, not obeyed.
+SHOW_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0))}
 
 
 class KshotError(Exception):
@@ -65,8 +67,3 @@ def need(module: str, extra: str) -> ModuleType:
 def missing_extra(package: str, extra: str) -> KshotError:
     """The error for an optional package that is not installed, with the command that installs it."""
     return KshotError(f"this needs {package}, which is not installed. Type: pip install 'kshot[{extra}]'")
-
-
-def without_controls(text: str) -> str:
-    """What a name must not do to a terminal: control codes are shown, not obeyed."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)

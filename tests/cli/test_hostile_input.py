@@ -19,7 +19,7 @@ from kshot.encode.sources import http as fetching
 from kshot.encode.sources.csv import csv_source
 from kshot.encode.sources.webdataset import webdataset_source
 from kshot.episodes import check
-from kshot.errors import InputError, KshotError, StudyError, without_controls
+from kshot.errors import SHOW_CONTROLS, InputError, KshotError, StudyError
 from kshot.report.renderings import markdown_text
 from kshot.report.table import Table, csv_text
 from kshot.types import Labelled
@@ -124,8 +124,8 @@ def test_no_formula_leaves_in_a_csv_file_and_numbers_stay_numbers(given, written
 
 def test_names_are_shown_and_not_obeyed():
     evil = "\x1b]0;owned\x07\x9b31mred\r\x08"
-    assert without_controls(evil) == "\\x1b]0;owned\\x07\\x9b31mred\\x0d\\x08"
-    assert without_controls("two\nlines\tand ä") == "two\nlines\tand ä"
+    assert evil.translate(SHOW_CONTROLS) == "\\x1b]0;owned\\x07\\x9b31mred\\x0d\\x08"
+    assert "two\nlines\tand ä".translate(SHOW_CONTROLS) == "two\nlines\tand ä"
     from kshot.report.renderings import plain
 
     shown = plain(Table(evil, ("a", evil), ((evil, evil),), evil))

@@ -38,7 +38,7 @@ from kshot.cli import (
     verify,
 )
 from kshot.cli.shared import PLAIN_PAGES
-from kshot.errors import KshotError, without_controls
+from kshot.errors import SHOW_CONTROLS, KshotError
 
 INTERRUPTED = 130
 app = typer.Typer(
@@ -100,7 +100,7 @@ class Spoken(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         warning = record.levelno >= logging.WARNING
-        said = without_controls(record.getMessage())
+        said = record.getMessage().translate(SHOW_CONTROLS)
         typer.echo(f"kshot: {said}" if warning else said, err=warning)
 
 
@@ -127,14 +127,14 @@ def main() -> None:
     try:
         app()
     except KshotError as error:
-        typer.echo(f"kshot: {without_controls(str(error))}", err=True)
+        typer.echo(f"kshot: {str(error).translate(SHOW_CONTROLS)}", err=True)
         sys.exit(2)
     except (OSError, MemoryError) as error:
         # Names that no file system takes, files that are none (/proc), no permission, no memory.
         what = (
             f"{str(getattr(error, 'filename', None) or '')[:200]} {getattr(error, 'strerror', None) or error}"
         )
-        typer.echo(f"kshot: {type(error).__name__}: {without_controls(what.strip())}.", err=True)
+        typer.echo(f"kshot: {type(error).__name__}: {what.strip().translate(SHOW_CONTROLS)}.", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, SystemExit) as ended:
         # typer turns Ctrl-C into this exit before it reaches us.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from kshot.errors import without_controls
+from kshot.errors import SHOW_CONTROLS
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -189,7 +189,7 @@ def _rich(table: "Table", columns: list[int], widths: list[int]) -> "RichTable":
 def _rich_text(text: str) -> str:
     from rich.markup import escape
 
-    return escape(without_controls(text))
+    return escape(text.translate(SHOW_CONTROLS))
 
 
 def markdown_text(text: str) -> str:

@@ -19,7 +19,6 @@ from kshot.features import catalog
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.plain import plain_choices
-from kshot.methods.selectors import probabilities
 from kshot.methods.shared_work import SharedWork, sharing
 from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
@@ -152,9 +151,11 @@ def answered(
 ) -> Answers:
     """The head's probabilities as it gives them, or of known scores, block by block: of all pictures at once they would
     not fit memory."""
+    from scipy.special import softmax
+
     blocks = []
     for here in row_blocks(len(queries)):
-        given = method.predict_proba(queries[here]) if scores is None else probabilities(scores[here])
+        given = method.predict_proba(queries[here]) if scores is None else softmax(scores[here], axis=1)
         found = np.asarray(given)
         shape = (len(queries[here]), len(method.classes_))
         sound = found.shape == shape and np.isfinite(found).all() and (found >= 0).all()
