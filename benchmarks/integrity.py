@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 from benchmarks.measure import alternate
 from benchmarks.status import STUDY
-from kshot import runs
 from kshot.bench.execution import run
 from kshot.bench.records import folder, integrity
 from kshot.bench.records.folder import Records
@@ -79,7 +78,7 @@ def run_embedded(place: Path) -> int:
     study = replace(study, grids=tuple(replace(grid, seeds=DRAWS) for grid in study.grids))
     with tempfile.TemporaryDirectory(dir=place) as records:
         target = Path(records) / "records"
-        return load_table(runs.complete(study, target, place / "features", in_this_process)).num_rows
+        return load_table(run.complete(study, target, place / "features", in_this_process)).num_rows
 
 
 def in_this_process(workload: Workload, finished: Callable[[int], None]) -> None:

@@ -2,25 +2,32 @@
 
 import logging
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kshot.bench.execution.detector import Detection, detect, foreign_methods
-from kshot.bench.execution.run import WHOLE, Engine, StudyShard, choose_engine, compute, look_back, open_run
+from kshot.bench.execution.run import (
+    WHOLE,
+    AnyStudy,
+    Engine,
+    StudyShard,
+    choose_engine,
+    complete,
+    load_any,
+    open_run,
+)
 from kshot.bench.newcomer import judged_study, knob_oracle
 from kshot.bench.records.compact import forget
 from kshot.bench.records.diff import Difference, compare
 from kshot.bench.records.folder import Records, records_folder
 from kshot.bench.records.query import failed_cells
-from kshot.bench.study import DTYPES, Cell, MethodSpec, Study, load_study
+from kshot.bench.study import DTYPES, Cell, MethodSpec
 from kshot.bench.work import check_stored, find_work, finished_cells
 from kshot.diagnose.stored import ProbeFolder
 from kshot.diagnose.whole_study import GROUPS, probe_batches, probe_workload
-from kshot.episodes.check import failed_gates
 from kshot.features.store import Store
-from kshot.progress import Progress, human_seconds
+from kshot.progress import Progress
 from kshot.report.questions import OwnKnob, judgement, judgement_table
 from kshot.report.table import Table
 from kshot.results import Results, load_records
@@ -29,7 +36,6 @@ from kshot.stats.panel import CELL
 logger = logging.getLogger("kshot")
 FEATURES = Path("features")
 CORES = os.cpu_count() or 1
-AnyStudy = Study | Path | str
 
 
 @dataclass(frozen=True)
@@ -70,34 +76,6 @@ def run(
     """
     folder = complete(study, records, features, choose_engine(engine, workers), method)
     return load_records(folder, features=features)
-
-
-def complete(
-    study: AnyStudy,
-    records: Path | str | None,
-    features: Path | str,
-    engine: Engine,
-    method: Sequence[str] = (),
-    shard: StudyShard = WHOLE,
-) -> Path:
-    """Compute what a study, or a shard of it, lacks; the folder of its records."""
-    loaded = load_any(study).with_methods(method)
-    target = Records(records_folder(records, loaded.name))
-    work = open_run(loaded, Path(features), target)
-    todo = sum(len(batch.cells) for batch in work.batches(shard.index, shard.count))
-    share = f" in shard {shard.index}/{shard.count}" if shard.count > 1 else ""
-    logger.info(
-        f"{loaded.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
-        f"{work.done} done, {todo} to compute{share} with {engine!r}."
-    )
-    for warning in failed_gates(Store(features), work.strata) if todo else ():
-        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot check`.")
-    start = time.perf_counter()
-    with Progress("cells", todo) as progress:
-        compute(work, Path(features), target, engine, shard, progress.advance)
-    look_back(work, target, shard)
-    logger.info(f"finished in {human_seconds(time.perf_counter() - start)}; records in {target.folder}")
-    return target.folder
 
 
 def retry(
@@ -204,7 +182,3 @@ def compare_precisions(
         folders.append(records_folder(None, arm.name))
         run(arm, records=folders[-1], features=features, workers=workers, engine=engine)
     return compare(*folders)
-
-
-def load_any(study: AnyStudy) -> Study:
-    return study if isinstance(study, Study) else load_study(study)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kshot.bench.execution.engines.local import LocalEngine
+from kshot.bench.execution.run import complete
 from kshot.bench.study import parse_study
 from kshot.episodes.check import failed_gates
 from kshot.features.store import Store
-from kshot.runs import complete
 
 CLASSES = [f"breed {number}" for number in range(37)]
 STUDY = {

@@ -44,9 +44,8 @@ def run(
     ] = False,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
-    from kshot.bench.execution.run import choose_engine
+    from kshot.bench.execution.run import choose_engine, complete
     from kshot.bench.study import load_study
-    from kshot.runs import complete
 
     part, chosen = parse_shard(shard), choose_engine(engine, workers)
     asked = load_study(study).on_features([parse_stratum(text) for text in on]) if on else study

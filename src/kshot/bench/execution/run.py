@@ -4,8 +4,9 @@ import json
 import logging
 import os
 import platform
+import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -13,16 +14,20 @@ from typing import Protocol, runtime_checkable
 
 from kshot.bench.execution.worker import run_batch
 from kshot.bench.records.compact import compact
-from kshot.bench.records.folder import RUNS, Records
+from kshot.bench.records.folder import RUNS, Records, records_folder
 from kshot.bench.records.integrity import set_aside
-from kshot.bench.study import Study
+from kshot.bench.study import Study, load_study
 from kshot.bench.work import Work, Workload, find_work, missing_cells
+from kshot.episodes.check import failed_gates
 from kshot.errors import KshotError, StudyError, unknown
+from kshot.features.catalog import BAND_BACKBONE
 from kshot.features.store import Store
 from kshot.files import remove_torn, write_text
+from kshot.progress import Progress, human_seconds
 
 # Reading thousands of small files is slow; beyond this many they are joined.
 LOOSE_FILES = 1000
+AnyStudy = Study | Path | str
 logger = logging.getLogger(__name__)
 
 
@@ -58,6 +63,39 @@ def choose_engine(engine: Engine | str, workers: int) -> Engine:
 
         return DaskEngine(workers, address or None)
     raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see `kshot slurm --help`."))
+
+
+def load_any(study: AnyStudy) -> Study:
+    return study if isinstance(study, Study) else load_study(study)
+
+
+def complete(
+    study: AnyStudy,
+    records: Path | str | None,
+    features: Path | str,
+    engine: Engine,
+    method: Sequence[str] = (),
+    shard: StudyShard = WHOLE,
+) -> Path:
+    """Compute what a study, or a shard of it, lacks; the folder of its records."""
+    loaded = load_any(study).with_methods(method)
+    target = Records(records_folder(records, loaded.name))
+    work = open_run(loaded, Path(features), target)
+    todo = sum(len(batch.cells) for batch in work.batches(shard.index, shard.count))
+    share = f" in shard {shard.index}/{shard.count}" if shard.count > 1 else ""
+    logger.info(
+        f"{loaded.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
+        f"{work.done} done, {todo} to compute{share} with {engine!r}."
+    )
+    banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE]
+    for warning in failed_gates(Store(features), banded) if todo and banded else ():
+        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot check`.")
+    start = time.perf_counter()
+    with Progress("cells", todo) as progress:
+        compute(work, Path(features), target, engine, shard, progress.advance)
+    look_back(work, target, shard)
+    logger.info(f"finished in {human_seconds(time.perf_counter() - start)}; records in {target.folder}")
+    return target.folder
 
 
 def open_run(study: Study, features: Path, records: Records) -> Work:
