@@ -11,12 +11,12 @@ from unittest.mock import patch
 from benchmarks.measure import alternate
 from benchmarks.status import STUDY
 from kshot.bench.execution import run
+from kshot.bench.execution.engines import Workload
 from kshot.bench.records import folder, integrity
 from kshot.bench.records.folder import Records
 from kshot.bench.records.query import load_table
 from kshot.bench.records.schema import CellFacts, Record
 from kshot.bench.study import load_study, parse_study
-from kshot.bench.work import Workload
 from kshot.files import write_bytes
 
 RECORDS_SLOWER, RUN_SLOWER = 0.10, 0.05

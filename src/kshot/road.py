@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kshot.bench.execution.run import Engine
+from kshot.bench.execution.engines import Engine
 from kshot.bench.plan import FORECAST_BASIS, Forecast, forecast
 from kshot.bench.records.folder import Records, records_around
 from kshot.bench.study import Study, load_study

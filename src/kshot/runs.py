@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kshot.bench.execution.detector import Detection, detect, foreign_methods
+from kshot.bench.execution.engines import Engine
 from kshot.bench.execution.run import (
     WHOLE,
     AnyStudy,
-    Engine,
     StudyShard,
     choose_engine,
     complete,
+    hand_out,
     load_any,
     open_run,
 )
@@ -123,7 +124,7 @@ def measure(
     if batches:
         with Progress("cells", sum(len(batch.cells) for batch in batches)) as progress:
             workload = probe_workload(work.study, Path(features), stored, batches)
-            choose_engine(engine, workers)(workload, progress.advance)
+            hand_out(workload, choose_engine(engine, workers), progress.advance)
     return stored
 
 

@@ -12,7 +12,7 @@ from kshot.answer_codes import RELATIVE_ERROR, answers_of
 from kshot.bench.execution.engines.local import LocalEngine
 from kshot.bench.execution.run import compute, open_run
 from kshot.bench.records.folder import Records
-from kshot.bench.records.kept_answers import answers_path, read_answers, write_answers
+from kshot.bench.records.kept_answers import read_answers
 from kshot.bench.records.schema import Record
 from kshot.bench.study import Cell, load_study
 from kshot.episodes.loading import load_features
@@ -67,7 +67,7 @@ def test_a_method_that_comes_later_joins_the_others(records, folder):
 
 
 def test_a_damaged_file_counts_as_missing(records):
-    path = answers_path(records, CELL)
+    path = records.answers_path(CELL)
     content = bytearray(path.read_bytes())
     content[200] ^= 1
     path.write_bytes(content)
@@ -75,13 +75,13 @@ def test_a_damaged_file_counts_as_missing(records):
 
 
 def test_answers_of_another_cell_count_as_missing(records):
-    other = answers_path(records, replace(CELL, seed=2))
-    answers_path(records, CELL).write_bytes(other.read_bytes())
+    other = records.answers_path(replace(CELL, seed=2))
+    records.answers_path(CELL).write_bytes(other.read_bytes())
     assert list(read_answers(records, CELL)) == []
 
 
 def test_the_labels_are_kept_once_for_all_methods(records):
-    column = pq.ParquetFile(answers_path(records, CELL)).metadata.row_group(0).column(2)
+    column = pq.ParquetFile(records.answers_path(CELL)).metadata.row_group(0).column(2)
     assert column.path_in_schema == "truth"
     pictures = len(next(iter(read_answers(records, CELL)))[1].truth)
     assert column.total_uncompressed_size < 2 * 2 * pictures
@@ -106,8 +106,8 @@ def test_four_bytes_per_picture_are_enough_at_the_sizes_of_the_paper(tmp_path):
             answers = answers_of(p, truth, p.argmax(axis=1))
             cell = Cell(name, "any", "any", 4, 0)
             kept.append(Record(cell, f"m{sharpness}", "m", ("text",), "ok", n_test=n, answers=answers))
-        write_answers(records, kept)
-        per_picture = answers_path(records, cell).stat().st_size / n / len(kept)
+        records.write_answers(kept)
+        per_picture = records.answers_path(cell).stat().st_size / n / len(kept)
         assert per_picture < 4
         whole += per_picture * entry.n_test
     # Five backbones, a hundred (tier, K, seed) each, fifteen methods.

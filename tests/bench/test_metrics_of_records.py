@@ -7,7 +7,6 @@ from sklearn.metrics import log_loss
 from folders import stamps
 from kshot import load_records
 from kshot.answer_codes import RELATIVE_ERROR
-from kshot.bench.records.kept_answers import answers_path
 from kshot.bench.study import Cell
 from kshot.episodes.loading import load_features
 from kshot.errors import StudyError
@@ -84,7 +83,7 @@ def test_records_without_answers_say_so(records):
 
 
 def test_answers_of_another_record_do_not_count(records):
-    here, there = (answers_path(records, Cell("sim-pets", "simulated", "dataset", 1, s)) for s in (0, 1))
+    here, there = (records.answers_path(Cell("sim-pets", "simulated", "dataset", 1, s)) for s in (0, 1))
     here.write_bytes(there.read_bytes())
     found = load_records(records.folder).by("nll").measured
     cell = (found.dataset == "sim-pets") & (found.shots == 1) & (found.seed == 0)

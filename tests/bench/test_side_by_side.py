@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from folders import comparable, edit
+from kshot.bench.execution.cell import run_batch
 from kshot.bench.execution.engines.local import LocalEngine
 from kshot.bench.execution.run import compute, open_run
-from kshot.bench.execution.worker import run_batch
 from kshot.bench.records.compact import compact
 from kshot.bench.records.folder import Records
 from kshot.bench.records.query import load_table, query

@@ -1,10 +1,8 @@
 """From a study to the work that remains, with every name checked before anything runs."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 from kshot.bench.records.folder import Records
 from kshot.bench.records.query import query
@@ -102,28 +100,6 @@ class Work:
         specs = self.study.methods().values()
         made = {spec.name: registry.create(spec.use, **spec.params) for spec in specs}
         return frozenset(name for name, method in made.items() if not method.info.closed_form)
-
-
-@dataclass(frozen=True)
-class Workload:
-    """What every engine is given; features and target are paths that all workers can see.
-
-    Workers call `run` with study, features, target and one batch; `missing` tells what the target still lacks.
-    """
-
-    study: Study
-    features: Path
-    target: Any
-    batches: Sequence[CellBatch]
-    run: Callable[..., int]
-    missing: Callable[..., Mapping[Cell, Sequence[MethodSpec]]]
-
-    def unfinished(self, batches: Sequence[CellBatch]) -> list[CellBatch]:
-        """What lost workers leave behind: the batches without the cells that were recorded."""
-        wanted = {cell: batch.specs for batch in batches for cell in batch.cells}
-        missing = self.missing(self.target, self.study, wanted)
-        trimmed = (replace(b, cells=tuple(cell for cell in b.cells if cell in missing)) for b in batches)
-        return [batch for batch in trimmed if batch.cells]
 
 
 def find_work(study: Study, store: Store, records: Records, *, must_be_stored: bool = True) -> Work:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from jaxtyping import Float
 
-from kshot.bench.execution.worker import loaded_prior, loaded_stratum
+from kshot.bench.execution.cell import loaded_prior, loaded_stratum
+from kshot.bench.execution.engines import Workload
 from kshot.bench.study import Cell, MethodSpec, Study
-from kshot.bench.work import CellBatch, Work, Workload
+from kshot.bench.work import CellBatch, Work
 from kshot.diagnose.draw_probes import DRAW_PROBES, EVERYTHING
 from kshot.diagnose.headroom import headroom_row
 from kshot.diagnose.offset import offset_row

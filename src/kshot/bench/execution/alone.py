@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.bench.execution.worker import THREAD_VARIABLES
+from kshot.bench.execution.engines import ONE_THREAD
 from kshot.bench.study import MethodSpec
 from kshot.episodes.guard import Episode
 from kshot.errors import KshotError
@@ -52,7 +52,7 @@ class Alone:
             "path": [os.path.abspath(place) for place in sys.path],
         }
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KSHOT_")}
-        environment |= dict.fromkeys(THREAD_VARIABLES, "1")
+        environment |= ONE_THREAD
         done = subprocess.run(
             [sys.executable, "-P", "-c", START],
             input=seal_tensors(tensors, about),

@@ -1,31 +1,57 @@
-"""One cell: draw the episode, run every method on it, measure."""
+"""What a worker does with a batch: load features once, draw each cell's episode, run every method on it, measure, and
+write the cell at once."""
 
 import time
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.answer_codes import Answers, answers_of, one_after_another
+from kshot.bench.records.folder import Records
 from kshot.bench.records.schema import CellFacts, Record
-from kshot.bench.study import Cell, MethodSpec
+from kshot.bench.study import Cell, MethodSpec, Study
+from kshot.bench.work import CellBatch
 from kshot.episodes.guard import Episode
-from kshot.episodes.stratum import Prior, Stratum
-from kshot.errors import InputError, UndefinedError
+from kshot.episodes.stratum import Prior, Stratum, load_prior, load_stratum
+from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.features import catalog
+from kshot.features.store import Store
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.plain import plain_choices
 from kshot.methods.shared_work import SharedWork, sharing
 from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
-from kshot.types import FREE_EVIDENCE, Array
+from kshot.types import FREE_EVIDENCE, Array, Views
 
 # How far float32 may be off over a thousand classes.
 PROBABILITIES_ADD_UP = 1e-3
+
+
+def run_batch(
+    study: Study,
+    features: Path,
+    records: Records,
+    batch: CellBatch,
+) -> int:
+    """Compute and write the cells that are still absent; return how many that were."""
+    computed = 0
+    for cell in batch.cells:
+        if not records.path(cell).exists():
+            stratum = loaded_stratum(
+                features, cell.dataset, cell.backbone, study.dtype, batch.hashes, batch.views
+            )
+            prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
+            facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue, study.answers)
+            records.write(study, facts, rows)
+            computed += 1
+    return computed
 
 
 def run_cell(
@@ -218,3 +244,40 @@ def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts
         v=v,
         share=share,
     )
+
+
+# Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
+# One stratum at a time: batches hold one, and two of the largest would take a gigabyte.
+@lru_cache(maxsize=1)
+def loaded_stratum(
+    features: Path,
+    dataset: str,
+    backbone: str,
+    dtype: str,
+    hashes: frozenset[str],
+    views: frozenset[Views] = frozenset(),
+) -> Stratum:
+    stratum = load_stratum(Store(features), dataset, backbone, dtype, views)
+    viewed = (digest for stored in stratum.views.values() for digest in stored.hashes)
+    _check_unchanged(f"{dataset}/{backbone}", [*stratum.hashes.values(), *viewed], hashes)
+    return stratum
+
+
+@lru_cache(maxsize=8)
+def loaded_prior(
+    features: Path, dataset: str, backbone: str, tier: str, dtype: str, hashes: frozenset[str]
+) -> Prior | None:
+    store = Store(features)
+    if not store.tiers(dataset, backbone):
+        return None
+    prior = load_prior(store, dataset, backbone, tier, dtype)
+    _check_unchanged(f"{dataset}/{backbone}/text-{tier}", [prior.sha256], hashes)
+    return prior
+
+
+def _check_unchanged(name: str, found: Iterable[str], expected: frozenset[str]) -> None:
+    if not expected.issuperset(found):
+        raise FeatureError(
+            f"{name} was written again after this run had begun. Finished cells are kept; restore the features, or run "
+            "with another --records."
+        )

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
-from kshot.bench.execution.worker import run_batch
+from kshot.bench.execution.cell import run_batch
+from kshot.bench.execution.engines import WORKER_ENVIRONMENT, Engine, Workload
 from kshot.bench.records.compact import compact
 from kshot.bench.records.folder import RUNS, Records, records_folder
 from kshot.bench.records.integrity import set_aside
 from kshot.bench.study import Study, load_study
-from kshot.bench.work import Work, Workload, find_work, missing_cells
+from kshot.bench.work import Work, find_work, missing_cells
 from kshot.episodes.check import failed_gates
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.features.catalog import BAND_BACKBONE
@@ -40,13 +40,6 @@ class StudyShard:
 
 
 WHOLE = StudyShard()
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """Runs all batches of a workload; `finished` hears how many cells each completed batch held."""
-
-    def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None: ...
 
 
 def choose_engine(engine: Engine | str, workers: int) -> Engine:
@@ -137,7 +130,21 @@ def compute(
             compact(records)
 
     workload = Workload(work.study, features, records, batches, run_batch, missing_cells)
-    engine(workload, finished_and_tidied)
+    hand_out(workload, engine, finished_and_tidied)
+
+
+def hand_out(workload: Workload, engine: Engine, finished: Callable[[int], None]) -> None:
+    """Let an engine run all batches; the processes that it starts meanwhile find the environment of workers."""
+    before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
+    os.environ.update(WORKER_ENVIRONMENT)
+    try:
+        engine(workload, finished)
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def this_machine() -> dict[str, str]:

@@ -3,6 +3,7 @@
 RECORDS/study.json                                      what belongs here, written first; may grow, never change
 RECORDS/study-copy.json                                 the same, for the day it is lost
 RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; whole or absent
+RECORDS/answers/DATASET/BACKBONE/TIER/K04-s0.parquet    what its heads said about every test picture, for metrics alone
 RECORDS/compact/*.parquet                               many cells joined by `kshot compact`
 RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed methods
 RECORDS/runs/*.json                                     which machine computed here, one file a run
@@ -15,6 +16,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from kshot.answer_codes import pack_answers
 from kshot.bench.records.integrity import intact_only, write_sealed
 from kshot.bench.records.ownership import addable, contradiction, is_of
 from kshot.bench.records.schema import CellFacts, Record, table
@@ -140,12 +142,40 @@ class Records:
         return bool(own) and (own != study.hash or bool(former))
 
     def write(self, study: Study, facts: CellFacts, records: Sequence[Record]) -> None:
-        """One cell's file, all or nothing; tracebacks of failures go beside it first."""
-        path = self.path(records[0].cell)
+        """One cell's file, all or nothing; answers and tracebacks of failures go beside it first, so that a cell whose
+        records are there is done."""
+        self.write_answers(records)
         for record in records:
             if record.traceback:
                 write_text(self.failure(record.cell, record.method), record.traceback)
-        write_sealed(table(study, facts, records), path, named=True)
+        write_sealed(table(study, facts, records), self.path(records[0].cell), named=True)
+
+    def write_answers(self, records: Sequence[Record]) -> None:
+        """Add what these records of a cell kept to its file; methods that it already has are replaced."""
+        import pyarrow as pa
+
+        kept = {record.method: _answers_row(record) for record in records if record.answers is not None}
+        if not kept:
+            return
+        cell = records[0].cell
+        earlier = {row["method"]: row for row in self.answers(cell)}
+        now = earlier | kept
+        if now != earlier:
+            rows = pa.Table.from_pylist(list(now.values()))
+            write_sealed(rows, self.answers_path(cell), statistics=False, named=True)
+
+    def answers(self, cell: Cell) -> list[dict[str, Any]]:
+        """What was kept of the cell's answers, one row a method, as it was packed."""
+        import pyarrow.parquet as pq
+
+        path = self.answers_path(cell)
+        if not path.is_file() or not intact_only([path]):
+            return []
+        # A file of its own: folders' names are no columns.
+        return pq.ParquetFile(path).read().to_pylist()
+
+    def answers_path(self, cell: Cell) -> Path:
+        return self.folder / "answers" / self.path(cell).relative_to(self.folder / "cells")
 
     def runs(self) -> list[dict[str, Any]]:
         """What each run that wrote here told of its machine; a file that is being written is not read."""
@@ -161,6 +191,17 @@ class Records:
             / inside.parent
             / f"{inside.name}.{re.sub(r'[^A-Za-z0-9._-]', '_', method)}.txt"
         )
+
+
+def _answers_row(record: Record) -> dict[str, Any]:
+    """All rows of a cell have the same truth; parquet's dictionary keeps it once."""
+    assert record.answers is not None
+    return {
+        "method": record.method,
+        "n_classes": record.answers.n_classes,
+        "truth": record.answers.truth.astype("uint16").tobytes(),
+        "answers": pack_answers(record.answers),
+    }
 
 
 def records_folder(given: Path | str | None, study_name: str) -> Path:

@@ -3,3 +3,55 @@
 An engine only hands out batches. Workers write each cell themselves, so the records folder stays the only truth,
 and a cell that two workers happen to claim is written twice with the same content.
 """
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from kshot.bench.study import Cell, MethodSpec, Study
+from kshot.bench.work import CellBatch
+
+# A BLAS reads these when it is loaded, before any code of ours runs in a process.
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+    ),
+    "1",
+)
+# No module of the current folder stands in for one of Python's own, as it does in processes that `python -c` starts.
+WORKER_ENVIRONMENT = ONE_THREAD | {"PYTHONSAFEPATH": "1"}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What every engine is given; features and target are paths that all workers can see.
+
+    Workers call `run` with study, features, target and one batch; `missing` tells what the target still lacks.
+    """
+
+    study: Study
+    features: Path
+    target: Any
+    batches: Sequence[CellBatch]
+    run: Callable[..., int]
+    missing: Callable[..., Mapping[Cell, Sequence[MethodSpec]]]
+
+    def unfinished(self, batches: Sequence[CellBatch]) -> list[CellBatch]:
+        """What lost workers leave behind: the batches without the cells that were recorded."""
+        wanted = {cell: batch.specs for batch in batches for cell in batch.cells}
+        missing = self.missing(self.target, self.study, wanted)
+        trimmed = (replace(b, cells=tuple(cell for cell in b.cells if cell in missing)) for b in batches)
+        return [batch for batch in trimmed if batch.cells]
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Runs all batches of a workload; `finished` hears how many cells each completed batch held."""
+
+    def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None: ...

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kshot.bench.execution.worker import THREAD_VARIABLES, no_module_of_this_folder
-from kshot.bench.work import CellBatch, Workload
+from kshot.bench.execution.engines import ONE_THREAD, Workload
+from kshot.bench.work import CellBatch
 from kshot.errors import KshotError, missing_extra
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ NO_PAGES = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "wor
 # Replaces dask's own, whose MALLOC_TRIM_THRESHOLD_ gives every temporary array back to the system at once and
 # makes training half as fast. What goes wrong in a batch reaches the driver; a worker's own log would only tell in
 # tracebacks that its driver was killed.
-WORKER_ENVIRONMENT = {**dict.fromkeys(THREAD_VARIABLES, 1), "DASK_LOGGING__DISTRIBUTED": "critical"}
+NANNY_ENVIRONMENT = ONE_THREAD | {"DASK_LOGGING__DISTRIBUTED": "critical"}
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ class DaskEngine:
                 yield client
             return
         with (
-            dask.config.set({"distributed.nanny.pre-spawn-environ": WORKER_ENVIRONMENT, **NO_PAGES}),
-            no_module_of_this_folder(),
+            dask.config.set({"distributed.nanny.pre-spawn-environ": NANNY_ENVIRONMENT, **NO_PAGES}),
             ExitStack() as opened,
         ):
             try:

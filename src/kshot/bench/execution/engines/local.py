@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from kshot.bench.execution.worker import no_module_of_this_folder, one_thread_per_worker
-from kshot.bench.work import CellBatch, Workload
+from kshot.bench.execution.engines import Workload
+from kshot.bench.work import CellBatch
 from kshot.errors import KshotError
 
 DEATHS_WITHOUT_PROGRESS = 3
@@ -29,14 +29,12 @@ class LocalEngine:
     workers: int
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
-        one_thread_per_worker()
         remaining = list(workload.batches)
         deaths = 0
         while remaining:
             before = _cells(remaining)
             try:
-                with no_module_of_this_folder():
-                    self._drain(workload, remaining, finished)
+                self._drain(workload, remaining, finished)
             except BrokenProcessPool:
                 handed_out = _cells(remaining)
                 remaining = workload.unfinished(remaining)
