@@ -153,7 +153,7 @@ class Results:
         from kshot.report.figures import write_figures
         from kshot.report.write import write_report
 
-        target, context = Path(folder or self.folder / "report"), self._with_sketches
+        target, context = Path(folder or self.folder / "report"), self._of_page
         first, words = ([lead[0]], lead[1]) if lead else ([], None)
         tables = [*first, *self.tables(), *self.published()]
         page, *others = write_report(self.panel, tables, target, context, words)
@@ -232,7 +232,6 @@ class Results:
         probes = ProbeFolder(self.folder)
         probed = read_probes(probes.load()) if probes.folder.is_dir() else Probed()
         return Context(
-            described=_described(Records(self.folder).study()),
             probed=probed,
             headroom={
                 key[:2]: value
@@ -262,8 +261,9 @@ class Results:
         return replace(self._context, headroom=stored_headroom(store, strata, focus(self.panel).tier))
 
     @cached_property
-    def _with_sketches(self) -> Context:
-        """The geometry of every stratum, where its features are stored and still those of the records."""
+    def _of_page(self) -> Context:
+        """What the page alone shows: methods in their own words, and the geometry of every stratum whose features are
+        stored and still those of the records."""
         from kshot.diagnose.sketch import sketches
 
         folder, shown = Records(self.folder), self.panel
@@ -277,7 +277,13 @@ class Results:
         except KshotError as error:
             drawn, absent = [], f"the features in {self.options.features} cannot be used: {error}"
         measured = self._with_metrics.measured
-        return replace(self._with_headroom, sketches=drawn, sketches_absent=absent, measured=measured)
+        return replace(
+            self._with_headroom,
+            described=_described(folder.study()),
+            sketches=drawn,
+            sketches_absent=absent,
+            measured=measured,
+        )
 
     def __repr__(self) -> str:
         part = f", only {described(self.chosen)}" if self.chosen else ""

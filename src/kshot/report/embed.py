@@ -10,7 +10,7 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.focus import LOO, ORACLE, failures, focus, story_first
-from kshot.report.measured import named
+from kshot.report.numbers import named
 from kshot.report.renderings import LATEX
 from kshot.report.verdict import CHOSEN, MOST_TIED, PROBES, WORDS
 from kshot.selected import FLAT_RATIOS, ratio_curve

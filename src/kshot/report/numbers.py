@@ -1,10 +1,16 @@
-"""The figures of a table: numbers until the moment they are shown."""
+"""The figures of a table: numbers until the moment they are shown, and how the values of a metric are written."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import SupportsInt
 
+import numpy as np
+from jaxtyping import Float
+
 from kshot.stats.bootstrap import Estimate
+from kshot.stats.metrics import Metric
+from kshot.types import Array
 
 ABSENT = "–"
 SECONDS = "seconds"
@@ -82,3 +88,18 @@ def seconds(value: float | int) -> str:
         if value >= 0.9995 * scale:
             return f"{value / scale:.3g} {unit}"
     return f"{value / 1e-6:.2g} µs"
+
+
+def named(metric: Metric, first: bool = False) -> str:
+    """`accuracy (%)`; `first` in a sentence."""
+    name = metric.title + (" (%)" if metric.scale == 100 else "")
+    return name[0].upper() + name[1:] if first else name
+
+
+def written(metric: Metric, values: Iterable[float]) -> list[Number]:
+    return [number(value, metric.digits) for value in values]
+
+
+def best_of(metric: Metric, values: Float[Array, " n"]) -> float:
+    """The best of the known values."""
+    return float(np.nanmin(values) if metric.less_is_better else np.nanmax(values))

@@ -4,7 +4,7 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.focus import focus, primary, provenance, sentences
-from kshot.report.measured import best_of, named, written
+from kshot.report.numbers import best_of, named, written
 from kshot.report.table import Table, absent_table
 from kshot.stats.leaderboard import leaderboard
 from kshot.stats.metrics import BINS

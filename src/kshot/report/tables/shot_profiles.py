@@ -5,8 +5,7 @@ import numpy as np
 from kshot.profiles import BALANCED, PROFILES, plain_name
 from kshot.report.context import Context
 from kshot.report.focus import INTERVALS, focus, provenance, sentences
-from kshot.report.measured import best_of, named, written
-from kshot.report.numbers import interval
+from kshot.report.numbers import best_of, interval, named, written
 from kshot.report.table import Table, absent_table
 from kshot.stats.bootstrap import Estimate, cluster_means
 from kshot.stats.leaderboard import best_first, counting

@@ -18,8 +18,7 @@ from kshot.report.focus import (
     turned_over,
     without_pool,
 )
-from kshot.report.measured import best_of, named, written
-from kshot.report.numbers import Number, count, interval, marked
+from kshot.report.numbers import Number, best_of, count, interval, marked, named, written
 from kshot.report.table import Table, TableCell, absent_table
 from kshot.stats.leaderboard import (
     Leaderboard,
