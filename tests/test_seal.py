@@ -17,9 +17,9 @@ from kshot.datasets.targets import Encoding
 from kshot.encode.sources import find_source
 from kshot.errors import FeatureError, InputError
 from kshot.features.store import Store
+from kshot.files import read_about, seal_tensors, unseal_tensors
 from kshot.methods.headfile import load_head, save_head
 from kshot.methods.ncm import NCM
-from kshot.seal import read_about, seal_tensors, unseal_tensors
 from picture_sets import CLASSES, picture
 
 

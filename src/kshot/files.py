@@ -1,23 +1,34 @@
-"""Writing files that are either whole or absent."""
+"""Files that one can trust: written whole or not at all, and, where they are sealed, proving themselves.
+
+A seal is the sha256 of the file's own bytes, which stands inside it, taken while that place held zeros.
+"""
 
 import errno
 import fcntl
 import hashlib
+import json
 import os
 import re
 import secrets
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from kshot.errors import KshotError
+from kshot.types import Array
 
 TEMPORARY_PREFIX = ".tmp-"
 LOCK_PREFIX = ".lock-"
 # File systems take 255; temporaries and suffixes need some of it.
 LONGEST_NAME = 120
+BLANK = b"0" * 64
+# In a safetensors file the seal is one entry of the JSON in its header, where quotes are escaped once.
+_SEAL = b'\\"seal\\": \\"'
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
@@ -126,6 +137,53 @@ def is_temporary(path: Path) -> bool:
     return path.name.startswith((TEMPORARY_PREFIX, LOCK_PREFIX))
 
 
+def stamped(content: bytes, place: int) -> bytes:
+    """The same bytes with their hash at `place`, where zeros stand."""
+    return content[:place] + _digest(content, place) + content[place + len(BLANK) :]
+
+
+def is_proven(content: bytes, place: int) -> bool:
+    """Whether the hash at `place` is that of the other bytes."""
+    return content[place : place + len(BLANK)] == _digest(content, place)
+
+
+def seal_tensors(tensors: Mapping[str, Array], about: Mapping[str, Any]) -> bytes:
+    """A safetensors file with `about` as JSON in its header and its own hash in that."""
+    from safetensors.numpy import save
+
+    text = json.dumps({**about, "seal": BLANK.decode()}, ensure_ascii=False, sort_keys=True)
+    content = save({name: np.ascontiguousarray(value) for name, value in tensors.items()}, {"kshot": text})
+    return stamped(content, _place_of_seal(content))
+
+
+def read_about(content: bytes) -> dict[str, Any]:
+    """The JSON in the header, whether or not the file is whole; ValueError where there is none."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    try:
+        about = json.loads(header["__metadata__"]["kshot"])
+    except (KeyError, TypeError) as error:
+        raise ValueError("its header says nothing of kshot") from error
+    if not isinstance(about, dict):
+        raise ValueError("its header holds no names")
+    return about
+
+
+def unseal_tensors(content: bytes) -> dict[str, Array]:
+    """The arrays of a file that `seal_tensors` made; ValueError where one byte of it is not as it was."""
+    from safetensors.numpy import load
+
+    place = _place_of_seal(content)
+    if place < 0 or not is_proven(content, place):
+        raise ValueError("it was changed after it was written")
+    return load(content)
+
+
+def json_seal(content: Mapping[str, Any]) -> str:
+    """A hash of everything that JSON says, but for its own seal."""
+    rest = {name: value for name, value in content.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
 def _new_temporary(path: Path, mode: int) -> Path:
     """An empty file of our own beside `path`, with what the umask leaves of the mode."""
     temporary = path.with_name(f"{_own_prefix()}{secrets.token_hex(6)}{path.suffix}")
@@ -165,3 +223,17 @@ def _cannot_write(path: Path, error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"no permission to write {path}. Make {path.parent} writable or choose another folder."
     return f"cannot write {path}: {error.strerror or error}."
+
+
+def _place_of_seal(content: bytes) -> int:
+    """Where the hash begins; −1 where there is none."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    found = content.rfind(_SEAL, 8, end)
+    return found + len(_SEAL) if found >= 0 else -1
+
+
+def _digest(content: bytes, place: int) -> bytes:
+    state = hashlib.sha256(content[:place])
+    state.update(BLANK)
+    state.update(content[place + len(BLANK) :])
+    return state.hexdigest().encode()

@@ -14,7 +14,7 @@ from kshot.bench.records.schema import CELL, SECONDS
 from kshot.bench.status import continued, count_done, run_status
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
-from kshot.seal import json_seal
+from kshot.files import json_seal
 from kshot.stats.panel import panel
 
 SMALLER = 'seeds = [0, 1, 2]\nmethods = ["zero_shot", "ncm", "loo_blend"]'

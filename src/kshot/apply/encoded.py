@@ -19,9 +19,8 @@ from kshot.encode.pictures import decode
 from kshot.encode.prompts import encode_tier, from_templates
 from kshot.encode.protocol import Encoder, PromptFeatures
 from kshot.errors import InputError, KshotError
-from kshot.files import write_bytes
+from kshot.files import read_about, seal_tensors, unseal_tensors, write_bytes
 from kshot.progress import Progress
-from kshot.seal import read_about, seal_tensors, unseal_tensors
 from kshot.types import Array
 
 logger = logging.getLogger("kshot")

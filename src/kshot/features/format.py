@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.errors import FeatureError
-from kshot.files import write_bytes
-from kshot.seal import json_seal, seal_tensors, unseal_tensors
+from kshot.files import json_seal, seal_tensors, unseal_tensors, write_bytes
 from kshot.types import Array
 
 FORMAT = 1

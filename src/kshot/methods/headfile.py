@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from kshot.errors import InputError
-from kshot.files import write_bytes
+from kshot.files import read_about, seal_tensors, unseal_tensors, write_bytes
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.plain import plain_choices, plain_value
-from kshot.seal import read_about, seal_tensors, unseal_tensors
 from kshot.types import Array, Choice
 
 # 1 had no seal.

@@ -14,8 +14,8 @@ from kshot.bench.execution.engines import ONE_THREAD
 from kshot.bench.study import MethodSpec
 from kshot.episodes.guard import Episode
 from kshot.errors import KshotError
+from kshot.files import read_about, seal_tensors, unseal_tensors
 from kshot.methods import registry
-from kshot.seal import read_about, seal_tensors, unseal_tensors
 from kshot.types import Array, Labelled
 
 ABSENT = -1

@@ -22,8 +22,7 @@ from kshot.bench.records.ownership import addable, contradiction, is_of
 from kshot.bench.records.schema import CellFacts, Record, table
 from kshot.bench.study import Cell, Study, study_from_json
 from kshot.errors import StudyError
-from kshot.files import is_temporary, locked, write_text
-from kshot.seal import json_seal
+from kshot.files import is_temporary, json_seal, locked, write_text
 
 NAME, COPY = "study.json", "study-copy.json"
 NEEDED = ("hash", "study", "dropped", "features")

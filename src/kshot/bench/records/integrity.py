@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kshot.files import write_bytes
-from kshot.seal import BLANK, is_proven, stamped
+from kshot.files import BLANK, is_proven, stamped, write_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
