@@ -12,7 +12,7 @@ from benchmarks.measure import alternate
 from benchmarks.status import STUDY
 from kshot.bench.execution import run
 from kshot.bench.execution.engines import Workload
-from kshot.bench.records import folder, integrity
+from kshot.bench.records import folder, parquet
 from kshot.bench.records.folder import Records
 from kshot.bench.records.query import load_table
 from kshot.bench.records.schema import CellFacts, Record
@@ -39,7 +39,7 @@ def trusting() -> Iterator[None]:
     with ExitStack() as stands_in:
         for module, name, instead in (
             (folder, "write_sealed", unsealed),
-            (integrity, "is_damaged", lambda path: False),
+            (parquet, "is_damaged", lambda path: False),
             (run, "set_aside", lambda folder, paths: []),
             (runs, "look_back", lambda work, records, shard: None),
         ):
@@ -53,7 +53,7 @@ def trusted(work: Callable[[Path], int], place: Path) -> int:
 
 
 def proven(work: Callable[[Path], int], place: Path) -> int:
-    integrity._is_intact.cache_clear()
+    parquet._is_intact.cache_clear()
     return work(place)
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from kshot.bench.records.schema import schema
+from kshot.bench.records.parquet import schema
 from kshot.solvers.ratio_sweep import GRID
 
 SEES = {

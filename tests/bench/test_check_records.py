@@ -14,7 +14,7 @@ from kshot.bench.execution.engines.local import LocalEngine
 from kshot.bench.execution.run import compute, look_back, open_run
 from kshot.bench.records.audit import check_records, repair_records
 from kshot.bench.records.compact import compact
-from kshot.bench.records.integrity import write_sealed
+from kshot.bench.records.parquet import write_sealed
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
 

@@ -9,7 +9,7 @@ from kshot.bench.execution.run import compute, open_run
 from kshot.bench.records.compact import compact, forget
 from kshot.bench.records.diff import compare
 from kshot.bench.records.folder import Records
-from kshot.bench.records.integrity import write_sealed
+from kshot.bench.records.parquet import write_sealed
 from kshot.bench.records.query import failed_cells, load_table
 from kshot.bench.records.schema import CELL
 from kshot.bench.status import run_status

@@ -13,7 +13,7 @@ from kshot.bench.execution.engines.local import LocalEngine
 from kshot.bench.execution.run import compute, open_run
 from kshot.bench.records.compact import compact
 from kshot.bench.records.folder import Records
-from kshot.bench.records.integrity import contradictory_rows, write_sealed
+from kshot.bench.records.parquet import contradictory_rows, write_sealed
 from kshot.bench.records.query import load_table
 from kshot.bench.status import run_status
 from kshot.bench.study import load_study

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kshot.bench.records.integrity import intact_only, write_sealed
+from kshot.bench.records.parquet import intact_only, write_sealed
 from kshot.bench.records.schema import CELL
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.diagnose.section import Row

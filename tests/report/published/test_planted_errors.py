@@ -27,7 +27,8 @@ import kshot.solvers.ratio_sweep
 import kshot.stats.bootstrap
 import kshot.theory.capacity
 from kshot.bench.execution.cell import run_cell
-from kshot.bench.records.schema import CELL, table
+from kshot.bench.records.parquet import table
+from kshot.bench.records.schema import CELL
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.datasets.rehearsal import WORLDS, write_stratum
 from kshot.diagnose.whole_study import GROUPS, measure_draws, measure_geometry

@@ -15,7 +15,7 @@ from kshot.bench.execution.cell import run_batch
 from kshot.bench.execution.engines import WORKER_ENVIRONMENT, Engine, Workload
 from kshot.bench.records.compact import compact
 from kshot.bench.records.folder import RUNS, Records, records_folder
-from kshot.bench.records.integrity import set_aside
+from kshot.bench.records.parquet import set_aside
 from kshot.bench.study import Study, load_study
 from kshot.bench.work import Work, find_work, missing_cells
 from kshot.episodes.check import failed_gates

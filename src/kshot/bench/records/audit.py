@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from kshot.bench.records.compact import compact, forget
 from kshot.bench.records.folder import Records, restore_header
-from kshot.bench.records.integrity import contradictory_rows, is_damaged, move_aside
+from kshot.bench.records.parquet import contradictory_rows, is_damaged, move_aside, schema
 from kshot.bench.records.query import query
-from kshot.bench.records.schema import CELL, SECONDS, schema
+from kshot.bench.records.schema import CELL, SECONDS
 from kshot.bench.study import Cell
 from kshot.episodes.check import Finding
 from kshot.errors import StudyError

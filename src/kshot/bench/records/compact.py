@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from kshot.bench.records.folder import Records
-from kshot.bench.records.integrity import write_sealed
+from kshot.bench.records.parquet import write_sealed
 from kshot.bench.records.query import load_table
 from kshot.bench.records.schema import CELL
 from kshot.bench.study import Cell

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from kshot.answer_codes import pack_answers
-from kshot.bench.records.integrity import intact_only, write_sealed
 from kshot.bench.records.ownership import addable, contradiction, is_of
-from kshot.bench.records.schema import CellFacts, Record, table
+from kshot.bench.records.parquet import intact_only, table, write_sealed
+from kshot.bench.records.schema import CellFacts, Record
 from kshot.bench.study import Cell, Study, study_from_json
 from kshot.errors import StudyError
 from kshot.files import is_temporary, json_seal, locked, write_text

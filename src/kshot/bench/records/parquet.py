@@ -1,18 +1,22 @@
-"""Files of records that prove themselves: one changed bit is noticed.
+"""How records lie in parquet files: their columns, and the seal by which one changed bit is noticed.
 
 A file carries the sha256 of its own bytes inside its parquet footer, taken while that place held zeros. It stays an
 ordinary parquet file for every other reader.
 """
 
+import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kshot.bench.records.schema import CellFacts, Record
+from kshot.bench.study import Study
 from kshot.files import BLANK, is_proven, stamped, write_bytes
 
 if TYPE_CHECKING:
@@ -28,6 +32,89 @@ FOLDER = "damaged"
 
 log = logging.getLogger(__name__)
 _told: set[Path] = set()
+
+
+def table(study: Study, facts: CellFacts, records: Sequence[Record]) -> "pa.Table":
+    """The records of one cell as a table with the schema of every records file."""
+    import pyarrow as pa
+
+    shared = {"study": study.name, "study_hash": study.hash, "version": version("kshot")}
+    return pa.Table.from_pylist([shared | _row(facts, record) for record in records], schema=schema())
+
+
+def schema() -> "pa.Schema":
+    import pyarrow as pa
+
+    text, number, whole = pa.string(), pa.float64(), pa.int32()
+    return pa.schema(
+        [
+            ("study", text),
+            ("study_hash", text),
+            ("dataset", text),
+            ("backbone", text),
+            ("tier", text),
+            ("shots", whole),
+            ("seed", whole),
+            ("method", text),
+            ("title", text),
+            ("sees", pa.list_(text)),
+            ("status", text),
+            ("reason", text),
+            ("accuracy", number),
+            ("n_test", whole),
+            ("n_correct", whole),
+            ("hits", pa.binary()),
+            ("selected", text),
+            ("selected_from", text),
+            ("views", text),
+            ("lambda_js", number),
+            ("d2", number),
+            ("v", number),
+            ("share", number),
+            ("n_classes", whole),
+            ("simulated", pa.bool_()),
+            ("protocol", text),
+            ("dtype", text),
+            ("version", text),
+            ("feature_hashes", text),
+            ("fit_seconds", number),
+            ("score_seconds", number),
+        ]
+    )
+
+
+def _row(facts: CellFacts, record: Record) -> dict[str, Any]:
+    cell = record.cell
+    return {
+        "dataset": cell.dataset,
+        "backbone": cell.backbone,
+        "tier": cell.tier,
+        "shots": cell.shots,
+        "seed": cell.seed,
+        "method": record.method,
+        "title": record.title,
+        "sees": sorted(record.sees),
+        "status": record.status,
+        "reason": record.reason,
+        "accuracy": record.accuracy,
+        "n_test": record.n_test,
+        "n_correct": record.n_correct,
+        "hits": record.hits,
+        "selected": json.dumps(record.selected, sort_keys=True),
+        "selected_from": json.dumps(record.selected_from, sort_keys=True),
+        "views": json.dumps(record.views, sort_keys=True),
+        "lambda_js": facts.lambda_js,
+        "d2": facts.d2,
+        "v": facts.v,
+        "share": facts.share,
+        "n_classes": facts.n_classes,
+        "simulated": facts.simulated,
+        "protocol": facts.protocol,
+        "dtype": facts.dtype,
+        "feature_hashes": json.dumps(facts.feature_hashes, sort_keys=True),
+        "fit_seconds": record.fit_seconds,
+        "score_seconds": record.score_seconds,
+    }
 
 
 def write_sealed(table: "pa.Table", path: Path, *, statistics: bool = True, named: bool = False) -> None:
