@@ -1,10 +1,6 @@
-"""The classifier that every method is, whole for scikit-learn: parameters in, fitted head out.
+"""The classifier that every method is, whole for scikit-learn: parameters in, fitted head out."""
 
-`Estimator` is written by hand instead of inheriting scikit-learn's `BaseEstimator`: importing scikit-learn takes about
-five times as long as `kshot --help` altogether and longer than most of these heads take to fit, and every command and
-worker would pay for it. It is imported where only its users arrive.
-"""
-
+import json
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar, TypeVar
@@ -16,76 +12,11 @@ from numpy.typing import ArrayLike
 from kshot.errors import InputError, KshotError, not_fitted
 from kshot.methods.evidence import Task, labelled, prepare, shared_unit_rows
 from kshot.methods.labels import encode_labels
-from kshot.methods.parameters import check_parameters, parameter_names
+from kshot.methods.parameters import Estimator, check_parameters
 from kshot.methods.unseen import among_seen, seen_part, text_rows
 from kshot.types import Array, Choice, MethodInfo
 
-E = TypeVar("E", bound="Estimator")
 M = TypeVar("M", bound="Classifier")
-# What `fit` takes beside X and y; a meta-estimator hands it on without being told.
-ROUTED = (
-    "text",
-    "classes",
-    "views",
-    "pool",
-    "validation",
-    "few_shot_validation",
-    "test",
-    "queries",
-)
-
-
-class Estimator:
-    """Parameters that can be read, set, shown and cloned; tags; metadata routing."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in parameter_names(type(self))}
-
-    def set_params(self: E, **params: Any) -> E:
-        allowed = parameter_names(type(self))
-        for name, value in params.items():
-            if name not in allowed:
-                raise InputError(
-                    f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(allowed) or 'none'}."
-                )
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({shown})"
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(),
-        )
-
-    def get_metadata_routing(self) -> Any:
-        """scikit-learn's `MetadataRequest`: all that `fit` takes is requested unless `set_fit_request` says no."""
-        from sklearn.utils.metadata_routing import MetadataRequest
-
-        if hasattr(self, "_metadata_request"):
-            return self._metadata_request
-        request = MetadataRequest(owner=self)
-        for name in ROUTED:
-            request.fit.add_request(param=name, alias=True)
-        return request
-
-    def set_fit_request(self: E, **wanted: bool | str | None) -> E:
-        """For each argument of `fit`: True, False, None (refuse it) or the name under which it arrives."""
-        request = self.get_metadata_routing()
-        for name, alias in wanted.items():
-            if name not in ROUTED:
-                raise InputError(f"fit takes no '{name}' that could be routed; it takes {', '.join(ROUTED)}.")
-            request.fit.add_request(param=name, alias=alias)
-        # scikit-learn's clone copies an attribute of this name.
-        self._metadata_request = request
-        return self
 
 
 class Classifier(Estimator):
@@ -283,3 +214,31 @@ class Classifier(Estimator):
     def _set_linear(self, coef: Float[Array, "C d"], intercept: Array | None = None) -> None:
         self.coef_ = coef
         self.intercept_ = np.zeros(len(coef), coef.dtype) if intercept is None else intercept
+
+
+def plain_value(value: Any, what: str) -> Any:
+    """The value with numpy's numbers and arrays as Python's numbers and lists, which JSON can keep in records and head
+    files; `what` names it in the error."""
+    try:
+        return json.loads(json.dumps(value, default=_unpacked))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{what} cannot be kept ({error}). Use numbers, text, None, and arrays, lists or dicts of them."
+        ) from error
+
+
+def plain_choices(selected: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """A method's `selected_`: for each name its value and the evidence that it was chosen from."""
+    for name, choice in selected.items():
+        if not isinstance(choice, Choice):
+            raise InputError(
+                f"selected_['{name}'] is {choice!r}, not a Choice. Write Choice(value, from_) of kshot.types."
+            )
+    pairs = {name: {"value": choice.value, "from_": choice.from_} for name, choice in selected.items()}
+    return plain_value(pairs, "selected_")
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -13,8 +13,7 @@ import numpy as np
 from kshot.errors import InputError
 from kshot.files import read_about, seal_tensors, unseal_tensors, write_bytes
 from kshot.methods import registry
-from kshot.methods.base import Classifier
-from kshot.methods.plain import plain_choices, plain_value
+from kshot.methods.base import Classifier, plain_choices, plain_value
 from kshot.types import Array, Choice
 
 # 1 had no seal.

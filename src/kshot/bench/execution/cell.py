@@ -23,8 +23,7 @@ from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.features import catalog
 from kshot.features.store import Store
 from kshot.methods import registry
-from kshot.methods.base import Classifier
-from kshot.methods.plain import plain_choices
+from kshot.methods.base import Classifier, plain_choices
 from kshot.methods.shared_work import SharedWork, sharing
 from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
