@@ -21,10 +21,9 @@ from benchmarks.measure import peak_gigabytes, product_peak
 from kshot.bench.costs import CellSize, Measured, cell_size, grow
 from kshot.bench.execution.cell import run_cell, run_method
 from kshot.bench.records.folder import Records
-from kshot.bench.sizes import Sizes, strata_of
 from kshot.bench.study import Cell, MethodSpec, Study, load_study
 from kshot.bench.timing import all_turns
-from kshot.bench.work import find_work
+from kshot.bench.work import Sizes, find_work, strata_of
 from kshot.episodes.stratum import Prior, Stratum
 from kshot.features.store import Store
 from kshot.methods import registry

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kshot.bench.sizes import strata_of
 from kshot.bench.study import Grid, MethodSpec, Study
+from kshot.bench.work import strata_of
 from kshot.datasets.shifts import is_shift_written, write_shift
 from kshot.episodes.loading import load_features
 from kshot.errors import FeatureError

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from kshot.bench.execution.run import this_machine
 from kshot.bench.records.folder import Records
 from kshot.bench.records.query import query
-from kshot.bench.sizes import Sizes
+from kshot.bench.work import Sizes
 from kshot.errors import KshotError
 from kshot.types import Array
 
