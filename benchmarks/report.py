@@ -15,7 +15,6 @@ from benchmarks.measure import best_seconds, children_seconds, verdict
 from kshot import load_records
 from kshot.answer_codes import Answers
 from kshot.bench.records.folder import Records
-from kshot.bench.records.kept_answers import write_answers
 from kshot.bench.records.schema import CELL, Record
 from kshot.bench.study import Cell
 from kshot.stats.bootstrap import RESAMPLES, cluster_means, shared_draws
@@ -210,7 +209,7 @@ def keep_made_up_answers(folder: Path) -> int:
             cells.setdefault(tuple(row[name] for name in CELL), []).append(row)
     for cell, rows in cells.items():
         truth = rng.integers(rows[0]["n_classes"], size=rows[0]["n_test"])
-        write_answers(records, [_answered(Cell(*cell), row, truth, rng) for row in rows])
+        records.write_answers([_answered(Cell(*cell), row, truth, rng) for row in rows])
     return sum(map(len, cells.values()))
 
 
