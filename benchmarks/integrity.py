@@ -41,7 +41,7 @@ def trusting() -> Iterator[None]:
             (folder, "write_sealed", unsealed),
             (parquet, "is_damaged", lambda path: False),
             (run, "set_aside", lambda folder, paths: []),
-            (runs, "look_back", lambda work, records, shard: None),
+            (run, "look_back", lambda work, records, shard: None),
         ):
             stands_in.enter_context(patch.object(module, name, instead))
         yield
