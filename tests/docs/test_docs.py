@@ -138,7 +138,9 @@ def test_the_atlas_shows_the_tables_of_its_records():
 @pytest.mark.parametrize(
     ("study", "keys"),
     [
-        ("new-classes", ("unseen", "base_to_new")),
+        ("beyond", ("metrics", "profiles", "unseen")),
+        ("shift", ("leaderboard",)),
+        ("new-classes", ("base_to_new",)),
         ("beyond-clip", ("metrics", "profiles", "unseen", "base_to_new")),
     ],
 )
