@@ -5,15 +5,10 @@ from pathlib import Path
 
 from kshot.report.table import Table
 from kshot.results import load_records
-from update_clip import FINDINGS, OPEN, ORACLE, RECORDS, SHARED_SHOTS, paper_numbers, with_interval
+from update_clip import FINDINGS, OPEN, ORACLE, RECORDS, SHARED_SHOTS, SHOWN, paper_numbers, with_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_BREAK = "\u00a0"
-# A few heads of each kind; docs/clip.md has all.
-SHOWN = (
-    *("zero_shot", "ncm", "js_blend", "loo_blend", "gda_alpha_loo", "tip_adapter_f", "proker", "taskres"),
-    *("clap", "lpp", "fold_gda", "gauss_probe", "oracle_lambda"),
-)
 WHY = {
     "James–Stein blend": "it takes the pictures nearly alone: costly where text is strong",
     "LOO blend": "it judges means of K−1 shots, which costs more where pictures carry the answer",

@@ -71,7 +71,8 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     tall = math.ceil(len(names) / wide)
     height = max(1.6 * tall + 0.5, LEAST_HEIGHT)
     columns = math.ceil(len(panel.methods) * LINE_HEIGHT / height)
-    figure, grid = new_figure(1.9 * wide + LEGEND_WIDTH * columns, height, tall, wide)
+    width = 1.9 * wide
+    figure, grid = new_figure(width + LEGEND_WIDTH * columns, height, tall, wide)
     order, free = story_first(panel), panel.free_methods()
     handles = {}
     for axis, name in zip(grid.flat, names, strict=False):
@@ -93,7 +94,9 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     for axis in grid.flat[len(names) :]:
         axis.set_visible(False)
     figure.supxlabel(
-        f"shots per class ({focus(panel).backbone}, tier {focus(panel).tier}, means over seeds)", fontsize=8
+        f"shots per class ({focus(panel).backbone}, tier {focus(panel).tier}, means over seeds)",
+        x=width / 2 / figure.get_figwidth(),
+        fontsize=8,
     )
     figure.supylabel("accuracy (%)", fontsize=8)
     named = [method for method in order if method in handles]
