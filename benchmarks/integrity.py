@@ -21,7 +21,7 @@ from kshot.files import write_bytes
 
 RECORDS_SLOWER, RUN_SLOWER = 0.10, 0.05
 # Every cell of a draw costs what it costs in the next one.
-DRAWS = (0, 1)
+DRAWS = (0,)
 
 
 def unsealed(table, path, **options) -> None:
@@ -58,14 +58,19 @@ def proven(work: Callable[[Path], int], place: Path) -> int:
 
 
 def write_records(place: Path) -> int:
+    """A fifth of them each time, so that a machine that is busy for a while hurts both sides."""
     study = parse_study(STUDY, "benchmark")
     records, facts = Records(place), CellFacts(True, "float32", 10, "self", {}, 0.9, 1.0, 0.1, 0.8)
     records.claim(study, [], {})
-    for cell, specs in study.cells().items():
-        common = {"accuracy": 0.0, "n_test": 800, "n_correct": 0, "hits": bytes(100)}
-        rows = [Record(cell, spec.name, spec.name, ("text",), "ok", **common) for spec in specs]
-        records.write(study, facts, rows)
-    return sum(map(len, study.cells().values()))
+    absent = {cell: specs for cell, specs in study.cells().items() if not records.path(cell).exists()}
+    shots, written = min(cell.shots for cell in absent), 0
+    for cell, specs in absent.items():
+        if cell.shots == shots:
+            common = {"accuracy": 0.0, "n_test": 800, "n_correct": 0, "hits": bytes(100)}
+            rows = [Record(cell, spec.name, spec.name, ("text",), "ok", **common) for spec in specs]
+            records.write(study, facts, rows)
+            written += len(rows)
+    return written
 
 
 def read_records(place: Path) -> int:
@@ -91,9 +96,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         sealed, plain = Path(temporary) / "sealed", Path(temporary) / "plain"
         for what, work, allowed, repeats in (
-            ("writing records", write_records, RECORDS_SLOWER, 1),
+            ("writing records", write_records, RECORDS_SLOWER, len(STUDY["shots"])),
             ("reading records", read_records, RECORDS_SLOWER, 3),
-            ("running the embedded study", run_embedded, RUN_SLOWER, 2),
+            ("running the embedded study", run_embedded, RUN_SLOWER, 3),
         ):
             for place in (sealed, plain):
                 place.mkdir(exist_ok=True)
@@ -102,7 +107,7 @@ def main() -> int:
             )
             slower = 1 / faster - 1
             time = f"takes {slower:+.1%} of processor time (allowed {allowed:+.0%})"
-            print(f"{what} ({ours:,}) with proof {time}", flush=True)
+            print(f"{what} ({repeats} times {ours:,}) with proof {time}", flush=True)
             missed += slower > allowed or ours != theirs
     return missed
 

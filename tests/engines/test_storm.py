@@ -166,6 +166,8 @@ def _by_hand(engine: str, folder: Path, log) -> Callable[[], Callable[[], bool]]
 
 
 def _by_slurm(kshot, node: SlurmNode, folder: Path) -> Callable[[], Callable[[], bool]]:
+    # A job would else write over what the one before it said.
+    node.environment["SBATCH_OPEN_MODE"] = "append"
     script = Path(f"{folder}.sh").resolve()
     script.write_text(kshot("slurm", "steady.toml", "--records", folder, "--shards", 1, "--cpus", 1).stdout)
 

@@ -3,6 +3,7 @@
 Workers are given paths, not features; they must see the feature store and the records folder.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,12 +17,16 @@ if TYPE_CHECKING:
     from distributed import Client
 
 LOSSES_WITHOUT_PROGRESS = 3
+SECONDS_BETWEEN_LOOKS = 30
 LOOPBACK = "127.0.0.1:0"
-NO_PAGES = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
-# Replaces dask's own, whose MALLOC_TRIM_THRESHOLD_ gives every temporary array back to the system at once and
-# makes training half as fast. What goes wrong in a batch reaches the driver; a worker's own log would only tell in
-# tracebacks that its driver was killed.
-NANNY_ENVIRONMENT = ONE_THREAD | {"DASK_LOGGING__DISTRIBUTED": "critical"}
+CONFIG = {
+    **{f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")},
+    # Replaces dask's own, whose MALLOC_TRIM_THRESHOLD_ gives every temporary array back to the system at once and
+    # makes training half as fast. The log of a worker would only tell, in tracebacks, that its driver was killed.
+    "distributed.nanny.pre-spawn-environ": ONE_THREAD | {"DASK_LOGGING__DISTRIBUTED": "critical"},
+    # After dask's 15 seconds a busy machine is still starting the successor of a lost worker.
+    "distributed.deploy.lost-worker-timeout": "1 hour",
+}
 
 
 @dataclass(frozen=True)
@@ -34,19 +39,19 @@ class DaskEngine:
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
         remaining = list(workload.batches)
         losses = 0
-        with self._client() as client:
-            while remaining:
-                before = _cells(remaining)
+        while remaining:
+            before = _cells(remaining)
+            with self._client() as client:
                 self._drain(client, workload, remaining, finished)
-                handed_out = _cells(remaining)
-                remaining = workload.unfinished(remaining)
-                finished(handed_out - _cells(remaining))
-                losses = 0 if _cells(remaining) < before else losses + 1
-                if remaining and losses >= LOSSES_WITHOUT_PROGRESS:
-                    raise KshotError(
-                        f"the cluster lost {len(remaining)} batches {losses} times in a row; finished cells are kept. "
-                        "Look at the workers' memory and logs, then run the same command again."
-                    )
+            handed_out = _cells(remaining)
+            remaining = workload.unfinished(remaining)
+            finished(handed_out - _cells(remaining))
+            losses = 0 if _cells(remaining) < before else losses + 1
+            if remaining and losses >= LOSSES_WITHOUT_PROGRESS:
+                raise KshotError(
+                    f"the cluster lost {len(remaining)} batches {losses} times in a row; finished cells are kept. "
+                    "Look at the workers' memory and logs, then run the same command again."
+                )
 
     def _drain(
         self,
@@ -56,22 +61,35 @@ class DaskEngine:
         finished: Callable[[int], None],
     ) -> None:
         """Hand out every batch once; those whose workers were lost stay in `remaining`."""
-        from concurrent.futures import CancelledError
-
-        from distributed import KilledWorker, as_completed
+        from distributed import KilledWorker
 
         waiting: dict[Any, CellBatch] = {
             client.submit(_one_thread_batch, workload, batch, pure=False, priority=-number): batch
             for number, batch in enumerate(remaining)
         }
-        for future in as_completed(waiting):
-            try:
+        for future in self._as_they_end(client, set(waiting)):
+            batch = waiting.pop(future)
+            # Not its result, for which it would be computed again where the worker was lost meanwhile.
+            if future.status == "finished":
+                remaining.remove(batch)
+                finished(len(batch.cells))
+            elif future.status == "error" and not isinstance(future.exception(), KilledWorker):
                 future.result()
-            except (KilledWorker, CancelledError):
-                continue
-            batch = waiting[future]
-            remaining.remove(batch)
-            finished(len(batch.cells))
+
+    def _as_they_end(self, client: "Client", futures: set[Any]) -> Iterator[Any]:
+        """Fewer than all where a cluster of our own stays without workers; others may still send some to theirs."""
+        from distributed import as_completed
+
+        deserted = False
+        while futures:
+            try:
+                for future in as_completed(list(futures), timeout=SECONDS_BETWEEN_LOOKS):
+                    futures.remove(future)
+                    yield future
+            except TimeoutError:
+                before, deserted = deserted, self.address is None and not client.nthreads()
+                if before and deserted:
+                    return
 
     @contextmanager
     def _client(self) -> Iterator["Client"]:
@@ -91,7 +109,7 @@ class DaskEngine:
                 yield client
             return
         with (
-            dask.config.set({"distributed.nanny.pre-spawn-environ": NANNY_ENVIRONMENT, **NO_PAGES}),
+            dask.config.set(CONFIG),
             ExitStack() as opened,
         ):
             try:
@@ -102,6 +120,7 @@ class DaskEngine:
                         threads_per_worker=1,
                         dashboard_address=LOOPBACK,
                         worker_dashboard_address=LOOPBACK,
+                        silence_logs=logging.CRITICAL,
                         protocol="tls://",
                         security=security,
                     )
