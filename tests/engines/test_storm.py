@@ -212,7 +212,8 @@ def _wait_for_lock(process: subprocess.Popen) -> None:
     """Until it begins to change files, or has nothing to change."""
 
     def holds() -> bool:
-        return str(process.pid) in [word for line in Path("/proc/locks").open() for word in line.split()[4:5]]
+        lines = Path("/proc/locks").read_text().splitlines()
+        return str(process.pid) in [word for line in lines for word in line.split()[4:5]]
 
     wait_until(lambda: holds() or process.poll() is not None, "nothing is joined")
 
