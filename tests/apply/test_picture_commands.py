@@ -186,6 +186,7 @@ def test_a_thousand_classes(tmp_path, monkeypatch, kshot):
     done = kshot("fit", "photos", "-o", "head.safetensors")
     assert done.returncode == 0, done.stderr
     assert "weakest of 1000 classes" in done.stdout
-    assert len(done.stdout.splitlines()) < 100
+    # A slow machine tells its progress more often; the report is what must stay short.
+    assert len([line for line in done.stdout.splitlines() if "/" not in line.split(" ")[0]]) < 100
     said = kshot("predict", "head.safetensors", "photos/pattern 007/0.png", "--top", "1", "--format", "json")
     assert "pattern 007" in said.stdout
