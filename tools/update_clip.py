@@ -114,6 +114,7 @@ def draw_accuracy() -> None:
     shown = load_records(RECORDS).where(tier="text", method=SHOWN).panel
     with styled():
         figure = accuracy_by_shots(shown, Context())
+        assert not isinstance(figure, str), figure
         figure.savefig(ACCURACY, format="png", metadata={"Software": None})
 
 
