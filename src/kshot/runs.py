@@ -24,7 +24,7 @@ from kshot.bench.records.diff import Difference, compare
 from kshot.bench.records.folder import Records, records_folder
 from kshot.bench.records.query import failed_cells
 from kshot.bench.study import DTYPES, Cell, MethodSpec
-from kshot.bench.work import check_stored, find_work, finished_cells
+from kshot.bench.work import check_stored, count_cells, find_work, finished_cells
 from kshot.diagnose.stored import ProbeFolder
 from kshot.diagnose.whole_study import GROUPS, probe_batches, probe_workload
 from kshot.features.store import Store
@@ -122,7 +122,7 @@ def measure(
     batches = probe_batches(work, stored, groups, asked_for, shard.index, shard.count)
     logger.info(f"{work.study.name}: {len(batches)} batches of probes to measure")
     if batches:
-        with Progress("cells", sum(len(batch.cells) for batch in batches)) as progress:
+        with Progress("cells", count_cells(batches)) as progress:
             workload = probe_workload(work.study, Path(features), stored, batches)
             hand_out(workload, choose_engine(engine, workers), progress.advance)
     return stored

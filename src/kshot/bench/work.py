@@ -5,7 +5,6 @@ Sizes come from the stored features, or from the catalog where nothing is stored
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -65,9 +64,13 @@ class CellBatch:
         return frozenset(spec.views for spec in self.specs if spec.views is not None)
 
 
+def count_cells(batches: Iterable[CellBatch]) -> int:
+    return sum(len(batch.cells) for batch in batches)
+
+
 @dataclass(frozen=True)
 class Work:
-    """A study against a records folder."""
+    """A study against a records folder; beside methods that are `trained` the others cost little."""
 
     study: Study
     cells: dict[Cell, tuple[MethodSpec, ...]]
@@ -75,6 +78,7 @@ class Work:
     dropped: frozenset[Cell]
     missing: dict[Cell, tuple[MethodSpec, ...]]
     features: dict[str, str]
+    trained: frozenset[str]
 
     @property
     def done(self) -> int:
@@ -121,21 +125,14 @@ class Work:
         return frozenset(digest for name, digest in self.features.items() if name.startswith(stratum))
 
     def _cost(self, cell: Cell) -> int:
-        trained = sum(spec.name in self._trained for spec in self.cells[cell])
+        trained = sum(spec.name in self.trained for spec in self.cells[cell])
         return self.strata[cell.dataset, cell.backbone].cost(cell.shots, trained)
-
-    @cached_property
-    def _trained(self) -> frozenset[str]:
-        """Methods that are trained; the others cost little beside them."""
-        specs = self.study.methods().values()
-        made = {spec.name: registry.create(spec.use, **spec.params) for spec in specs}
-        return frozenset(name for name, method in made.items() if not method.info.closed_form)
 
 
 def find_work(study: Study, store: Store, records: Records, *, must_be_stored: bool = True) -> Work:
     """Check all names, write simulated worlds that are asked for and absent, find what is missing."""
-    for spec in study.methods().values():
-        registry.create(spec.use, **spec.params)
+    made = {name: registry.create(spec.use, **spec.params) for name, spec in study.methods().items()}
+    trained = frozenset(name for name, method in made.items() if not method.info.closed_form)
     strata = strata_of(study, store, must_be_stored=must_be_stored)
     check_tiers(study, store)
     if must_be_stored:
@@ -143,7 +140,8 @@ def find_work(study: Study, store: Store, records: Records, *, must_be_stored: b
     cells = study.cells()
     dropped = thin_cells(study, strata)
     wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}
-    return Work(study, cells, strata, dropped, missing_cells(records, study, wanted), store.hashes(strata))
+    missing = missing_cells(records, study, wanted)
+    return Work(study, cells, strata, dropped, missing, store.hashes(strata), trained)
 
 
 def missing_cells(

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kshot.bench.records.parquet import intact_only, write_sealed
+from kshot.bench.records.parquet import intact_only, whose_columns, write_sealed
 from kshot.bench.records.schema import CELL
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.diagnose.section import Row
@@ -92,16 +92,10 @@ class ProbeFolder:
 def probe_schema() -> "pa.Schema":
     import pyarrow as pa
 
-    text, whole = pa.string(), pa.int32()
+    text = pa.string()
     return pa.schema(
         [
-            ("study", text),
-            ("study_hash", text),
-            ("dataset", text),
-            ("backbone", text),
-            ("tier", text),
-            ("shots", whole),
-            ("seed", whole),
+            *whose_columns(),
             ("probe", text),
             ("quantity", text),
             ("value", pa.float64()),

@@ -17,7 +17,7 @@ from kshot.bench.records.compact import compact
 from kshot.bench.records.folder import RUNS, Records, records_folder
 from kshot.bench.records.parquet import set_aside
 from kshot.bench.study import Study, load_study
-from kshot.bench.work import Work, find_work, missing_cells
+from kshot.bench.work import Work, count_cells, find_work, missing_cells
 from kshot.episodes.check import failed_gates
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.features.catalog import BAND_BACKBONE
@@ -74,7 +74,7 @@ def complete(
     loaded = load_any(study).with_methods(method)
     target = Records(records_folder(records, loaded.name))
     work = open_run(loaded, Path(features), target)
-    todo = sum(len(batch.cells) for batch in work.batches(shard.index, shard.count))
+    todo = count_cells(work.batches(shard.index, shard.count))
     share = f" in shard {shard.index}/{shard.count}" if shard.count > 1 else ""
     logger.info(
         f"{loaded.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
@@ -161,9 +161,10 @@ def look_back(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
         logger.warning(
             "Another run made the study of %s larger; `kshot status` counts what it lacks.", records.folder
         )
-    cells = [cell for batch in work.batches(shard.index, shard.count) for cell in batch.cells]
     if shard.count == 1:
         cells = [cell for cell in work.cells if cell not in work.dropped]
+    else:
+        cells = [cell for batch in work.batches(shard.index, shard.count) for cell in batch.cells]
     missing = missing_cells(records, work.study, {cell: work.cells[cell] for cell in cells})
     if missing:
         raise StudyError(

@@ -48,13 +48,7 @@ def schema() -> "pa.Schema":
     text, number, whole = pa.string(), pa.float64(), pa.int32()
     return pa.schema(
         [
-            ("study", text),
-            ("study_hash", text),
-            ("dataset", text),
-            ("backbone", text),
-            ("tier", text),
-            ("shots", whole),
-            ("seed", whole),
+            *whose_columns(),
             ("method", text),
             ("title", text),
             ("sees", pa.list_(text)),
@@ -81,6 +75,15 @@ def schema() -> "pa.Schema":
             ("score_seconds", number),
         ]
     )
+
+
+def whose_columns() -> "list[tuple[str, pa.DataType]]":
+    """The study and the cell, with which every row begins."""
+    import pyarrow as pa
+
+    text, whole = pa.string(), pa.int32()
+    cell = {"dataset": text, "backbone": text, "tier": text, "shots": whole, "seed": whole}
+    return [("study", text), ("study_hash", text), *cell.items()]
 
 
 def _row(facts: CellFacts, record: Record) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kshot.bench.execution.engines import ONE_THREAD, Workload
-from kshot.bench.work import CellBatch
+from kshot.bench.work import CellBatch, count_cells
 from kshot.errors import KshotError, missing_extra
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ class DaskEngine:
         remaining = list(workload.batches)
         losses = 0
         while remaining:
-            before = _cells(remaining)
+            before = count_cells(remaining)
             with self._client() as client:
                 self._drain(client, workload, remaining, finished)
-            handed_out = _cells(remaining)
+            handed_out = count_cells(remaining)
             remaining = workload.unfinished(remaining)
-            finished(handed_out - _cells(remaining))
-            losses = 0 if _cells(remaining) < before else losses + 1
+            finished(handed_out - count_cells(remaining))
+            losses = 0 if count_cells(remaining) < before else losses + 1
             if remaining and losses >= LOSSES_WITHOUT_PROGRESS:
                 raise KshotError(
                     f"the cluster lost {len(remaining)} batches {losses} times in a row; finished cells are kept. "
@@ -131,10 +131,6 @@ class DaskEngine:
                     f"the dask cluster did not start ({error}). Run again, or with --engine local."
                 ) from error
             yield client
-
-
-def _cells(batches: list[CellBatch]) -> int:
-    return sum(len(batch.cells) for batch in batches)
 
 
 def _one_thread_batch(workload: Workload, batch: CellBatch) -> int:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from kshot.bench.execution.engines import Workload
-from kshot.bench.work import CellBatch
+from kshot.bench.work import CellBatch, count_cells
 from kshot.errors import KshotError
 
 DEATHS_WITHOUT_PROGRESS = 3
@@ -32,14 +32,14 @@ class LocalEngine:
         remaining = list(workload.batches)
         deaths = 0
         while remaining:
-            before = _cells(remaining)
+            before = count_cells(remaining)
             try:
                 self._drain(workload, remaining, finished)
             except BrokenProcessPool:
-                handed_out = _cells(remaining)
+                handed_out = count_cells(remaining)
                 remaining = workload.unfinished(remaining)
-                finished(handed_out - _cells(remaining))
-                deaths = 0 if _cells(remaining) < before else deaths + 1
+                finished(handed_out - count_cells(remaining))
+                deaths = 0 if count_cells(remaining) < before else deaths + 1
                 if deaths >= DEATHS_WITHOUT_PROGRESS:
                     cell = remaining[0].cells[0]
                     raise KshotError(
@@ -82,10 +82,6 @@ def _interrupts_held_back() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _cells(batches: list[CellBatch]) -> int:
-    return sum(len(batch.cells) for batch in batches)
 
 
 def _start_worker(ending: Connection) -> None:
