@@ -5,6 +5,7 @@ import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ class Grid:
     methods: tuple[MethodSpec, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Study:
     """Several grids under one name, precision and hash.
 
@@ -77,7 +78,7 @@ class Study:
     min_residue: int | None = None
     answers: bool = True
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Names everything that a record depends on in the study file."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]

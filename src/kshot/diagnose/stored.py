@@ -8,10 +8,10 @@ has 0 shots too.
 """
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kshot import __version__
 from kshot.bench.records.parquet import intact_only, whose_columns, write_sealed
 from kshot.bench.records.schema import CELL
 from kshot.bench.study import Cell, MethodSpec, Study
@@ -61,7 +61,7 @@ class ProbeFolder:
             "study_hash": study.hash,
             "simulated": simulated,
             "dtype": study.dtype,
-            "version": version("kshot"),
+            "version": __version__,
         }
         rows = [
             shared

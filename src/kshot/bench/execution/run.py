@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from kshot import __version__
 from kshot.bench.execution.cell import run_batch
 from kshot.bench.execution.engines import WORKER_ENVIRONMENT, Engine, Workload
 from kshot.bench.records.compact import compact
@@ -178,7 +179,7 @@ def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:
     about = this_machine() | {
         "platform": platform.platform(),
         "python": platform.python_version(),
-        "kshot": version("kshot"),
+        "kshot": __version__,
         "numpy": version("numpy"),
         "engine": repr(engine),
         "shard": f"{shard.index}/{shard.count}",
