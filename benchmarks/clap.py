@@ -1,4 +1,4 @@
-"""CLAP's hand gradient against torch autograd."""
+"""CLAP's hand gradient against the official code's arithmetic by torch autograd."""
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from kshot.solvers.schedule import cosine_rates
 
 
 def by_autograd(problem: Data, seed: int, epochs: int) -> np.ndarray:
-    """The recipe as one would write it in torch: a parameter, a loss, an optimiser."""
+    """What the official code computes (commit 2b18ea4): it shuffles a copy of all rows every epoch, and a step makes
+    rows and weights unit vectors, multiplies them, and goes back through cross-entropy and penalty."""
     th = torch_on_one_thread()
     X, y, text = (th.from_numpy(array) for array in problem[:3])
     anchors = 10 * text
@@ -21,11 +22,13 @@ def by_autograd(problem: Data, seed: int, epochs: int) -> np.ndarray:
     for rate in cosine_rates(epochs, 0.1, 1e-5):
         optimiser.param_groups[0]["lr"] = float(rate)
         order = th.from_numpy(rng.rand(len(y)).argsort())
+        shuffled, labels = X[order], y[order]
         for step in range(max(1, len(y) // 256)):
-            rows = order[step * 256 : (step + 1) * 256]
+            batch = slice(step * 256, (step + 1) * 256)
+            rows = shuffled[batch] / shuffled[batch].norm(dim=1, keepdim=True)
             directions = W / W.norm(dim=1, keepdim=True)
-            logits = 100 * X[rows] @ directions.T
-            loss = th.nn.functional.cross_entropy(logits, y[rows])
+            logits = rows @ directions.T * 100
+            loss = th.nn.functional.cross_entropy(logits, labels[batch])
             loss = loss + (penalty * (W - anchors).pow(2).sum(dim=1)).mean()
             optimiser.zero_grad()
             loss.backward()
