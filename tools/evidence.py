@@ -91,6 +91,33 @@ def dataset_table(accuracy: dict[str, dict[Cell, float]], other: str) -> None:
         print(f"| {dataset} | " + " | ".join(line) + " |")
 
 
+def same_shots_table(folders: Iterable[Path]) -> None:
+    """Where a pool has no more than K pictures of a class, all draws are one: standard errors over test pictures."""
+    hits: dict[Cell, dict[str, np.ndarray]] = {}
+    # Two draws whose class means lie equally far from the text are the same shots in another order.
+    distances: dict[Cell, float] = {}
+    wanted = ("dataset", "tier", "shots", "seed", "method", "status", "n_test", "hits", "d2")
+    for folder in folders:
+        columns = load_table(folder).select(wanted).to_pydict()
+        for dataset, tier, shots, seed, method, status, n, packed, d2 in zip(*columns.values(), strict=True):
+            if status == "ok" and tier in TIERS and method in (OURS, "clap", "lpp"):
+                bits = np.unpackbits(np.frombuffer(packed, np.uint8), count=n)
+                hits.setdefault((dataset, shots, seed), {})[method] = 100.0 * bits
+                distances[dataset, shots, seed] = d2
+    print("\n| all draws have the same shots | minus clap | minus lpp | pictures |\n|---|---|---|---|")
+    for dataset, shots in sorted({cell[:2] for cell in hits}):
+        cells = [cell for cell in hits if cell[:2] == (dataset, shots)]
+        if not np.allclose([distances[cell] for cell in cells], distances[cells[0]], rtol=1e-5):
+            continue
+        draws = [hits[cell] for cell in cells]
+        line, n = [], len(draws[0][OURS])
+        for other in ("clap", "lpp"):
+            values = np.mean([of_cell[OURS] - of_cell[other] for of_cell in draws], axis=0)
+            error = values.std(ddof=1) / np.sqrt(n)
+            line.append(f"{values.mean():+.2f} ± {error:.2f}".replace("-", "−"))
+        print(f"| {dataset}, K={shots} | " + " | ".join(line) + f" | {n} |")
+
+
 def real_table(accuracy: dict[str, dict[Cell, float]], datasets: Iterable[str]) -> None:
     names = ("zero_shot", "clap", "lpp", "fold_gda", "fast_probe", OURS)
     print("\n| mean over K ≥ 4 | " + " | ".join(names) + " |\n|" + "---|" * 7)
@@ -166,5 +193,7 @@ def print_tables(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]
 
 
 if __name__ == "__main__":
-    found = print_tables(*read([Path(name) for name in sys.argv[1:]] or FOLDERS))
+    folders = [Path(name) for name in sys.argv[1:]] or FOLDERS
+    found = print_tables(*read(folders))
+    same_shots_table(folders)
     WRITTEN.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -170,6 +170,7 @@ def test_the_page_of_gauss_probe_and_the_advice_say_what_the_records_say(capsys)
     assert run_status(kept).missing == 0
     accuracy, classes = evidence.read(evidence.FOLDERS)
     found = evidence.print_tables(accuracy, classes)
+    evidence.same_shots_table(evidence.FOLDERS)
     assert json.loads(evidence.WRITTEN.read_text()) == found, "run tools/evidence.py"
     page = (ROOT / "docs" / "gauss-probe.md").read_text()
     for table in capsys.readouterr().out.strip().split("\n\n"):

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from kshot.errors import InputError
+from kshot.methods.evidence import prepare
 from kshot.methods.fast_probe import FastProbe
 from kshot.methods.fold_gda import FoldGDA
-from kshot.methods.gauss_probe import GaussProbe
+from kshot.methods.gauss_probe import INFO, GaussProbe, Judges
+from kshot.methods.weighing import joint_information
 from problems import problem
 
 COUNTS = [1, 5, 3, 2, 7, 4]
@@ -42,6 +44,21 @@ def test_it_is_the_sum_of_its_sides_by_the_weights_it_tells():
     weights = [head.selected_[f"{name}_weight"].value for name in ("probe", "gaussian")]
     expected = sum(w * in_units_of_its_spread(m, data) for w, m in zip(weights, sides, strict=True))
     assert np.allclose(head.decision_function(data.test.X), expected, atol=2e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("shots", "noise", "pull"), [(4, 0.6, 1.0), (8, 2.0, 8.0)])
+def test_text_holds_the_probe_more_firmly_where_that_makes_the_judges_likelier(shots, noise, pull):
+    """Where pictures scatter much, a probe on CLAP's penalties learns their noise."""
+    data = problem(classes=20, shots=shots, noise=noise, n_test=1500)
+    head = GaussProbe(**SCALES).fit(data.X, data.y, text=data.text)
+    assert head.selected_["pull"].value == pull
+    plain = FastProbe(iterations=12, **SCALES).fit(data.X, data.y, text=data.text)
+    ratio = head.selected_["penalties"].value["mean"] / plain.selected_["penalties"].value["mean"]
+    assert ratio == pytest.approx(pull)
+    task = prepare(INFO, 1, data.X, data.y, text=data.text)
+    held_out = {p: GaussProbe(**SCALES).halves(task, Judges.of(task), 12, p).held_out for p in (1.0, 8.0)}
+    told = {p: joint_information(scores, [], data.y[Judges.of(task).rows]) for p, scores in held_out.items()}
+    assert (told[8.0] > told[1.0]) == (pull == 8.0)
 
 
 @pytest.mark.parametrize(("off", "kept"), [("gaussian", 0), ("probe", 1)])

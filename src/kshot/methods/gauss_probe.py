@@ -12,7 +12,7 @@ from kshot.methods.evidence import Task, average_view, part_of
 from kshot.methods.fast_probe import LearntProbe, learn_probe
 from kshot.methods.fold_gda import FoldGDA, shots_correction
 from kshot.methods.parameters import Count, Positive
-from kshot.methods.weighing import Side, spread, text_alone, weigh
+from kshot.methods.weighing import Side, joint_information, spread, text_alone, weigh
 from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.rows import unit_prototypes
 from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
@@ -31,6 +31,8 @@ INFO = MethodInfo(
 MOST_JUDGES = 2048
 # With one shot per class, a text that tells everything holds the probe so much more firmly; docs/gauss-probe.md.
 SINGLE_SHOT_PULL = 15.0
+# With more, penalties so many times CLAP's are taken where the judges are so many times likelier under them.
+FIRMER = 8.0
 
 
 class Judges(NamedTuple):
@@ -52,15 +54,28 @@ class Judges(NamedTuple):
         return np.concatenate([np.empty(0, np.int64), *(np.flatnonzero(fold.asked) for fold in self.folds)])
 
 
+class Halves(NamedTuple):
+    """Probes that learnt from one half of the shots each: cosines of the judges, spread on their own shots, weights.
+
+    Where nobody judges there is no half, and the weights are none.
+    """
+
+    pull: float
+    held_out: Float[Array, "n C"]
+    seen_spread: float
+    weights: Float[Array, "C d"] | None
+
+
 class GaussProbe(Classifier):
     """logits = a·probe/(its spread) + b·fold-GDA/(its spread), one linear head whose softmax is a probability.
 
     A spread is the mean over the shots of the standard deviation over classes. The two sides learn from the same
     shots by different means and err on different pictures. a and b maximise the likelihood of shots left out: for
     the Gaussian side by its exact folds, for the probe by learning from one half of every class's shots and judging
-    the other. `stacked=False` takes a = b = 1. `probe=False` leaves fold-GDA alone, `gaussian=False` the probe
-    alone, which is also all there is with one shot per class. The probe sees every view as a row of its own, the
-    Gaussian side the average view.
+    the other. These also say whether text holds the probe as in CLAP or eight times as firmly. `stacked=False` takes
+    a = b = 1 and CLAP's penalties. `probe=False` leaves fold-GDA alone, `gaussian=False` the probe alone, which is
+    also all there is with one shot per class. The probe sees every view as a row of its own, the Gaussian side the
+    average view.
     """
 
     grids: ClassVar = {"iterations": (4, 12, 40)}
@@ -94,11 +109,12 @@ class GaussProbe(Classifier):
         judges = Judges.of(task)
         if not self.stacked:
             judges = judges._replace(folds=[])
-        sides = {}
+        gaussian = {"gaussian": self.gaussian_side(task, judges)} if self.gaussian else {}
+        probe = {}
         if self.probe:
-            sides["probe"] = self.probe_side(task, judges)
-        if self.gaussian:
-            sides["gaussian"] = self.gaussian_side(task, judges)
+            halves = self.chosen_halves(task, judges, *gaussian.values())
+            probe = {"probe": self.probe_side(task, judges, halves)}
+        sides = probe | gaussian
         weights = self._weigh(sides, task, judges) if self.stacked else np.ones(len(sides), judges.X.dtype)
         parts = [(w * side.coef, w * side.intercept) for w, side in zip(weights, sides.values(), strict=True)]
         self._set_linear(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
@@ -111,35 +127,56 @@ class GaussProbe(Classifier):
         text_scores = average_view(task) @ (self.logit_scale * task.text).T
         scale, information = text_alone(text_scores, task.y)
         told = information / np.log(max(task.n_classes, 2))
-        learnt = self._learn_probe(task, pull=1 + SINGLE_SHOT_PULL * told**2)
+        learnt = self._learn_probe(task, self.iterations, pull=1 + SINGLE_SHOT_PULL * told**2)
         self.selected_ = learnt.selected | {"text_information": Choice(told, "support")}
         self._set_linear(self.logit_scale * scale**told * unit_prototypes(learnt.weights))
 
     def _learn_probe(
-        self, task: Task, start: Float[Array, "C d"] | None = None, pull: float = 1.0
+        self, task: Task, iterations: int, start: Float[Array, "C d"] | None = None, pull: float = 1.0
     ) -> LearntProbe:
-        return learn_probe(task, self.iterations, self.anchor_scale, self.logit_scale, start, pull)
+        return learn_probe(task, iterations, self.anchor_scale, self.logit_scale, start, pull)
 
-    def probe_side(self, task: Task, judges: Judges, pull: float = 1.0) -> Side:
-        """Two halves judge each other; the whole starts where they ended on average."""
+    def halves(self, task: Task, judges: Judges, iterations: int, pull: float = 1.0) -> Halves:
+        """Two halves of every class's shots learn, and judge each other."""
         X, number, rows = judges.X, judges.number, judges.rows
         alone = task.counts[task.y] == 1
         held_out = np.empty((len(rows), task.n_classes), X.dtype)
-        starts, seen = [], []
+        ends, seen = [], []
         for half in (0, 1):
             asked = number[rows] % 2 == half
             if asked.any():
                 kept = alone | (number % 2 != half)
-                weights = self._learn_probe(part_of(task, kept), pull=pull).weights
+                weights = self._learn_probe(part_of(task, kept), iterations, pull=pull).weights
                 directions = unit_prototypes(weights).T
                 held_out[asked] = X[rows[asked]] @ directions
                 seen.append(spread(X[kept] @ directions))
-                starts.append(weights)
-        learnt = self._learn_probe(task, np.mean(starts, axis=0) if starts else None, pull)
+                ends.append(weights)
+        if not ends:
+            return Halves(pull, held_out, 1.0, None)
+        return Halves(pull, held_out, float(np.mean(seen)), np.mean(ends, axis=0))
+
+    def chosen_halves(self, task: Task, judges: Judges, *partners: Side) -> Halves:
+        """Under CLAP's penalties, unless firmer ones make the judges that much likelier in the sum with the partners.
+
+        A probe that is held so firmly gets there in half the iterations.
+        """
+        plain = self.halves(task, judges, self.iterations)
+        if plain.weights is None:
+            return plain
+        firm = self.halves(task, judges, (self.iterations + 1) // 2, FIRMER)
+        y = task.y[judges.rows]
+        told = [joint_information(halves.held_out, partners, y) for halves in (plain, firm)]
+        return firm if len(y) * (told[1] - told[0]) > np.log(FIRMER) else plain
+
+    def probe_side(self, task: Task, judges: Judges, halves: Halves) -> Side:
+        """The whole starts where the halves ended on average."""
+        learnt = self._learn_probe(task, self.iterations, halves.weights, halves.pull)
         self.selected_ |= learnt.selected
+        if halves.weights is not None:
+            self.selected_["pull"] = Choice(halves.pull, "support")
         coef = self.logit_scale * unit_prototypes(learnt.weights)
-        seen_spread = float(np.mean(seen)) if seen else 1.0
-        return Side.of(coef, np.zeros(len(coef), coef.dtype), X @ coef.T, held_out, seen_spread, 0.5)
+        no_bias = np.zeros(len(coef), coef.dtype)
+        return Side.of(coef, no_bias, judges.X @ coef.T, halves.held_out, halves.seen_spread, 0.5)
 
     def gaussian_side(self, task: Task, judges: Judges) -> Side:
         """Fold-GDA, judged by its exact folds."""

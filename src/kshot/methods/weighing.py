@@ -96,6 +96,17 @@ def weigh(
     return Weighed(growth * scale * stacked.weights / [side.left for side in sides], from_shots)
 
 
+def joint_information(
+    held_out: Float[Array, "n C"],
+    partners: Sequence[Side],
+    y: Int[Array, " n"],
+    beliefs: Beliefs = BELIEFS,
+) -> float:
+    """What these scores and the partners tell about the judges together, in nats per shot."""
+    scores = np.stack([held_out / spread(held_out), *(side.held_out for side in partners)])
+    return stack(scores, y, beliefs.ratio_spread).information
+
+
 class TextAlone(NamedTuple):
     """The factor that makes text's softmax a probability, and what it tells about the class, in nats per shot."""
 
