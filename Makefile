@@ -32,9 +32,10 @@ rehearsal: $(VENV)/.installed  ## the whole paper on generated features, from no
 	rm -rf build/rehearsal
 	OMP_NUM_THREADS=1 $(PY) tools/rehearse.py build/rehearsal
 
+# Debian's npm does not go with a node from elsewhere, so only what is absent is installed.
 browser:  ## make sure of the Chromium that drives the pages in the tests and of the audit of their accessibility
-	@(command -v chromium && command -v npm) >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends \
-	chromium npm)
+	@absent=$$(for program in chromium npm; do command -v $$program >/dev/null || echo $$program; done); \
+	test -z "$$absent" || (apt-get update -qq && apt-get install -y -qq --no-install-recommends $$absent)
 	npm install --prefix build --no-save --no-audit --no-fund --loglevel=error $(AXE)
 
 cluster:  ## make sure of the SLURM and the false clock that the tests of runs use
