@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from kshot import __version__
 from kshot.apply.encoded import fingerprint
 from kshot.apply.held_out import LeftOut, Shots
 from kshot.encode.protocol import Encoder
@@ -42,7 +42,7 @@ class About:
     shot_names: tuple[str, ...]
     shot_sha256: tuple[str, ...]
     set_threshold: float | None = None
-    kshot: str = __version__
+    kshot: str = version("kshot")
 
     def undecided(self) -> dict[str, Any]:
         """What `learn` is given to fit again."""

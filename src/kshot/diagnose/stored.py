@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kshot import __version__
-from kshot.bench.records.parquet import intact_only, whose_columns, write_sealed
+from kshot.bench.records.parquet import intact_only, whose_columns, write_sealed, written_by
 from kshot.bench.records.schema import CELL
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.diagnose.section import Row
@@ -61,7 +60,7 @@ class ProbeFolder:
             "study_hash": study.hash,
             "simulated": simulated,
             "dtype": study.dtype,
-            "version": __version__,
+            "version": written_by(),
         }
         rows = [
             shared

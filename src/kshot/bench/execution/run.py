@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from kshot import __version__
 from kshot.bench.execution.cell import run_batch
 from kshot.bench.execution.engines import WORKER_ENVIRONMENT, Engine, Workload
 from kshot.bench.records.compact import compact
@@ -179,7 +178,7 @@ def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:
     about = this_machine() | {
         "platform": platform.platform(),
         "python": platform.python_version(),
-        "kshot": __version__,
+        "kshot": version("kshot"),
         "numpy": version("numpy"),
         "engine": repr(engine),
         "shard": f"{shard.index}/{shard.count}",

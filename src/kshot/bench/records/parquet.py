@@ -8,13 +8,13 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kshot import __version__
 from kshot.bench.records.schema import CellFacts, Record
 from kshot.bench.study import Study
 from kshot.files import BLANK, is_proven, stamped, write_bytes
@@ -38,8 +38,14 @@ def table(study: Study, facts: CellFacts, records: Sequence[Record]) -> "pa.Tabl
     """The records of one cell as a table with the schema of every records file."""
     import pyarrow as pa
 
-    shared = {"study": study.name, "study_hash": study.hash, "version": __version__}
+    shared = {"study": study.name, "study_hash": study.hash, "version": written_by()}
     return pa.Table.from_pylist([shared | _row(facts, record) for record in records], schema=schema())
+
+
+@cache
+def written_by() -> str:
+    """The version that every row names; to find it costs milliseconds."""
+    return version("kshot")
 
 
 def schema() -> "pa.Schema":
