@@ -87,7 +87,7 @@ def peak_gigabytes() -> float:
 def verdict(name: str, ratio: float, required: float) -> int:
     """Print one line; return 1 where the requirement is missed."""
     met = ratio >= required
-    print(f"{name}: {ratio:.1f}× (required {required}×) {'ok' if met else 'MISSED'}")
+    print(f"{name}: {ratio:.2f}× (required {required}×) {'ok' if met else 'MISSED'}")
     return not met
 
 
