@@ -32,16 +32,18 @@ rehearsal: $(VENV)/.installed  ## the whole paper on generated features, from no
 	rm -rf build/rehearsal
 	OMP_NUM_THREADS=1 $(PY) tools/rehearse.py build/rehearsal
 
+# Which of these programs are not there; `command -v` of several asks for the first only.
+absent = $$(for program in $(1); do command -v $$program >/dev/null || echo $$program; done)
+install := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends
+
 # Debian's npm does not go with a node from elsewhere, so only what is absent is installed.
 browser:  ## make sure of the Chromium that drives the pages in the tests and of the audit of their accessibility
-	@absent=$$(for program in chromium npm; do command -v $$program >/dev/null || echo $$program; done); \
-	test -z "$$absent" || (apt-get update -qq && apt-get install -y -qq --no-install-recommends $$absent)
+	@absent="$(call absent,chromium npm)"; test -z "$$absent" || (apt-get update -qq && $(install) $$absent)
 	npm install --prefix build --no-save --no-audit --no-fund --loglevel=error $(AXE)
 
 cluster:  ## make sure of the SLURM and the false clock that the tests of runs use
-	@command -v slurmctld slurmd munged faketime >/dev/null || (apt-get update -qq && \
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	slurmctld slurmd slurm-client munge faketime procps)
+	@test -z "$(call absent,slurmctld slurmd munged faketime)" || (apt-get update -qq && \
+	$(install) slurmctld slurmd slurm-client munge faketime procps)
 
 # Two test workers share two cores; BLAS threads of their own would only wait for each other.
 test test-slow campaigns: export OMP_NUM_THREADS := 1
