@@ -11,9 +11,7 @@ def run(wanted: list[str]) -> int:
     known = sorted(path.stem for path in FOLDER.glob("[a-z]*.py") if "def main(" in path.read_text("utf-8"))
     unknown = set(wanted) - set(known)
     if unknown:
-        raise SystemExit(
-            f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(known)}."
-        )
+        raise SystemExit(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
     failed = 0
     for name in wanted or known:
         print(f"== {name}", flush=True)

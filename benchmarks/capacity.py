@@ -27,11 +27,7 @@ def pair_by_pair(means, text, covariance, pairs):
         a, q = vectors @ u, vectors @ covariance @ vectors.T
         s = (a[0] * q[0, 1] - a[1] * q[0, 0]) / (2 * (a[1] * q[0, 1] - a[0] * q[1, 1]))
         directions = u + np.array([0.0, 1.0, np.clip(s, 0, 1)])[:, None] * gap
-        margins = (
-            directions
-            @ u
-            / np.sqrt(np.einsum("sd,de,se->s", directions, covariance, directions, optimize=True))
-        )
+        margins = directions @ u / np.sqrt(np.einsum("sd,de,se->s", directions, covariance, directions, optimize=True))
         found[row] = max(margins.max(), 0) ** 2, a @ np.linalg.solve(q, a), u @ inverse @ u
     return found
 
@@ -43,11 +39,7 @@ def main() -> int:
     peak = peak_gigabytes()
     sample = np.random.default_rng(1).integers(0, len(i), BASELINE_PAIRS)
     pairs = list(zip(i[sample], j[sample], strict=True))
-    theirs = (
-        best_seconds(lambda: pair_by_pair(means, text, covariance, pairs), repeats=2)
-        * len(i)
-        / BASELINE_PAIRS
-    )
+    theirs = best_seconds(lambda: pair_by_pair(means, text, covariance, pairs), repeats=2) * len(i) / BASELINE_PAIRS
     found = capacity(means, text, covariance)
     together = np.stack([found.path, found.plane, found.full], axis=1)[sample]
     worst = float(np.abs(together / pair_by_pair(means, text, covariance, pairs) - 1).max())

@@ -33,9 +33,7 @@ def main() -> int:
     problem = data(100, 16)
     head = CrossModalLP(logit_scale=100.0, iterations=ITERATIONS)
     ratio, _, expected, _ = alternate(
-        lambda: head.fit(problem.X, problem.y, text=problem.text),
-        lambda: by_autograd(problem, ITERATIONS),
-        repeats=1,
+        lambda: head.fit(problem.X, problem.y, text=problem.text), lambda: by_autograd(problem, ITERATIONS), repeats=1
     )
     error = np.abs(head.coef_ - expected).max() / np.abs(expected).max()
     assert error < 1e-2, f"the two ways disagree by {error:.1e}"

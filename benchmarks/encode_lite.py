@@ -31,10 +31,10 @@ def picture_folder(root: Path, count: int) -> Path:
 
 
 def encode_all(folder: Path, encoder) -> None:
-    from kshot.datasets.encoding import encode_pictures
-    from kshot.datasets.targets import Encoding
+    from kshot.data.store import Store
+    from kshot.encode.encoding import encode_pictures
     from kshot.encode.sources import find_source
-    from kshot.features.store import Store
+    from kshot.encode.targets import Encoding
 
     with tempfile.TemporaryDirectory() as features:
         job = Encoding("bench", "lite0", find_source(str(folder)), encoder, batch=BATCH)
@@ -73,9 +73,7 @@ def main() -> int:
         folder = picture_folder(Path(root), PICTURES)
         bare, whole = float("inf"), float("inf")
         for _ in range(3):  # alternately, so that a noisy machine hurts both
-            bare = min(
-                bare, best_seconds(lambda: [encoder.pooled(inputs) for _ in range(PICTURES // BATCH)], 1)
-            )
+            bare = min(bare, best_seconds(lambda: [encoder.pooled(inputs) for _ in range(PICTURES // BATCH)], 1))
             whole = min(whole, best_seconds(lambda: encode_all(folder, encoder), 1))
     print(f"lite0, {PICTURES} JPEG pictures of {SIDE} px, one torch thread, two decoding threads")
     print(f"bare loop {PICTURES / bare:.1f} per second, kshot {PICTURES / whole:.1f} per second")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from benchmarks.forecast import STRATA
 from benchmarks.measure import verdict
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import query
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.query import query
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import Study, load_study
-from kshot.datasets.simulated import BACKBONE, TIER, write
-from kshot.features.store import Store
+from kshot.data.simulated import BACKBONE, TIER, write
+from kshot.data.store import Store
 
 SEEDS = (0, 1, 2)
 
@@ -38,7 +38,7 @@ def run_with(engine, folder: Path, name: str) -> tuple[float, float]:
 
 
 def main() -> int:
-    from kshot.bench.execution.engines.dask import DaskEngine
+    from kshot.bench.engines.dask import DaskEngine
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -49,9 +49,7 @@ def main() -> int:
         dask, _ = run_with(DaskEngine(2), folder, "dask")
     overhead = 1 - busy / one
     print(f"one worker {one:.1f} s (methods {busy:.1f} s), two {two:.1f} s, dask with two {dask:.1f} s")
-    print(
-        f"engine overhead {100 * overhead:.1f} % of the run with one worker, start-up included (allowed 3 %)"
-    )
+    print(f"engine overhead {100 * overhead:.1f} % of the run with one worker, start-up included (allowed 3 %)")
     return (
         verdict("local, two workers against one", one / two, 1.9)
         + (overhead > 0.03)

@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.measure import children_seconds
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
+from kshot.bench.engines.local import LocalEngine
 from kshot.bench.plan import forecast
-from kshot.bench.records.folder import Records
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import Study, load_study
 from kshot.bench.work import find_work
-from kshot.datasets.simulated import BACKBONE, TIER, World, write
-from kshot.features.store import Store
+from kshot.data.simulated import BACKBONE, TIER, World, write
+from kshot.data.store import Store
 
 GEOMETRY = {"between": 0.3, "within": 0.5, "text_signal": 0.6, "text_error": 0.3, "pool_per_class": 40}
 STRATA = (

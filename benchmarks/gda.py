@@ -51,9 +51,7 @@ def compare(name: str, problem: Data) -> int:
         heads.append(GDA(alpha="val").fit(problem.X, problem.y, text=text, validation=validation))
         return [head.selected_["alpha"].value for head in heads]
 
-    ratio, found, expected, _ = alternate(
-        ours, lambda: [by_pinv(problem, alpha) for alpha in three], repeats=3
-    )
+    ratio, found, expected, _ = alternate(ours, lambda: [by_pinv(problem, alpha) for alpha in three], repeats=3)
     assert expected == found, f"the two ways choose {expected} and {found}"
     return verdict(f"GDA, three alphas, {name}", ratio, 8)
 

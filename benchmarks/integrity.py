@@ -10,12 +10,12 @@ from unittest.mock import patch
 
 from benchmarks.measure import alternate
 from benchmarks.status import STUDY
-from kshot.bench.execution import run
-from kshot.bench.execution.engines import Workload
-from kshot.bench.records import folder, parquet
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import load_table
-from kshot.bench.records.schema import CellFacts, Record
+from kshot.bench import parquet, run
+from kshot.bench import records as folder
+from kshot.bench.engines import Workload
+from kshot.bench.query import load_table
+from kshot.bench.record import CellFacts, Record
+from kshot.bench.records import Records
 from kshot.bench.study import load_study, parse_study
 from kshot.files import write_bytes
 

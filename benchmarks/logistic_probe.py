@@ -33,9 +33,7 @@ def main() -> int:
     problem = noisy(data(200, 16), 2.5)
     path = logistic_path(problem.X, problem.y, 200, STRENGTHS, tolerance=1e-3, max_iterations=300)
     ratio, chosen, expected, _ = alternate(
-        lambda: warm_folds(problem, path),
-        lambda: every_path_from_nothing(problem),
-        repeats=1,
+        lambda: warm_folds(problem, path), lambda: every_path_from_nothing(problem), repeats=1
     )
     print(f"strength {chosen:g} by warm folds, {expected:g} by all folds from nothing")
     for strength in {chosen, expected}:

@@ -34,9 +34,7 @@ def by_autograd(problem: Data, epochs: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_hand(problem: Data, epochs: int) -> tuple[np.ndarray, np.ndarray]:
-    head = LPP(bias_init=[0.0] * len(problem.text), epochs=epochs).fit(
-        problem.X, problem.y, text=problem.text
-    )
+    head = LPP(bias_init=[0.0] * len(problem.text), epochs=epochs).fit(problem.X, problem.y, text=problem.text)
     return head.coef_, head.intercept_
 
 
@@ -45,9 +43,7 @@ def main() -> int:
     for classes, epochs in ((100, 100), (1000, 15)):
         problem = data(classes, 16)
         ratio, head, expected, taken = alternate(
-            lambda p=problem, e=epochs: by_hand(p, e),
-            lambda p=problem, e=epochs: by_autograd(p, e),
-            repeats=3,
+            lambda p=problem, e=epochs: by_hand(p, e), lambda p=problem, e=epochs: by_autograd(p, e), repeats=3
         )
         same_predictions(problem, head, expected)
         missed += verdict(f"LP++, C={classes}, K=16, d=512, {epochs} epochs", ratio, 3.5)

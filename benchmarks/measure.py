@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def best_seconds(
-    work: Callable[[], Any], repeats: int = 3, clock: Callable[[], float] = time.perf_counter
-) -> float:
+def best_seconds(work: Callable[[], Any], repeats: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
     times = []
     for _ in range(repeats):
         start = clock()
@@ -17,9 +15,7 @@ def best_seconds(
     return min(times)
 
 
-def alternate(
-    ours: Callable[[], Any], baseline: Callable[[], Any], repeats: int = 3
-) -> tuple[float, Any, Any, float]:
+def alternate(ours: Callable[[], Any], baseline: Callable[[], Any], repeats: int = 3) -> tuple[float, Any, Any, float]:
     """How many times faster ours is (fastest against fastest), what each returned, and our seconds.
 
     Seconds are processor time: both run on one thread, and waiting for a busy machine is nobody's merit.
@@ -73,9 +69,7 @@ def torch_on_one_thread() -> Any:
     try:
         import torch
     except ImportError:
-        raise SystemExit(
-            "this benchmark compares with torch: pip install torch==2.13.0, then run it again."
-        ) from None
+        raise SystemExit("this benchmark compares with torch: pip install torch==2.13.0, then run it again.") from None
     torch.set_num_threads(1)
     return torch
 

@@ -38,11 +38,7 @@ def fit_one(name: str) -> None:
 
     problem = data(1000, 16, n=16_000)
     method = registry.create(name, **HEADS[name])
-    given = {
-        "text": problem.text,
-        "test": (problem.queries, problem.labels),
-        "queries": problem.queries,
-    }
+    given = {"text": problem.text, "test": (problem.queries, problem.labels), "queries": problem.queries}
     wanted = {key: value for key, value in given.items() if key in method.info.sees}
     method.fit(problem.X, problem.y, **wanted).predict(problem.queries)
     print(peak_gigabytes())

@@ -18,17 +18,17 @@ from pathlib import Path
 
 from benchmarks.data import data, noisy
 from benchmarks.measure import peak_gigabytes, product_peak
+from kshot.bench.cell import run_cell, run_method
 from kshot.bench.costs import CellSize, Measured, cell_size, grow
-from kshot.bench.execution.cell import run_cell, run_method
-from kshot.bench.records.folder import Records
+from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study, load_study
 from kshot.bench.timing import all_turns
 from kshot.bench.work import Sizes, find_work, strata_of
-from kshot.episodes.stratum import Prior, Stratum
-from kshot.features.store import Store
+from kshot.data.store import Store
+from kshot.data.stratum import Prior, Stratum
 from kshot.methods import registry
 from kshot.methods.shared_work import SharedWork
-from kshot.road import arms
+from kshot.paper.reproduce import arms
 from kshot.solvers.rows import frozen
 from kshot.types import Labelled
 
@@ -149,9 +149,7 @@ def show_matrix(costs: Costs, study: Study, cells: dict[Cell, dict[str, float]])
             hours[cell.dataset, method] += seconds / 3600
     datasets = study.grids[0].datasets
     wanted = sum(len(two_shot_counts(study, size)) for size in catalogued(study).values())
-    print(
-        f"core-hours of {len(cells):,} cells, from {len(costs)} sizes (strata and two shot counts: {wanted})"
-    )
+    print(f"core-hours of {len(cells):,} cells, from {len(costs)} sizes (strata and two shot counts: {wanted})")
     print(f"{'':18}" + "".join(f"{name[:9]:>10}" for name in (*datasets, "all")))
     names = [*(spec.name for spec in study.grids[0].methods), CELL_ITSELF]
     rows = {method: [hours[name, method] for name in datasets] for method in names}
@@ -167,9 +165,7 @@ def show_arms(costs: Costs) -> None:
         hours = sum(sum(seconds.values()) for seconds in cells.values()) / 3600
         absent = sorted(set(study.methods()) - set().union(*cells.values()))
         factor = FLOAT64 if study.dtype == "float64" else 1
-        print(
-            f"arm {arm}: {factor * hours:.2f} core-hours{' without ' + ', '.join(absent) if absent else ''}"
-        )
+        print(f"arm {arm}: {factor * hours:.2f} core-hours{' without ' + ', '.join(absent) if absent else ''}")
 
 
 def show_schedule(study: Study, cells: dict[Cell, dict[str, float]]) -> None:
@@ -183,9 +179,7 @@ def show_schedule(study: Study, cells: dict[Cell, dict[str, float]]) -> None:
         for seconds in batches:
             heapq.heapreplace(free, free[0] + seconds)
         busy = sum(batches) / workers / max(free)
-        print(
-            f"{workers} workers: {max(free) / 3600:.2f} hours, busy {busy:.1%} of them, {len(batches)} batches"
-        )
+        print(f"{workers} workers: {max(free) / 3600:.2f} hours, busy {busy:.1%} of them, {len(batches)} batches")
 
 
 def product_operations(method: str, size: CellSize) -> float:
@@ -214,17 +208,13 @@ def show_peak(costs: Costs) -> None:
             print(f"{method}: {floor / taken:.0%} of its time is matrix products at their peak")
     speeds = sorted(found[PEAK] / 1e9 for found in costs.values())
     print(f"peak of a product: {speeds[0]:.0f} to {speeds[-1]:.0f} billion operations a second")
-    print(
-        f"largest process, generating the features included: {max(c[MEMORY] for c in costs.values()):.2f} GB"
-    )
+    print(f"largest process, generating the features included: {max(c[MEMORY] for c in costs.values()):.2f} GB")
 
 
 def main() -> int:
     study = load_study(MATRIX)
     dims = sorted({size.dim for size in catalogued(study).values()})
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", action="append", choices=study.grids[0].datasets)
     parser.add_argument("--dim", action="append", type=int, choices=dims)
     parser.add_argument("--method", action="append", choices=study.methods())

@@ -33,9 +33,7 @@ def main() -> int:
     problem = data(100, 16)
     head = ProKeR(tune="val", **GRID)
     validation = (problem.queries, problem.labels)
-    ours = best_seconds(
-        lambda: head.fit(problem.X, problem.y, text=problem.text, validation=validation), repeats=1
-    )
+    ours = best_seconds(lambda: head.fit(problem.X, problem.y, text=problem.text, validation=validation), repeats=1)
     grid = head.knob_grid()
     sample = np.random.default_rng(0).choice(len(grid), SAMPLED_POINTS, replace=False)
     accuracies: list[float] = []

@@ -35,9 +35,7 @@ def main() -> int:
     peak = peak_gigabytes()
     theirs = best_seconds(lambda: score_blends(X, means, text, BASELINE_POINTS), repeats=2)
     theirs *= len(GRID) / len(BASELINE_POINTS)
-    same = np.mean(
-        sweep_predictions(X, means, text, BASELINE_POINTS) == score_blends(X, means, text, BASELINE_POINTS)
-    )
+    same = np.mean(sweep_predictions(X, means, text, BASELINE_POINTS) == score_blends(X, means, text, BASELINE_POINTS))
     print(
         f"C={CLASSES}, n={ROWS}, d={DIM}, float32, one thread; baseline timed at {len(BASELINE_POINTS)} of 101 ratios"
     )

@@ -13,10 +13,10 @@ import numpy as np
 
 from benchmarks.measure import best_seconds, children_seconds, verdict
 from kshot import load_records
-from kshot.answer_codes import Answers
-from kshot.bench.records.folder import Records
-from kshot.bench.records.schema import CELL, Record
+from kshot.bench.record import CELL, Record
+from kshot.bench.records import Records
 from kshot.bench.study import Cell
+from kshot.stats.answers import Answers
 from kshot.stats.bootstrap import RESAMPLES, cluster_means, shared_draws
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -49,9 +49,7 @@ def bootstrap() -> int:
 
     ours = best_seconds(afresh)
     theirs = best_seconds(lambda: by_loop(values, clusters, LOOPED)) * RESAMPLES / LOOPED
-    print(
-        f"{RESAMPLES} resamples, {CELLS} cells × {METHODS} methods: {ours:.3f} s; a loop over rows {theirs:.1f} s"
-    )
+    print(f"{RESAMPLES} resamples, {CELLS} cells × {METHODS} methods: {ours:.3f} s; a loop over rows {theirs:.1f} s")
     return verdict("bootstrap against a loop", theirs / ours, 20)
 
 
@@ -123,14 +121,9 @@ def _probes(found):
     from kshot.report.probed import Probed
 
     cells = list(
-        zip(
-            *(getattr(found, name).tolist() for name in ("dataset", "backbone", "tier", "shots", "seed")),
-            strict=True,
-        )
+        zip(*(getattr(found, name).tolist() for name in ("dataset", "backbone", "tier", "shots", "seed")), strict=True)
     )
-    return Probed(
-        {f"translation.a = {a:+.2f}": dict.fromkeys(cells, -abs(a)) for a in (-0.5, -0.25, 0, 0.25, 0.5)}
-    )
+    return Probed({f"translation.a = {a:+.2f}": dict.fromkeys(cells, -abs(a)) for a in (-0.5, -0.25, 0, 0.25, 0.5)})
 
 
 # What a reader changes; each answers with the milliseconds until everything that follows it is laid out.

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.apply.fit import fit_folder
-from kshot.apply.photos import copy_sample
+from kshot.pictures.fit import fit_folder
+from kshot.pictures.photos import copy_sample
 
 REQUESTS, CLIENTS, ALLOWED = 1000, 16, 10
 
@@ -42,9 +42,7 @@ def main() -> int:
         try:
             _until_it_answers(port, pictures[0])
             with ThreadPoolExecutor(CLIENTS) as clients:
-                found = list(
-                    clients.map(lambda n: predict(port, pictures[n % len(pictures)]), range(REQUESTS))
-                )
+                found = list(clients.map(lambda n: predict(port, pictures[n % len(pictures)]), range(REQUESTS)))
         finally:
             server.send_signal(signal.SIGINT)
             server.wait()

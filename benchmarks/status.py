@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measure import best_seconds
-from kshot.bench.records.compact import compact
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import load_table
-from kshot.bench.records.schema import CellFacts, Record
+from kshot.bench.compact import compact
+from kshot.bench.query import load_table
+from kshot.bench.record import CellFacts, Record
+from kshot.bench.records import Records
 from kshot.bench.study import parse_study
 
 METHODS = [
@@ -42,16 +42,13 @@ def main() -> int:
         records.claim(study, [], {})
         for cell, specs in study.cells().items():
             rows = [
-                Record(cell, s.name, s.name, ("text",), "ok", accuracy=0.5, n_test=800, hits=bytes(100))
-                for s in specs
+                Record(cell, s.name, s.name, ("text",), "ok", accuracy=0.5, n_test=800, hits=bytes(100)) for s in specs
             ]
             records.write(study, facts, rows)
 
         def status() -> None:
             subprocess.run(
-                [sys.executable, "-m", "kshot", "status", str(records.folder)],
-                capture_output=True,
-                check=True,
+                [sys.executable, "-m", "kshot", "status", str(records.folder)], capture_output=True, check=True
             )
 
         loose = best_seconds(status)

@@ -36,8 +36,7 @@ def by_autograd(problem: Data) -> np.ndarray:
 def main() -> int:
     problem = data(100, 16)
     ratio, head, expected, _ = alternate(
-        lambda: TaskRes(epochs=EPOCHS).fit(problem.X, problem.y, text=problem.text),
-        lambda: by_autograd(problem),
+        lambda: TaskRes(epochs=EPOCHS).fit(problem.X, problem.y, text=problem.text), lambda: by_autograd(problem)
     )
     error = np.abs(head.coef_ - expected).max() / np.abs(expected).max()
     assert error < 1e-3, f"the two ways disagree by {error:.1e}"

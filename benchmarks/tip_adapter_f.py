@@ -28,8 +28,7 @@ def main() -> int:
     points = [(rng.integers(200), rng.integers(20)) for _ in range(SAMPLED_POINTS)]
     found: list[float] = []
     taken = best_seconds(
-        lambda: found.extend(one_point(trained, float(betas[i]), float(alphas[j])) for i, j in points),
-        repeats=2,
+        lambda: found.extend(one_point(trained, float(betas[i]), float(alphas[j])) for i, j in points), repeats=2
     )
     expected = [hits[i, j] / len(problem.labels) for i, j in points]
     assert np.allclose(found[:SAMPLED_POINTS], expected, atol=2e-3), "the two ways disagree"

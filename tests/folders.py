@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from kshot.bench.records.query import load_table
-from kshot.bench.records.schema import SECONDS
+from kshot.bench.query import load_table
+from kshot.bench.record import SECONDS
 
 
 def edit(path, old, new, to=None) -> None:

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 from colours import ColourEncoder
-from kshot.apply.serve.app import make_app
-from kshot.apply.serve.connections import server_config
-from kshot.apply.serve.live import LiveHead
+from kshot.pictures.serve.app import make_app
+from kshot.pictures.serve.connections import server_config
+from kshot.pictures.serve.live import LiveHead
 
 HERE = Path(__file__).resolve().parent
 

@@ -16,7 +16,5 @@ def accuracy(cars, name, shots, draw=0, **params) -> float:
 def mean_accuracy(cars, name, shots, seeded=True) -> float:
     """Over five draws; a trained head starts from the draw's own seed."""
     return float(
-        np.mean(
-            [accuracy(cars, name, shots, draw, **({"seed": draw} if seeded else {})) for draw in range(5)]
-        )
+        np.mean([accuracy(cars, name, shots, draw, **({"seed": draw} if seeded else {})) for draw in range(5)])
     )

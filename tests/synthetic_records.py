@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from kshot.bench.records.parquet import schema
+from kshot.bench.parquet import schema
 from kshot.solvers.ratio_sweep import GRID
 
 SEES = {
@@ -52,9 +52,7 @@ def synthetic_rows(
             for tier in tiers:
                 for k in shots:
                     for draw in seeds:
-                        rows += _cell(
-                            rng, dataset, backbone, tier, k, draw, methods, strength[dataset], text_free
-                        )
+                        rows += _cell(rng, dataset, backbone, tier, k, draw, methods, strength[dataset], text_free)
     return [row | extra for row in rows]
 
 
@@ -64,9 +62,7 @@ def many_methods(count=38):
     rows = []
     for number, (key, title) in enumerate({**TITLES, **extra}.items()):
         source = key if key in SEES else "clap"
-        part = synthetic_rows(
-            ("alpha", "beta"), ("ViT-B-16",), ("dataset",), (2, 4), (0, 1), (source,), seed=number
-        )
+        part = synthetic_rows(("alpha", "beta"), ("ViT-B-16",), ("dataset",), (2, 4), (0, 1), (source,), seed=number)
         rows += [row | {"method": key, "title": title} for row in part]
     return rows
 
@@ -80,9 +76,7 @@ def _cell(rng, dataset, backbone, tier, k, draw, methods, strength, text_free):
         "v": 0.6 / k if has_text and k > 1 else None,
         "share": 0.78 + 0.02 * rng.normal() if has_text else None,
     }
-    oracle = float(
-        GRID[int(np.clip(10 + 12 * np.log2(k) + 5 * rng.normal() + 5 * (tier == "photo"), 0, 100))]
-    )
+    oracle = float(GRID[int(np.clip(10 + 12 * np.log2(k) + 5 * rng.normal() + 5 * (tier == "photo"), 0, 100))])
     rows = []
     luck = rng.uniform(size=N_TEST)
     for method in methods:

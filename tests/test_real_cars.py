@@ -52,9 +52,7 @@ def test_accuracy_and_ratio(cars, shots, name):
     assert accuracy == pytest.approx(MEASURED[shots][name], abs=LAST_DIGIT)
     if name in RATIOS[shots]:
         value = method.selected_["lambda"].value
-        assert (value["mean"] if name == "js_blend" else value) == pytest.approx(
-            RATIOS[shots][name], abs=0.006
-        )
+        assert (value["mean"] if name == "js_blend" else value) == pytest.approx(RATIOS[shots][name], abs=0.006)
 
 
 @pytest.mark.parametrize("shots", [2, 4])

@@ -71,8 +71,8 @@ def test_one_table_is_all_that_is_made(monkeypatch):
 
     lone = dict.fromkeys(tables.TABLES, refuse) | {"headline": tables.TABLES["headline"]}
     monkeypatch.setattr(tables, "TABLES", lone)
-    monkeypatch.setattr("kshot.diagnose.sketch.sketches", refuse)
-    monkeypatch.setattr("kshot.diagnose.headroom.stored_headroom", refuse)
+    monkeypatch.setattr("kshot.theory.probes.sketch.sketches", refuse)
+    monkeypatch.setattr("kshot.theory.probes.headroom.stored_headroom", refuse)
     assert load_records(OPEN, headroom=True).table("headline").rows
 
 
@@ -109,8 +109,7 @@ frame = board.to_pandas()
 
 
 @pytest.mark.parametrize(
-    "study",
-    ["'tiny.toml'", "kshot.load_study('tiny.toml')", pytest.param("'embedded'", marks=pytest.mark.slow)],
+    "study", ["'tiny.toml'", "kshot.load_study('tiny.toml')", pytest.param("'embedded'", marks=pytest.mark.slow)]
 )
 def test_a_notebook_cell_from_import_to_a_pandas_leaderboard(tmp_path, study):
     (tmp_path / "tiny.toml").write_text(

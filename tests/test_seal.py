@@ -9,17 +9,17 @@ import pytest
 from safetensors.numpy import load, save
 
 from colours import ColourEncoder
-from kshot.apply.encoded import encode_files
-from kshot.apply.fit import fit_folder
-from kshot.apply.head import PictureHead
-from kshot.datasets.encoding import encode_pictures
-from kshot.datasets.targets import Encoding
+from kshot.data.store import Store
+from kshot.encode.encoding import encode_pictures
 from kshot.encode.sources import find_source
+from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError, InputError
-from kshot.features.store import Store
 from kshot.files import read_about, seal_tensors, unseal_tensors
 from kshot.methods.headfile import load_head, save_head
 from kshot.methods.ncm import NCM
+from kshot.pictures.encoded import encode_files
+from kshot.pictures.fit import fit_folder
+from kshot.pictures.head import PictureHead
 from picture_sets import CLASSES, picture
 
 
@@ -74,9 +74,7 @@ def test_every_byte_of_a_head_counts(tmp_path):
     assert (load_head(tmp_path / "head").predict(X) == ["a", "b", "a", "b"]).all()
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("temperature", "NaN"), ("temperature", "0.0"), ("threshold", "NaN")]
-)
+@pytest.mark.parametrize(("name", "value"), [("temperature", "NaN"), ("temperature", "0.0"), ("threshold", "NaN")])
 def test_a_head_whose_numbers_answer_nothing_is_refused_though_sealed(folder, tmp_path, name, value):
     head = fit_folder(folder, encoder=ColourEncoder()).head
     head.save(tmp_path / "head")
@@ -104,7 +102,7 @@ def test_damaged_or_exchanged_cache_entries_are_encoded_again(folder, tmp_path):
 def test_a_kept_shard_with_another_label_is_encoded_again(folder, tmp_path, monkeypatch):
     """As from a killed run: all shards are there, and their labels were changed in a valid way."""
     job = Encoding("set", "four", find_source(str(folder)), ColourEncoder(), threads=1)
-    monkeypatch.setattr("kshot.datasets.targets.shutil.rmtree", lambda *args, **kwargs: None)
+    monkeypatch.setattr("kshot.encode.targets.shutil.rmtree", lambda *args, **kwargs: None)
     [manifest] = encode_pictures([job], Store(tmp_path / "whole"), lambda count: None)
     encode_pictures([job], Store(tmp_path / "features"), lambda count: None)
     part = Store(tmp_path / "features").path("set", "four", "all")

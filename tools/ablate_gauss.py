@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from tools.calibration import answers, calibration_error, cross_entropy
 
-from kshot.bench.execution.cell import known_constants
+from kshot.bench.cell import known_constants
 from kshot.bench.study import Cell, load_study
-from kshot.episodes.guard import Episode
-from kshot.episodes.stratum import load_prior, load_stratum
-from kshot.features.store import Store
+from kshot.data.episode import Episode
+from kshot.data.store import Store
+from kshot.data.stratum import load_prior, load_stratum
 from kshot.files import write_text
 from kshot.methods.evidence import Task, prepare
 from kshot.methods.fast_probe import learn_probe
@@ -79,9 +79,7 @@ class Parts:
         return self.total(sides, weigh(sides, self.y, self.text_scores, self.correction, beliefs).weights)
 
     def total(self, sides: tuple[Side, ...], weights: np.ndarray) -> np.ndarray:
-        return np.sum(
-            [w * (self.X @ s.coef.T + s.intercept) for w, s in zip(weights, sides, strict=True)], axis=0
-        )
+        return np.sum([w * (self.X @ s.coef.T + s.intercept) for w, s in zip(weights, sides, strict=True)], axis=0)
 
     def believing(self, **changed: float) -> np.ndarray:
         return self.sum(*self.pair, beliefs=BELIEFS._replace(**changed))
@@ -89,10 +87,7 @@ class Parts:
     def by_halves(self) -> np.ndarray:
         """The penalty whose sum with fold-GDA tells most about the judges."""
         pairs = [(self.probes[name], self.gaussian) for name in PULLS]
-        told = [
-            stack(np.stack([s.held_out for s in pair]), self.y, BELIEFS.ratio_spread).information
-            for pair in pairs
-        ]
+        told = [stack(np.stack([s.held_out for s in pair]), self.y, BELIEFS.ratio_spread).information for pair in pairs]
         return self.sum(*pairs[int(np.argmax(told))])
 
 
@@ -112,9 +107,7 @@ VARIANTS: dict[str, Callable[[Parts], np.ndarray]] = {
     "penalties × 16": lambda p: p.sum(p.probes["16"], p.gaussian),
     "penalties as at one shot": lambda p: p.sum(p.probes["told"], p.gaussian),
     "the best of these four by the halves": Parts.by_halves,
-    "probes of all four penalties, and fold-GDA": lambda p: p.sum(
-        *(p.probes[name] for name in PULLS), p.gaussian
-    ),
+    "probes of all four penalties, and fold-GDA": lambda p: p.sum(*(p.probes[name] for name in PULLS), p.gaussian),
     "text as a third side": lambda p: p.sum(*p.pair, p.text),
 }
 
@@ -135,9 +128,7 @@ def errors(hits: dict[str, np.ndarray]) -> dict[str, float | None]:
     found["the sum is right where only fold-GDA is"] = pair, gaussian & ~probe
     for where, here in (("right", text), ("wrong", ~text)):
         found |= {f"{name}, where text is {where}": (hits[name], here) for name in SIDES}
-    return {
-        name: 100 * float(right[here].mean()) if here.any() else None for name, (right, here) in found.items()
-    }
+    return {name: 100 * float(right[here].mean()) if here.any() else None for name, (right, here) in found.items()}
 
 
 def single_shots(task: Task, head: GaussProbe, X: np.ndarray, y: np.ndarray) -> Outcome:
@@ -187,9 +178,7 @@ def print_table(title: str, found: list[tuple[Cell, Outcome]]) -> None:
     for name in found[0][1].numbers:
         sign, zero = ("", 0) if name == HEAD else ("+", 1)
         values = {
-            dataset: np.array(
-                [np.subtract(o.numbers[name], zero * np.array(o.numbers[HEAD])) for o in outcomes]
-            )
+            dataset: np.array([np.subtract(o.numbers[name], zero * np.array(o.numbers[HEAD])) for o in outcomes])
             for sets in kinds.values()
             for dataset, outcomes in sets.items()
         }

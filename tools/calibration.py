@@ -21,11 +21,11 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from kshot.bench.execution.cell import use_known_constants
+from kshot.bench.cell import use_known_constants
 from kshot.bench.study import Cell, MethodSpec, load_study
-from kshot.episodes.guard import Episode
-from kshot.episodes.stratum import Prior, Stratum, load_prior, load_stratum
-from kshot.features.store import Store
+from kshot.data.episode import Episode
+from kshot.data.store import Store
+from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.files import write_atomically
 from kshot.methods import registry
 
@@ -82,9 +82,7 @@ def best_scale(logits: list[np.ndarray], labels: list[np.ndarray]) -> float:
     """The factor that minimises the mean cross-entropy of the cells."""
 
     def mean(log: float) -> float:
-        return float(
-            np.mean([cross_entropy(np.exp(log) * z, y) for z, y in zip(logits, labels, strict=True)])
-        )
+        return float(np.mean([cross_entropy(np.exp(log) * z, y) for z, y in zip(logits, labels, strict=True)]))
 
     found: Any = minimize_scalar(mean, bounds=(-5, 5), method="bounded")
     return float(np.exp(found.x))

@@ -11,20 +11,18 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from kshot.apply.export import export_onnx
-from kshot.apply.fit import fit_folder
-from kshot.apply.photos import copy_sample
-from kshot.apply.predict import predict_files
-from kshot.datasets.encoders import load_encoder
-from kshot.datasets.open.fetch import debian_package
+from kshot.encode.encoders import load_encoder
+from kshot.encode.open.fetch import debian_package
 from kshot.encode.pictures import decode
+from kshot.pictures.export import export_onnx
+from kshot.pictures.fit import fit_folder
+from kshot.pictures.photos import copy_sample
+from kshot.pictures.predict import predict_files
 
 MARK = 1e-3
 
 
-def compare(
-    backbone: str, weights: Path | None, method: str, count: int, downloads: Path, folder: Path
-) -> str:
+def compare(backbone: str, weights: Path | None, method: str, count: int, downloads: Path, folder: Path) -> str:
     copy_sample(folder / "drawings")
     encoder = load_encoder(backbone, weights)
     head = fit_folder(folder / "drawings/photos", backbone=backbone, encoder=encoder, method=method).head

@@ -1,7 +1,7 @@
 """What committed records say of the heads: tables for docs/gauss-probe.md, and the advice of `kshot fit`.
 
-`python tools/evidence.py` prints the tables and writes src/kshot/apply/evidence.json. Cells of several studies are the
-same where dataset, backbone, tier, shots, seed and the hashes of the features are.
+`python tools/evidence.py` prints the tables and writes src/kshot/pictures/evidence.json. Cells of several studies are
+the same where dataset, backbone, tier, shots, seed and the hashes of the features are.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.bench.records.query import load_table
+from kshot.bench.query import load_table
 from kshot.stats.bootstrap import Estimate, cluster_mean
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,22 +33,10 @@ def read(folders: Iterable[Path]) -> tuple[dict[str, dict[Cell, float]], dict[st
     accuracy: dict[str, dict[Cell, float]] = {}
     hashes: dict[Cell, str] = {}
     classes: dict[str, int] = {}
-    wanted = (
-        "dataset",
-        "tier",
-        "shots",
-        "seed",
-        "method",
-        "status",
-        "accuracy",
-        "n_classes",
-        "feature_hashes",
-    )
+    wanted = ("dataset", "tier", "shots", "seed", "method", "status", "accuracy", "n_classes", "feature_hashes")
     for folder in folders:
         columns = load_table(folder).select(wanted).to_pydict()
-        for dataset, tier, shots, seed, method, status, value, C, features in zip(
-            *columns.values(), strict=True
-        ):
+        for dataset, tier, shots, seed, method, status, value, C, features in zip(*columns.values(), strict=True):
             if status == "ok" and tier in TIERS:
                 cell = dataset, shots, seed
                 if hashes.setdefault(cell, features) != features:
@@ -160,10 +148,7 @@ def advice(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> l
                     "head": best,
                     "datasets": next(iter(leads.values())).G,
                     "accuracy": {m: round(v, 2) for m, v in means.items()},
-                    "lead": {
-                        m: [round(float(x or 0), 2) for x in (e.mean, e.low, e.high)]
-                        for m, e in leads.items()
-                    },
+                    "lead": {m: [round(float(x or 0), 2) for x in (e.mean, e.low, e.high)] for m, e in leads.items()},
                 }
             )
     return found
@@ -173,12 +158,8 @@ def advice_table(found: list[dict]) -> None:
     print("\n| shots | kind | sets | best mean | over gauss-probe | over CLAP |\n|---|---|---|---|---|---|")
     for row in found:
         leads = (row["lead"].get(m) for m in (OURS, "clap"))
-        words = [
-            "–" if x is None else f"{x[0]:+.2f} [{x[1]:+.2f}, {x[2]:+.2f}]".replace("-", "−") for x in leads
-        ]
-        print(
-            f"| {row['shots']} | {row['kind']} | {row['datasets']} | {row['head']} | {words[0]} | {words[1]} |"
-        )
+        words = ["–" if x is None else f"{x[0]:+.2f} [{x[1]:+.2f}, {x[2]:+.2f}]".replace("-", "−") for x in leads]
+        print(f"| {row['shots']} | {row['kind']} | {row['datasets']} | {row['head']} | {words[0]} | {words[1]} |")
 
 
 def print_tables(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> list[dict]:

@@ -14,15 +14,7 @@ if TYPE_CHECKING:
 GLOSSARY = Path(__file__).resolve().parents[1] / "docs" / "glossary.md"
 PLURALS = {"stratum": "strata", "study": "studies"}
 # Text in these is a link, code or a heading.
-CLOSED = (
-    nodes.reference,
-    nodes.literal,
-    nodes.literal_block,
-    nodes.title,
-    nodes.Invisible,
-    nodes.raw,
-    desc_signature,
-)
+CLOSED = (nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.Invisible, nodes.raw, desc_signature)
 
 
 def entries(glossary: str) -> dict[str, str]:

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kshot.apply.held_out import Shots
 from kshot.bench.study import load_study
-from kshot.episodes.stratum import load_prior, load_stratum
-from kshot.features.store import Store
+from kshot.data.store import Store
+from kshot.data.stratum import load_prior, load_stratum
+from kshot.pictures.held_out import Shots
 from kshot.solvers.rows import shot_numbers
 
 BACKBONE, TIER = "lite0", "photo"

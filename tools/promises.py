@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import softmax
 from tools.open_pictures import OPEN_SETS, draw_pictures
 
-from kshot.apply.advice import advise
-from kshot.apply.assess import assess
+from kshot.pictures.advice import advise
+from kshot.pictures.assess import assess
 
 KEPT = Path(__file__).resolve().parents[1] / "docs" / "promises.csv"
 COLUMNS = ("dataset", "shots", "seed", "low", "high", "accuracy", "in_set", "set_size")
@@ -70,24 +70,18 @@ def tables(kept: Path) -> str:
         for dataset in OPEN_SETS
         for count in shots
     }
-    inside = {
-        key: (own[:, 0] <= own[:, 2]) & (own[:, 2] <= own[:, 1]) for key, own in numbers.items() if len(own)
-    }
+    inside = {key: (own[:, 0] <= own[:, 2]) & (own[:, 2] <= own[:, 1]) for key, own in numbers.items() if len(own)}
     out = [_head("accuracy inside its interval", shots)]
     for dataset in OPEN_SETS:
         cells = [inside.get((dataset, count), np.empty(0)) for count in shots]
         out.append(_row(dataset, [f"{own.sum():.0f} of {len(own)}" for own in cells]))
-    pooled = [
-        np.concatenate([inside[d, count] for d in OPEN_SETS if (d, count) in inside]) for count in shots
-    ]
+    pooled = [np.concatenate([inside[d, count] for d in OPEN_SETS if (d, count) in inside]) for count in shots]
     out.append(_row("all", [f"{100 * own.mean():.1f} % of {len(own)}" for own in pooled]))
     out += ["", _head("right class in the set (classes in a set)", shots)]
     means = {key: own[:, 3:].mean(axis=0) for key, own in numbers.items() if len(own)}
     for dataset in OPEN_SETS:
         cells = [means.get((dataset, count)) for count in shots]
-        out.append(
-            _row(dataset, ["–" if own is None else f"{100 * own[0]:.1f} % ({own[1]:.1f})" for own in cells])
-        )
+        out.append(_row(dataset, ["–" if own is None else f"{100 * own[0]:.1f} % ({own[1]:.1f})" for own in cells]))
     whole = [np.mean([means[d, count][0] for d in OPEN_SETS if (d, count) in means]) for count in shots]
     out.append(_row("mean of the sets", [f"{100 * own:.1f} %" for own in whole]))
     return "\n".join(out)

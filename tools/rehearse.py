@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from kshot.bench.study import Study, load_study
-from kshot.datasets.rehearsal import COOP, COOP_BACKBONES, VIEWED_BACKBONE, WORLDS, write_rehearsal
-from kshot.features.store import Store
-from kshot.reproduction import MATRIX_STUDY
-from kshot.road import AUGMENTATION, PRECISION, arms, compare_arms, compute_arms, write_reports
+from kshot.data.store import Store
+from kshot.paper.folders import MATRIX_STUDY
+from kshot.paper.rehearsal import COOP, COOP_BACKBONES, VIEWED_BACKBONE, WORLDS, write_rehearsal
+from kshot.paper.reproduce import AUGMENTATION, PRECISION, arms, compare_arms, compute_arms, write_reports
 
 # Arms that have generated features for some of their encoders only.
 ENCODERS = {"coop": COOP_BACKBONES, AUGMENTATION: (VIEWED_BACKBONE,)}

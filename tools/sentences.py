@@ -40,13 +40,9 @@ def chat(endpoint: str, model: str, key: str | None) -> Callable[[str], str]:
             with urllib.request.urlopen(request, timeout=SECONDS_TO_WAIT) as answer:
                 return str(json.load(answer)["choices"][0]["message"]["content"])
         except (OSError, urllib.error.URLError) as error:
-            raise KshotError(
-                f"{endpoint} gave no answer ({error}). What is written is kept; run it again."
-            ) from None
+            raise KshotError(f"{endpoint} gave no answer ({error}). What is written is kept; run it again.") from None
         except (ValueError, LookupError, TypeError) as error:
-            raise KshotError(
-                f"{endpoint} does not answer in the chat format ({type(error).__name__})."
-            ) from None
+            raise KshotError(f"{endpoint} does not answer in the chat format ({type(error).__name__}).") from None
 
     return ask
 
@@ -69,16 +65,12 @@ def write_sentences(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("classes", type=Path)
     parser.add_argument("file", type=Path)
     parser.add_argument("--endpoint", required=True)
     parser.add_argument("--model", required=True)
-    parser.add_argument(
-        "--dataset", default="", help="whose questions to ask; `any` unless the file has some"
-    )
+    parser.add_argument("--dataset", default="", help="whose questions to ask; `any` unless the file has some")
     parser.add_argument("--questions", type=Path, default=QUESTIONS)
     parser.add_argument("--times", type=int, default=3, help="how often each question is asked")
     parser.add_argument("--key-variable", default="")

@@ -10,10 +10,10 @@ import argparse
 import numpy as np
 from tools.open_pictures import OPEN_SETS, PictureDraw, draw_pictures
 
-from kshot.apply.advice import advise
-from kshot.apply.held_out import Shots, mean_interval
-from kshot.apply.suggest import doubt, most_useful
 from kshot.methods.base import Classifier
+from kshot.pictures.advice import advise
+from kshot.pictures.held_out import Shots, mean_interval
+from kshot.pictures.suggest import doubt, most_useful
 
 SHOTS, MORE = 2, 2
 
@@ -51,9 +51,7 @@ if __name__ == "__main__":
     parser.add_argument("--dataset", action="append", help="One set; all unless given. Repeatable.")
     given = parser.parse_args()
     wanted = given.dataset or OPEN_SETS
-    print(
-        "| | two per class | with random ones | with suggested ones | difference [95 %] |\n|---|---|---|---|---|"
-    )
+    print("| | two per class | with random ones | with suggested ones | difference [95 %] |\n|---|---|---|---|---|")
     better = 0
     for dataset in wanted:
         found = 100 * np.array([gain(dataset, seed, given.times) for seed in range(given.draws)])

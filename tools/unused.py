@@ -46,9 +46,7 @@ def unused(paths: list[Path], allowed: set[str]) -> list[str]:
     found.scavenge([str(path) for path in paths])
     left = [item for item in found.get_unused_code() if item.typ != "import"]
     lines = [
-        f"{item.filename}:{item.first_lineno}: {item.typ} {item.name}"
-        for item in left
-        if item.name not in allowed
+        f"{item.filename}:{item.first_lineno}: {item.typ} {item.name}" for item in left if item.name not in allowed
     ]
     stale = sorted(allowed - {item.name for item in left})
     return lines + [f"{name} is allowed to be unused but is used, or gone" for name in stale]

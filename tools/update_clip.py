@@ -64,12 +64,7 @@ def findings(found: Results) -> str:
 def sets(found: Results) -> str:
     """Set by set, with intervals over the five draws: they say nothing about other sets."""
     claims = _claims()
-    head = [
-        "set",
-        "CLAP, all K: paper",
-        "CLAP, all K",
-        *(f"{m}, K={k}" for m in ("CLAP", "LP++") for k in (4, 8, 16)),
-    ]
+    head = ["set", "CLAP, all K: paper", "CLAP, all K", *(f"{m}, K={k}" for m in ("CLAP", "LP++") for k in (4, 8, 16))]
     rows = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for (dataset, backbone), claim in SETS.items():
         own = found.where(dataset=dataset, backbone=backbone)
@@ -139,9 +134,7 @@ def draw_findings() -> None:
             "the best ratio, tuned on test labels", (0, 0.62), (-4, 0), textcoords="offset points", ha="right"
         )
         axis.set_ylim(-len(FINDINGS) + 0.4, 0.9)
-        titles = [
-            f"{title}, {'K≥4' if 'K≥4' in claims else 'all K'}" for title, (_, claims) in FINDINGS.items()
-        ]
+        titles = [f"{title}, {'K≥4' if 'K≥4' in claims else 'all K'}" for title, (_, claims) in FINDINGS.items()]
         axis.set_yticks([-row for row in range(len(titles))], titles)
         axis.grid(visible=False, axis="y")
         axis.set_xlabel("points of accuracy against it, with 95 % intervals over datasets")

@@ -38,10 +38,7 @@ def findings() -> str:
         cells = "K≥4" if "K≥4" in claims else "all K"
         parts = [found.where(shots=(4, 8, 16)) if cells == "K≥4" else found for found in (clip, bundled)]
         here = (part.paired(method, ORACLE) for part in parts)
-        shown = [
-            with_interval(*paper_numbers(claims[cells])),
-            *(with_interval(e.mean, e.low, e.high) for e in here),
-        ]
+        shown = [with_interval(*paper_numbers(claims[cells])), *(with_interval(e.mean, e.low, e.high) for e in here)]
         # A figure and its interval stay on one line of the rendered table.
         whole = " | ".join(shown).replace(" [", f"{NO_BREAK}[").replace(", ", f",{NO_BREAK}")
         rows.append(f"| {title}, {cells} | {whole} | {WHY[title]} |")

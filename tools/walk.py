@@ -52,7 +52,7 @@ def importing(frame: FrameType) -> bool:
 def walk(folder: Path) -> tuple[list[str], list[str]]:
     """Modules up to the moment when the record stands in its folder, then those entered for the first time from there
     to the leaderboard."""
-    from kshot.bench.execution.engines import local
+    from kshot.bench.engines import local
     from kshot.cli.main import app
 
     study = folder / "walk.toml"

@@ -33,9 +33,9 @@ _WHERE = {
     "TransCLIP": "kshot.methods.transclip",
     "load_head": "kshot.methods.headfile",
     "save_head": "kshot.methods.headfile",
-    "PictureHead": "kshot.apply.head",
-    "fit_pictures": "kshot.apply.fit",
-    "load_features": "kshot.episodes.loading",
+    "PictureHead": "kshot.pictures.head",
+    "fit_pictures": "kshot.pictures.fit",
+    "load_features": "kshot.data.features",
     "load_study": "kshot.bench.study",
     "load_records": "kshot.results",
     "run": "kshot.runs",
@@ -44,10 +44,8 @@ _WHERE = {
 __all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from kshot.apply.fit import fit_pictures as fit_pictures
-    from kshot.apply.head import PictureHead as PictureHead
     from kshot.bench.study import load_study as load_study
-    from kshot.episodes.loading import load_features as load_features
+    from kshot.data.features import load_features as load_features
     from kshot.methods.ape import APE as APE
     from kshot.methods.clap import CLAP as CLAP
     from kshot.methods.clip_adapter import CLIPAdapter as CLIPAdapter
@@ -75,6 +73,8 @@ if TYPE_CHECKING:
     from kshot.methods.tip_adapter_f import TipAdapterF as TipAdapterF
     from kshot.methods.transclip import TransCLIP as TransCLIP
     from kshot.methods.zero_shot import ZeroShot as ZeroShot
+    from kshot.pictures.fit import fit_pictures as fit_pictures
+    from kshot.pictures.head import PictureHead as PictureHead
     from kshot.results import load_records as load_records
     from kshot.runs import judge as judge
     from kshot.runs import run as run

@@ -1,6 +1,5 @@
 """Everything that a method or a metric of your own is written with, under one name; see docs/add-a-method.md."""
 
-from kshot.answer_codes import Answers as Answers
 from kshot.methods.base import Classifier as Classifier
 from kshot.methods.blending import blend as blend
 from kshot.methods.evidence import Task as Task
@@ -15,9 +14,10 @@ from kshot.methods.parameters import Range as Range
 from kshot.methods.parameters import Seed as Seed
 from kshot.methods.parameters import Share as Share
 from kshot.methods.ratio_knob import RatioKnob as RatioKnob
-from kshot.selected import RATIO as RATIO
-from kshot.selected import curve_name as curve_name
+from kshot.stats.answers import Answers as Answers
 from kshot.stats.metrics import Metric as Metric
+from kshot.stats.selected import RATIO as RATIO
+from kshot.stats.selected import curve_name as curve_name
 from kshot.types import ENCODER_CONSTANTS as ENCODER_CONSTANTS
 from kshot.types import FREE_EVIDENCE as FREE_EVIDENCE
 from kshot.types import Choice as Choice

@@ -94,9 +94,7 @@ def locked(path: Path) -> Iterator[None]:
     """One process at a time may change what lies at `path`; others wait. The system frees the lock of a killed one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(
-            path.with_name(f"{LOCK_PREFIX}{path.name}"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666
-        )
+        lock = os.open(path.with_name(f"{LOCK_PREFIX}{path.name}"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise KshotError(_cannot_write(path, error)) from error
     try:

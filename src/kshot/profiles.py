@@ -4,7 +4,7 @@ Such a dataset has the pictures, the text and the catalog entry of the plain one
 """
 
 BALANCED = "balanced"
-# What a study's shots K mean under each profile; `kshot.episodes.draw` draws them.
+# What a study's shots K mean under each profile; `kshot.data.draw` draws them.
 PROFILES = {
     BALANCED: "K pictures of every class",
     "long-tailed": "from K pictures of one class down to one of another, falling geometrically",

@@ -20,11 +20,7 @@ class Progress:
     """
 
     def __init__(
-        self,
-        unit: str,
-        total: int | None = None,
-        pause: float | int = SECONDS_BETWEEN_LINES,
-        ends: bool = True,
+        self, unit: str, total: int | None = None, pause: float | int = SECONDS_BETWEEN_LINES, ends: bool = True
     ):
         self.unit, self.total, self.pause, self.ends = unit, total, pause, ends
         self.count, self.bar = 0.0, None

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kshot.bench.records.folder import Records
-from kshot.bench.records.kept_answers import metric_values
-from kshot.bench.records.query import load_table
+from kshot.bench.answers import metric_values
+from kshot.bench.query import load_table
+from kshot.bench.records import Records
 from kshot.bench.status import count_done
 from kshot.bench.study import Study
 from kshot.bench.work import check_stored
-from kshot.diagnose.stored import ProbeFolder
+from kshot.data import catalog
+from kshot.data.store import Store
 from kshot.errors import KshotError, StudyError, unknown
-from kshot.features import catalog
-from kshot.features.store import Store
 from kshot.methods import registry
 from kshot.methods.docstrings import parameter_words, summary
 from kshot.profiles import BALANCED, HALVES, PROFILES
@@ -31,6 +30,7 @@ from kshot.stats.leaderboard import paired
 from kshot.stats.metrics import ACCURACY, METRICS, OF_MISSING_SHOTS, Metric, find_metric
 from kshot.stats.panel import Panel, panel
 from kshot.stats.selection import described, select
+from kshot.theory.probes.stored import ProbeFolder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,13 +77,7 @@ class Results:
         return replace(self, metric=find_metric(metric))
 
     def where(
-        self,
-        *,
-        dataset: Names = (),
-        backbone: Names = (),
-        tier: Names = (),
-        shots: Names = (),
-        method: Names = (),
+        self, *, dataset: Names = (), backbone: Names = (), tier: Names = (), shots: Names = (), method: Names = ()
     ) -> "Results":
         """The records that bear one of these names on every axis."""
         asked = {"dataset": dataset, "backbone": backbone, "tier": tier, "shots": shots, "method": method}
@@ -146,9 +140,7 @@ class Results:
         }
         return [self.table(key) for key in TABLES if there.get(key, True)]
 
-    def report(
-        self, folder: Path | str | None = None, lead: tuple[Table, Sequence[str]] | None = None
-    ) -> Report:
+    def report(self, folder: Path | str | None = None, lead: tuple[Table, Sequence[str]] | None = None) -> Report:
         """Write every table, the figures and a page that opens from disk; `lead` puts a table and words in front."""
         from kshot.report.figures import write_figures
         from kshot.report.write import write_report
@@ -164,10 +156,10 @@ class Results:
         """The paper's numbers by arm beside those of these records and of the arms beside them, and one line for each
         that the paper prints with an interval; nothing where the records hold none of the paper's datasets, or where
         the matrix stands beside them, whose page has it all."""
-        from kshot.report.published.claims import paper_claims
-        from kshot.report.published.rules import paper_rules
-        from kshot.report.published.show import arms_table, lines_table
-        from kshot.reproduction import compare_folders, is_arm
+        from kshot.paper.claims import paper_claims
+        from kshot.paper.folders import compare_folders, is_arm
+        from kshot.paper.rules import paper_rules
+        from kshot.paper.show import arms_table, lines_table
 
         of_paper = set(self.panel.dataset.tolist()) & set(paper_rules().paper["datasets"])
         if self.chosen or not of_paper or is_arm(self.folder):
@@ -251,7 +243,7 @@ class Results:
     @cached_property
     def _with_headroom(self) -> Context:
         """What Theorem 2 leaves above the blend path, where it was asked for and the features are stored."""
-        from kshot.diagnose.headroom import stored_headroom
+        from kshot.theory.probes.headroom import stored_headroom
 
         if not self.options.headroom or self._context.headroom:
             return self._context
@@ -264,7 +256,7 @@ class Results:
     def _of_page(self) -> Context:
         """What the page alone shows: methods in their own words, and the geometry of every stratum whose features are
         stored and still those of the records."""
-        from kshot.diagnose.sketch import sketches
+        from kshot.theory.probes.sketch import sketches
 
         folder, shown = Records(self.folder), self.panel
         store, absent = Store(self.options.features), f"no features in {self.options.features}"

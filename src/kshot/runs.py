@@ -6,33 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kshot.bench.execution.detector import Detection, detect, foreign_methods
-from kshot.bench.execution.engines import Engine
-from kshot.bench.execution.run import (
-    WHOLE,
-    AnyStudy,
-    StudyShard,
-    choose_engine,
-    complete,
-    hand_out,
-    load_any,
-    open_run,
-)
-from kshot.bench.newcomer import judged_study, knob_oracle
-from kshot.bench.records.compact import forget
-from kshot.bench.records.diff import Difference, compare
-from kshot.bench.records.folder import Records, records_folder
-from kshot.bench.records.query import failed_cells
+from kshot.bench.compact import forget
+from kshot.bench.detector import Detection, detect, foreign_methods
+from kshot.bench.diff import Difference, compare
+from kshot.bench.engines import Engine
+from kshot.bench.judged import judged_study, knob_oracle
+from kshot.bench.query import failed_cells
+from kshot.bench.records import Records, records_folder
+from kshot.bench.run import WHOLE, AnyStudy, StudyShard, choose_engine, complete, hand_out, load_any, open_run
 from kshot.bench.study import DTYPES, Cell, MethodSpec
 from kshot.bench.work import check_stored, count_cells, find_work, finished_cells
-from kshot.diagnose.stored import ProbeFolder
-from kshot.diagnose.whole_study import GROUPS, probe_batches, probe_workload
-from kshot.features.store import Store
+from kshot.data.store import Store
 from kshot.progress import Progress
 from kshot.report.questions import OwnKnob, judgement, judgement_table
 from kshot.report.table import Table
 from kshot.results import Results, load_records
 from kshot.stats.panel import CELL
+from kshot.theory.probes.stored import ProbeFolder
+from kshot.theory.probes.whole_study import GROUPS, probe_batches, probe_workload
 
 logger = logging.getLogger("kshot")
 FEATURES = Path("features")
@@ -159,9 +150,7 @@ def judge(
     return Judgement(results, judgement_table(results.panel, newcomer, knob), words, detections)
 
 
-def verify_methods(
-    records: Path | str, features: Path | str = FEATURES, *methods: MethodSpec
-) -> tuple[Detection, ...]:
+def verify_methods(records: Path | str, features: Path | str = FEATURES, *methods: MethodSpec) -> tuple[Detection, ...]:
     """Run one cell of each stratum again without the test labels; the outsiders' methods unless others are given."""
     study = Records(records).study()
     return tuple(detect(study, methods or foreign_methods(study), Path(features), Path(records)))

@@ -6,9 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 Array: TypeAlias = np.ndarray
-Evidence: TypeAlias = Literal[
-    "text", "support", "queries", "pool", "few_shot_validation", "validation", "test"
-]
+Evidence: TypeAlias = Literal["text", "support", "queries", "pool", "few_shot_validation", "validation", "test"]
 
 # Evidence a deployed system would have for every single picture.
 FREE_EVIDENCE: frozenset[Evidence] = frozenset({"text", "support"})

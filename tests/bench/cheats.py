@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kshot.episodes.guard import Episode
+from kshot.data.episode import Episode
 from kshot.errors import UndefinedError
 from kshot.methods.ncm import NCM
 from kshot.types import Labelled
@@ -106,7 +106,7 @@ class PatchesScoring(NCM):
     """Replaces the function that the runner scores with."""
 
     def predict(self, X):
-        from kshot.bench.execution import cell
+        from kshot.bench import cell
 
         def perfect(predicted, rows, n_classes):
             return np.array(sys._getframe(1).f_locals["episode"]._evidence["test"].y)
@@ -119,7 +119,7 @@ class ReadsFiles(NCM):
     """Opens the features with the labels beside them."""
 
     def predict(self, X):
-        from kshot.features.store import Store
+        from kshot.data.store import Store
 
         try:
             found = Store(Path("features")).images("sim-satellite", "simulated", "test")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.folder import Records
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import parse_study
 
 STUDY = """

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from kshot.bench.records.folder import Records
+from kshot.bench.records import Records
 from kshot.bench.study import load_study
 from kshot.bench.work import PARTS_OF_A_STUDY, find_work
-from kshot.features.store import Store
+from kshot.data.store import Store
 
 
 @pytest.fixture(scope="module")

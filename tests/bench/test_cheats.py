@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kshot.bench.execution import cell as running
-from kshot.bench.execution.detector import detect, differences
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import load_table
+from kshot.bench import cell as running
+from kshot.bench.detector import detect, differences
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.query import load_table
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import Cell, parse_study
-from kshot.datasets.simulated import WORLDS, write
-from kshot.episodes.stratum import load_prior, load_stratum
-from kshot.features.store import Store
+from kshot.data.simulated import WORLDS, write
+from kshot.data.store import Store
+from kshot.data.stratum import load_prior, load_stratum
 from kshot.methods import registry
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
@@ -27,9 +27,7 @@ CELLS = [Cell("sim-satellite", "simulated", "dataset", 2, seed) for seed in (0, 
 
 def study_of(*methods):
     axes = {"datasets": ["sim-satellite"], "backbones": ["simulated"], "tiers": ["dataset"]}
-    return parse_study(
-        {"name": "s", **axes, "shots": [2], "seeds": [0, 1], "methods": list(methods)}, "s.toml"
-    )
+    return parse_study({"name": "s", **axes, "shots": [2], "seeds": [0, 1], "methods": list(methods)}, "s.toml")
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from folders import comparable
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, look_back, open_run
-from kshot.bench.records.audit import check_records, repair_records
-from kshot.bench.records.compact import compact
-from kshot.bench.records.parquet import write_sealed
+from kshot.bench.audit import check_records, repair_records
+from kshot.bench.compact import compact
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.parquet import write_sealed
+from kshot.bench.run import compute, look_back, open_run
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
 
@@ -67,10 +67,7 @@ def test_rows_that_cannot_be_are_found_and_set_aside(records, folder, change, wh
     assert any("moved to" in sentence for sentence in repair_records(records.folder))
     assert not complaints(records.folder)
     compute(
-        open_run(load_study("small.toml"), folder / "features", records),
-        folder / "features",
-        records,
-        LocalEngine(1),
+        open_run(load_study("small.toml"), folder / "features", records), folder / "features", records, LocalEngine(1)
     )
     assert comparable(records.folder).equals(before)
 
@@ -127,9 +124,7 @@ def test_without_the_copy_too_the_study_that_the_records_name_may_go_on(records,
         (records.folder / name).unlink()
     with pytest.raises(StudyError, match="kshot run STUDY --records"):
         repair_records(records.folder)
-    (folder / "other.toml").write_text(
-        (folder / "small.toml").read_text().replace("[0, 1, 2]", "[0, 1, 2, 3]")
-    )
+    (folder / "other.toml").write_text((folder / "small.toml").read_text().replace("[0, 1, 2]", "[0, 1, 2, 3]"))
     with pytest.raises(StudyError, match="not a records folder"):
         open_run(load_study("other.toml"), folder / "features", records)
     work = open_run(load_study("small.toml"), folder / "features", records)

@@ -4,14 +4,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.compact import compact, forget
-from kshot.bench.records.diff import compare
-from kshot.bench.records.folder import Records
-from kshot.bench.records.parquet import write_sealed
-from kshot.bench.records.query import failed_cells, load_table
-from kshot.bench.records.schema import CELL
+from kshot.bench.compact import compact, forget
+from kshot.bench.diff import compare
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.parquet import write_sealed
+from kshot.bench.query import failed_cells, load_table
+from kshot.bench.record import CELL
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.status import run_status
 from kshot.bench.study import Cell, load_study
 from kshot.bench.work import finished_cells
@@ -72,10 +72,7 @@ def test_diff_finds_what_moved(records, folder):
     assert {move.method for move in found.moves} == {"zero_shot", "ncm", "loo_blend"}
     assert all(abs(move.largest_change) < 0.5 for move in found.moves)
     hits = [
-        {
-            tuple(row[name] for name in (*CELL, "method")): row["hits"]
-            for row in load_table(each.folder).to_pylist()
-        }
+        {tuple(row[name] for name in (*CELL, "method")): row["hits"] for row in load_table(each.folder).to_pylist()}
         for each in (records, other)
     ]
     unmoved = sum(hits[0][key] == hits[1][key] for key in hits[0])

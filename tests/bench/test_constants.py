@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from kshot import TipAdapter, TipAdapterF
-from kshot.bench.execution.cell import use_known_constants
-from kshot.bench.newcomer import knob_oracle
+from kshot.bench.cell import use_known_constants
+from kshot.bench.judged import knob_oracle
 from kshot.bench.study import Cell, MethodSpec, parse_study
-from kshot.episodes.stratum import load_stratum
-from kshot.features.catalog import datasets
-from kshot.features.store import Store
+from kshot.data.catalog import datasets
+from kshot.data.store import Store
+from kshot.data.stratum import load_stratum
 
 CLASSES = ("one", "two", "three")
 # (beta, alpha) of the official search, as METHODS.md lists them.
@@ -66,9 +66,7 @@ def test_test_tuned_tip_adapter_f_is_trained_as_in_the_official_code(stratum):
         for method in (official, free):
             told(method, replace(stratum, dataset=name))
         assert (official.alpha, official.epochs) == (alpha, 100 if name == "EuroSAT" else 20)
-        assert (free.alpha, free.epochs) == (1.17, 20), (
-            "constants chosen with test labels reach no free method"
-        )
+        assert (free.alpha, free.epochs) == (1.17, 20), "constants chosen with test labels reach no free method"
 
 
 def test_what_the_study_sets_stays(stratum):

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from folders import comparable, edit, stamps
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import WHOLE, StudyShard, compute, open_run
-from kshot.bench.records.compact import compact
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import load_table, query
-from kshot.bench.records.schema import CELL, SECONDS
+from kshot.bench.compact import compact
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.query import load_table, query
+from kshot.bench.record import CELL, SECONDS
+from kshot.bench.records import Records
+from kshot.bench.run import WHOLE, StudyShard, compute, open_run
 from kshot.bench.status import continued, count_done, run_status
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
@@ -101,27 +101,11 @@ def test_a_folder_does_not_shrink_or_change(records):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (
-            '"ncm", ',
-            "",
-            "which lacks the method ncm; cells .* Add --method ncm to the command, or restore the",
-        ),
+        ('"ncm", ', "", "which lacks the method ncm; cells .* Add --method ncm to the command, or restore the"),
         (', "ncm", "loo_blend"', "", "the methods ncm, loo_blend; .* Add --method ncm --method loo_blend to"),
-        (
-            '"ncm"',
-            '{use = "js_blend", as = "ncm"}',
-            r"changes the method ncm \(was ncm, is js_blend\); .* Restore",
-        ),
-        (
-            "[0, 1, 2]",
-            "[0, 2]",
-            "lacks 4 cells, such as sim-satellite/.* with shots 1 and seed 1; .* Restore the",
-        ),
-        (
-            "shots = [1, 2]",
-            "grid = [{shots = [1]}, {shots = [2], methods = ['ncm']}]",
-            "has fewer methods in 6 cells",
-        ),
+        ('"ncm"', '{use = "js_blend", as = "ncm"}', r"changes the method ncm \(was ncm, is js_blend\); .* Restore"),
+        ("[0, 1, 2]", "[0, 2]", "lacks 4 cells, such as sim-satellite/.* with shots 1 and seed 1; .* Restore the"),
+        ("shots = [1, 2]", "grid = [{shots = [1]}, {shots = [2], methods = ['ncm']}]", "has fewer methods in 6 cells"),
         ('"small"', '"small"\ndtype = "float64"', "which computes in float64 and not in float32"),
         ('"small"', '"other"', "this is 'other' with hash .*, which is another one"),
     ],

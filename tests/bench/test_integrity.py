@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from folders import comparable
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.compact import compact
-from kshot.bench.records.folder import Records
-from kshot.bench.records.parquet import contradictory_rows, write_sealed
-from kshot.bench.records.query import load_table
+from kshot.bench.compact import compact
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.parquet import contradictory_rows, write_sealed
+from kshot.bench.query import load_table
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.status import run_status
 from kshot.bench.study import load_study
 from kshot.errors import StudyError

@@ -8,26 +8,24 @@ import pytest
 from scipy.special import softmax
 
 from folders import comparable, edit
-from kshot.answer_codes import RELATIVE_ERROR, answers_of
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.folder import Records
-from kshot.bench.records.kept_answers import read_answers
-from kshot.bench.records.schema import Record
+from kshot.bench.answers import read_answers
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.record import Record
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import Cell, load_study
-from kshot.episodes.loading import load_features
+from kshot.data.catalog import dataset_entry
+from kshot.data.features import load_features
 from kshot.errors import StudyError
-from kshot.features.catalog import dataset_entry
 from kshot.methods import registry
+from kshot.stats.answers import RELATIVE_ERROR, answers_of
 
 CELL = Cell("sim-pets", "simulated", "dataset", 2, 1)
 
 
 def run(study, folder, name):
     found = Records(folder / name)
-    compute(
-        open_run(load_study(study), folder / "features", found), folder / "features", found, LocalEngine(1)
-    )
+    compute(open_run(load_study(study), folder / "features", found), folder / "features", found, LocalEngine(1))
     return found
 
 

@@ -6,12 +6,12 @@ from sklearn.metrics import log_loss
 
 from folders import stamps
 from kshot import load_records
-from kshot.answer_codes import RELATIVE_ERROR
 from kshot.bench.study import Cell
-from kshot.episodes.loading import load_features
+from kshot.data.features import load_features
 from kshot.errors import StudyError
 from kshot.extend import Answers, Metric
 from kshot.methods import registry
+from kshot.stats.answers import RELATIVE_ERROR
 
 OWN = """
 import numpy as np

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kshot.bench.execution.cell import run_cell
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import load_table
+from kshot.bench.cell import run_cell
+from kshot.bench.query import load_table
+from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, parse_study
-from kshot.datasets.simulated import WORLDS, write
-from kshot.episodes.stratum import load_prior, load_stratum
+from kshot.data.simulated import WORLDS, write
+from kshot.data.store import Store
+from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import KshotError
-from kshot.features.store import Store
 from kshot.methods.ncm import NCM
 from kshot.types import Choice
 from problems import problem
@@ -31,9 +31,7 @@ class Selects(NCM):
 
 
 class NumpyValues(Selects):
-    left = Choice(
-        {"k": np.int64(3), "r": np.float32(0.5), "on": np.bool_(True), "each": np.arange(3)}, "support"
-    )
+    left = Choice({"k": np.int64(3), "r": np.float32(0.5), "on": np.bool_(True), "each": np.arange(3)}, "support")
 
 
 class BareFloat(Selects):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from kshot.bench.costs import CellSize, Measured, Subject, cell_size, earlier_costs, grow
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
+from kshot.bench.engines.local import LocalEngine
 from kshot.bench.plan import forecast, seconds_left, worker_bytes
-from kshot.bench.records.folder import Records
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import MethodSpec, load_study, parse_study
 from kshot.bench.timing import all_turns, probe_sizes
 from kshot.bench.work import find_work
-from kshot.features.store import Store
+from kshot.data.store import Store
 
 STUDY = {
     "name": "small",
@@ -42,10 +42,7 @@ def a_probe(problem):
 def a_gaussian(problem):
     """A covariance, its inverse, and scores."""
     rows = problem.classes * problem.shots
-    return (
-        1e-10 * (rows * problem.dim**2 + problem.dim**3)
-        + 2e-10 * problem.n_test * problem.classes * problem.dim
-    )
+    return 1e-10 * (rows * problem.dim**2 + problem.dim**3) + 2e-10 * problem.n_test * problem.classes * problem.dim
 
 
 @pytest.mark.parametrize("seconds", [a_probe, a_gaussian])
@@ -79,9 +76,7 @@ def folder(tmp_path_factory):
 
 def work_of(folder, records="small", **changed):
     study = parse_study({**STUDY, **changed}, "here")
-    return find_work(
-        study, Store(folder / "features"), Records(folder / "records" / records), must_be_stored=False
-    )
+    return find_work(study, Store(folder / "features"), Records(folder / "records" / records), must_be_stored=False)
 
 
 def test_earlier_records_tell_the_median_over_the_draws(folder):
@@ -93,9 +88,7 @@ def test_earlier_records_tell_the_median_over_the_draws(folder):
         known = {(m.problem.classes, m.problem.shots): m.seconds for m in costs[Subject(method, 0)]}
         assert len(known) == 2 * (3 - least)
         for (classes, shots), seconds in known.items():
-            rows = [
-                r for r in recorded if (r["method"], r["n_classes"], r["shots"]) == (method, classes, shots)
-            ]
+            rows = [r for r in recorded if (r["method"], r["n_classes"], r["shots"]) == (method, classes, shots)]
             assert seconds == pytest.approx(np.median([r["fit_seconds"] + r["score_seconds"] for r in rows]))
     assert earlier_costs([folder / "records" / "small"], work_of(folder).strata, "float64") == {}
 
@@ -140,9 +133,7 @@ def test_status_tells_the_time_left_and_imports_nobodys_code(folder, monkeypatch
 
     monkeypatch.chdir(folder)
     grown, features = folder / "grown.toml", folder / "features"
-    text = "\n".join(
-        f"{key} = {json.dumps(value)}" for key, value in {**STUDY, "seeds": [0, 1, 2, 3]}.items()
-    )
+    text = "\n".join(f"{key} = {json.dumps(value)}" for key, value in {**STUDY, "seeds": [0, 1, 2, 3]}.items())
     grown.write_text(text)
     status(grown, features=features)
     assert "of one core left" in capsys.readouterr().out
@@ -170,9 +161,7 @@ def test_a_fit_without_turns_is_timed_whole_and_one_that_fails_has_no_time():
 
 
 def test_no_worker_of_the_paper_needs_two_gigabytes(tmp_path):
-    work = find_work(
-        load_study("paper"), Store(tmp_path), Records(tmp_path / "records"), must_be_stored=False
-    )
+    work = find_work(load_study("paper"), Store(tmp_path), Records(tmp_path / "records"), must_be_stored=False)
     needs = {stratum: worker_bytes(cell_size(size, 16), "float32") for stratum, size in work.strata.items()}
     assert max(needs.values()) < 2e9
     assert max(needs, key=lambda stratum: needs[stratum]) == ("SUN397", "RN50")

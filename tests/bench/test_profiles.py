@@ -8,15 +8,15 @@ import pytest
 
 from folders import comparable, edit
 from kshot import load_records
-from kshot.bench.execution.cell import asked_head
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.folder import Records
-from kshot.bench.records.kept_answers import read_answers
-from kshot.bench.records.query import load_table
+from kshot.bench.answers import read_answers
+from kshot.bench.cell import asked_head
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.query import load_table
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
-from kshot.episodes.draw import class_shots
-from kshot.episodes.loading import load_features
+from kshot.data.draw import class_shots
+from kshot.data.features import load_features
 from kshot.errors import StudyError
 from kshot.methods import registry
 from kshot.profiles import HALVES, PROFILES, profiled, split_profile
@@ -27,12 +27,7 @@ ALL = 'profiles = ["balanced", "long-tailed", "collected", "missing"]'
 @pytest.fixture
 def uneven(records, folder):
     """The small study on sim-pets under every profile, beside the plain one."""
-    edit(
-        "small.toml",
-        "shots = [1, 2]\nseeds = [0, 1, 2]",
-        f"shots = [4]\nseeds = [0, 1]\n{ALL}",
-        to="uneven.toml",
-    )
+    edit("small.toml", "shots = [1, 2]\nseeds = [0, 1, 2]", f"shots = [4]\nseeds = [0, 1]\n{ALL}", to="uneven.toml")
     found = Records(folder / "uneven")
     work = open_run(load_study("uneven.toml"), folder / "features", found)
     compute(work, folder / "features", found, LocalEngine(1))
@@ -58,9 +53,7 @@ def test_counts_follow_the_profile_and_are_nested():
     assert np.count_nonzero(counts["missing"][2] == 0) == 5
     sizes = np.bincount(y)
     assert np.array_equal(counts["collected"][-1], np.maximum(1, np.round(16 * sizes / sizes.max())))
-    assert not np.array_equal(
-        class_shots("missing", "d", y, 20, 4, 3), class_shots("missing", "d", y, 20, 4, 4)
-    )
+    assert not np.array_equal(class_shots("missing", "d", y, 20, 4, 3), class_shots("missing", "d", y, 20, 4, 4))
 
 
 def test_uneven_supports_are_part_of_the_balanced_ones(records, folder):
@@ -108,9 +101,7 @@ def test_classes_without_shots_have_a_table_and_metrics_of_their_own(uneven):
     truth = {}
     for cell in (cell for cell in uneven.study().cells() if cell.dataset.endswith("+missing")):
         answers = dict(read_answers(uneven, cell))["zero_shot"]
-        missing = class_shots(
-            "missing", split_profile(cell.dataset)[0], answers.truth, answers.n_classes, 4, cell.seed
-        )
+        missing = class_shots("missing", split_profile(cell.dataset)[0], answers.truth, answers.n_classes, 4, cell.seed)
         unseen = missing[answers.truth] == 0
         assert 0 < unseen.mean() < 1
         truth[cell] = 100 * answers.hits[~unseen].mean(), 100 * answers.hits[unseen].mean()

@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 import pytest
 
 from folders import comparable, edit, fits, stamps
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import load_table
+from kshot.bench.query import load_table
+from kshot.bench.records import Records
 from kshot.bench.status import run_status
 from kshot.bench.study import Cell, load_study
-from kshot.datasets.simulated import WORLDS, write
-from kshot.features.store import Store
+from kshot.data.simulated import WORLDS, write
+from kshot.data.store import Store
 from processes import kill, spawned_workers, wait_until
 from steady_study import cells_of
 
@@ -107,9 +107,7 @@ def test_outsiders_method_fails_alone_and_can_be_retried(folder):
     assert "mine:Mine failed, 12×: RuntimeError: not today" in kshot("status", "records/small").stdout
     (folder / "mine.py").write_text(broken + "super()._fit(task)\n")
     assert "Add --method mine:Mine to the command" in kshot("retry", "small.toml").stderr
-    by_folder, by_file = (
-        _advised(kshot("status", where).stdout) for where in ("records/small", "small.toml")
-    )
+    by_folder, by_file = (_advised(kshot("status", where).stdout) for where in ("records/small", "small.toml"))
     assert by_folder == ["retry", "STUDY", "--method", "mine:Mine", "--records", "records/small"]
     assert "12 to compute" in kshot(*by_file).stdout
     table = load_table("records/small")

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from folders import comparable, edit
-from kshot.bench.execution.cell import run_batch
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.compact import compact
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import load_table, query
+from kshot.bench.cell import run_batch
+from kshot.bench.compact import compact
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.query import load_table, query
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
 from kshot.bench.work import finished_cells
-from kshot.datasets.simulated import BACKBONE, TIER, WORLDS, write
+from kshot.data.simulated import BACKBONE, TIER, WORLDS, write
+from kshot.data.store import Store
 from kshot.errors import FeatureError, KshotError
-from kshot.features.store import Store
 from kshot.files import TEMPORARY_PREFIX
 
 DRIVERS = 3
@@ -55,8 +55,7 @@ def torn(path: Path) -> Path:
 def test_drivers_meet_in_an_empty_folder(folder):
     command = [sys.executable, "-m", "kshot", "run", "small.toml", "--records", "met", "--workers", "1"]
     drivers = [
-        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for _ in range(DRIVERS)
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(DRIVERS)
     ]
     said = [driver.communicate()[1] for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0] * DRIVERS, said
@@ -156,7 +155,7 @@ def test_joining_leaves_what_was_written_meanwhile(folder, monkeypatch):
         path.write_bytes(again)
         return table
 
-    monkeypatch.setattr("kshot.bench.records.compact.load_table", load_slowly)
+    monkeypatch.setattr("kshot.bench.compact.load_table", load_slowly)
     compact(records)
     assert records.loose() == [path]
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from folders import edit
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import load_table
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.query import load_table
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study, study_from_json
 from kshot.bench.work import find_work
+from kshot.data.store import Store
 from kshot.errors import StudyError
-from kshot.features.store import Store
 from kshot.report.tables import make_table
 from kshot.stats.panel import panel
 
@@ -34,9 +34,7 @@ def write(store, dataset, parts):
         y = np.repeat(np.arange(3), per_class)
         X = centres[y] + rng.normal(size=(len(y), 16))
         X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-        store.write_images(
-            dataset, "mine", part, X, y, [f"{part}/{n}" for n in range(len(y))], ["a", "b", "c"]
-        )
+        store.write_images(dataset, "mine", part, X, y, [f"{part}/{n}" for n in range(len(y))], ["a", "b", "c"])
     unit = centres / np.linalg.norm(centres, axis=1, keepdims=True)
     store.write_text(dataset, "mine", "photo", unit.astype(np.float32), None, ["a", "b", "c"])
 
@@ -75,21 +73,16 @@ def test_below_min_residue_methods_that_look_at_the_rest_are_undefined(store, le
         if not needs_two_shots:
             assert row["status"] == ("undefined" if too_few else "ok"), row
         if too_few:
-            assert (
-                row["reason"]
-                == f"a class keeps {left} pool pictures beside its shots, fewer than {max(least, 1)}"
-            )
+            assert row["reason"] == f"a class keeps {left} pool pictures beside its shots, fewer than {max(least, 1)}"
 
 
 def test_a_pool_smaller_than_the_support_is_dropped_all_the_same(store):
     edit("pools.toml", "shots = [1, 2, 4, 6]", "min_residue = 0\nshots = [6, 7]")
-    assert {
-        cell.shots for cell in find_work(load_study("pools.toml"), store, Records("records")).dropped
-    } == {7}
+    assert {cell.shots for cell in find_work(load_study("pools.toml"), store, Records("records")).dropped} == {7}
 
 
 def test_official_validation_pictures_are_what_validation_methods_see(store):
-    from kshot.episodes.stratum import load_stratum
+    from kshot.data.stratum import load_stratum
 
     for dataset, expected in (("pets", 3 * (POOL - 2)), ("birds", 3 * 4)):
         episode = load_stratum(store, dataset, "mine").episode(2, 0, None)

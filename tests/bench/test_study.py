@@ -83,11 +83,7 @@ LENIENT = {"use": "loo_blend", "as": "x", "allow_single": True}
 @pytest.mark.parametrize(
     ("first", "second", "both"),
     [
-        (
-            STRICT,
-            LENIENT,
-            "'x': loo_blend with {'allow_single': False}, and loo_blend with {'allow_single': True}",
-        ),
+        (STRICT, LENIENT, "'x': loo_blend with {'allow_single': False}, and loo_blend with {'allow_single': True}"),
         ({"use": "ncm", "as": "zero_shot"}, "zero_shot", "'zero_shot': ncm, and zero_shot"),
     ],
 )

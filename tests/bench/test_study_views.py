@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.folder import Records
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study, parse_study, study_from_json
-from kshot.datasets.simulated import BACKBONE, WORLDS, write
+from kshot.data.simulated import BACKBONE, WORLDS, write
+from kshot.data.store import Store, view_part
 from kshot.errors import StudyError
-from kshot.features.store import Store, view_part
 from kshot.results import load_records
 from kshot.types import Views
 
@@ -72,9 +72,7 @@ def test_records_say_which_views_were_used(folders):
 
 def test_the_table_pairs_within_cells(folders):
     plain, viewed = (load_records(folder).to_arrow().to_pylist() for folder in folders)
-    before = {
-        (r["dataset"], r["shots"], r["seed"]): r["accuracy"] for r in plain if r["method"] == "gda_alpha1"
-    }
+    before = {(r["dataset"], r["shots"], r["seed"]): r["accuracy"] for r in plain if r["method"] == "gda_alpha1"}
     moves = {
         k: [
             100 * (r["accuracy"] - before[r["dataset"], r["shots"], r["seed"]])
@@ -94,9 +92,7 @@ def test_the_table_pairs_within_cells(folders):
 
 def test_views_that_are_not_stored_are_one_clear_error(tmp_path):
     put_views(Store(tmp_path / "features"), count=2)
-    with pytest.raises(
-        StudyError, match=r"3 tip views of sim-satellite .* lacks 1 .* pool-tip-view02. .*--views 3"
-    ):
+    with pytest.raises(StudyError, match=r"3 tip views of sim-satellite .* lacks 1 .* pool-tip-view02. .*--views 3"):
         computed({**GRID, "name": "viewed", "views": VIEWS}, tmp_path)
 
 

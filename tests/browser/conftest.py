@@ -8,7 +8,7 @@ import pytest
 
 from browser_names import CLOSING, HOSTILE, MARKUP
 from colours import COLOURS, ColourEncoder, new_picture, shade
-from kshot.apply.fit import fit_folder
+from kshot.pictures.fit import fit_folder
 from kshot.report.context import Context
 from kshot.report.tables import all_tables
 from kshot.report.write import write_report
@@ -80,10 +80,7 @@ def page(browser, report, request):
     context = browser.new_context(**options)
     opened = context.new_page()
     trouble = []
-    opened.on(
-        "console",
-        lambda message: trouble.append(message.text) if message.type in ("error", "warning") else None,
-    )
+    opened.on("console", lambda message: trouble.append(message.text) if message.type in ("error", "warning") else None)
     opened.on("pageerror", lambda error: trouble.append(str(error)))
     opened.on("dialog", lambda dialog: (trouble.append(f"dialog {dialog.message}"), dialog.dismiss()))
     opened.on("request", lambda sent: None if sent.url.startswith("file:") else trouble.append(sent.url))

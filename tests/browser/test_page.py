@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from browser_names import CLOSING, HOSTILE
-from kshot.bench.records.query import load_table
+from kshot.bench.query import load_table
 from kshot.report.context import Context
 from kshot.report.numbers import interval
 from kshot.report.tables import all_tables
@@ -26,9 +26,7 @@ def board(page):
     rows = page.locator("#board tbody tr")
     found = {}
     for row in rows.all():
-        found[row.get_attribute("data-method")] = [
-            cell.strip() for cell in row.locator("th, td").all_inner_texts()
-        ]
+        found[row.get_attribute("data-method")] = [cell.strip() for cell in row.locator("th, td").all_inner_texts()]
     return found
 
 
@@ -130,12 +128,7 @@ def test_methods_side_by_side_have_the_same_cells(browser, holes, tmp_path):
     assert shown["clap"][-1] == str(len(cells))
     assert float(shown["clap"][-3]) == pytest.approx(np.mean([100 * r["accuracy"] for r in cells]), abs=0.051)
     heads = page.locator("#dataset-table thead th").all_inner_texts()
-    titles = {
-        "zero_shot": "Zero-shot",
-        "loo_blend": "LOO blend",
-        "clap": "CLAP",
-        "oracle_lambda": "Oracle ratio",
-    }
+    titles = {"zero_shot": "Zero-shot", "loo_blend": "LOO blend", "clap": "CLAP", "oracle_lambda": "Oracle ratio"}
     for dataset in ("alpha", "beta"):
         row = page.locator(f'#dataset-table tr[data-dataset="{dataset}"]')
         texts = [row.locator("th").inner_text(), *row.locator("td").all_inner_texts()]
@@ -146,10 +139,7 @@ def test_methods_side_by_side_have_the_same_cells(browser, holes, tmp_path):
                 [
                     100 * r["accuracy"]
                     for r in holes
-                    if r["method"] == method
-                    and r["dataset"] == dataset
-                    and r["tier"] == "dataset"
-                    and r["shots"] >= 2
+                    if r["method"] == method and r["dataset"] == dataset and r["tier"] == "dataset" and r["shots"] >= 2
                 ]
             )
             assert float(texts[heads.index(title)]) == pytest.approx(mean, abs=0.051)
@@ -167,8 +157,7 @@ def test_a_figure_has_one_interval_on_the_page(page):
     page.click("#table-headline summary")
     table = page.locator("#table-headline table")
     finished = {
-        row.locator("th").inner_text(): row.locator("td").nth(1).inner_text()
-        for row in table.locator("tbody tr").all()
+        row.locator("th").inner_text(): row.locator("td").nth(1).inner_text() for row in table.locator("tbody tr").all()
     }
     shown = board(page)
     assert {cells[0] for cells in shown.values()} == {*finished, "Oracle ratio"}
@@ -213,9 +202,7 @@ def test_explorer_by_keyboard_drag_and_choice(page, records):
     selected = json.loads(record["selected"])
     label = page.get_attribute('#profile [data-ratio="oracle_lambda"]', "aria-label")
     assert f"λ = {selected['lambda']:.2f}" in label
-    assert numbers(page.inner_text("#lambda-readout"))[1] == pytest.approx(
-        100 * selected["accuracy"][1], abs=0.06
-    )
+    assert numbers(page.inner_text("#lambda-readout"))[1] == pytest.approx(100 * selected["accuracy"][1], abs=0.06)
     page.locator("#profile svg.dragging").scroll_into_view_if_needed()
     box = page.locator("#profile svg.dragging").bounding_box()
     y = box["y"] + box["height"] / 2
@@ -278,27 +265,19 @@ def test_hostile_names_are_text(page):
 @pytest.mark.parametrize("page", [{"color_scheme": "light"}, {"color_scheme": "dark"}], indirect=True)
 def test_dark_mode_follows_the_system_and_the_button(page):
     def background():
-        return [
-            int(x)
-            for x in re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))
-        ]
+        return [int(x) for x in re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))]
 
     def ratio():
         """Contrast of text and soft text to the background (WCAG)."""
 
         def luminance(colour):
-            linear = [
-                c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour
-            ]
+            linear = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
             return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
         values = []
         for selector in ("body", ".soft", "#board tbody.reference th", "nav a"):
             colour = page.evaluate(f"getComputedStyle(document.querySelector('{selector}')).color")
-            one, two = (
-                luminance([int(x) for x in re.findall(r"\d+", colour)[:3]]),
-                luminance(background()[:3]),
-            )
+            one, two = (luminance([int(x) for x in re.findall(r"\d+", colour)[:3]]), luminance(background()[:3]))
             values.append((max(one, two) + 0.05) / (min(one, two) + 0.05))
         return min(values)
 

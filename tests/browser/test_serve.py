@@ -9,7 +9,7 @@ from PIL import Image
 
 from browser_names import MARKUP
 from colours import COLOURS, new_picture
-from kshot.apply.head import PictureHead
+from kshot.pictures.head import PictureHead
 from serving import Server, file
 
 
@@ -21,9 +21,7 @@ def page(served):
 def test_upload_add_and_download(page, tmp_path):
     from playwright.sync_api import expect
 
-    page.set_input_files(
-        "#files", [file("leaf.png", new_picture("green", 1)), file(MARKUP, new_picture("red", 2))]
-    )
+    page.set_input_files("#files", [file("leaf.png", new_picture("green", 1)), file(MARKUP, new_picture("red", 2))])
     page.get_by_text("2 of 2 pictures").wait_for()
     rows = page.locator("#results > li")
     leaf = rows.filter(has_text="leaf.png")
@@ -50,11 +48,7 @@ def test_a_bomb_and_a_text_file_are_told_and_harm_nothing(page):
     Image.new("1", (10_000, 5_000)).save(out, "PNG")
     page.set_input_files(
         "#files",
-        [
-            file("bomb.png", out.getvalue()),
-            file("notes.jpg", b"just text"),
-            file("ok.png", new_picture("blue", 3)),
-        ],
+        [file("bomb.png", out.getvalue()), file("notes.jpg", b"just text"), file("ok.png", new_picture("blue", 3))],
     )
     page.get_by_text("3 of 3 pictures").wait_for()
     rows = page.locator("#results > li")

@@ -8,8 +8,8 @@ from playwright.sync_api import expect
 from axe import grave_findings
 from browser_names import MARKUP
 from colours import new_picture
-from kshot.apply.head import PictureHead
-from kshot.apply.serve import live
+from kshot.pictures.head import PictureHead
+from kshot.pictures.serve import live
 from serving import ask, file
 
 RED = f"red {MARKUP}"
@@ -155,9 +155,7 @@ def test_a_class_may_be_a_name_alone_and_mistakes_are_told(served, served_head):
     page.locator("#new-name").press("Enter")
     expect(told).to_contain_text("There is a class green already")
     page.locator("#new-name").fill("violet")
-    page.set_input_files(
-        "#new-files", [file("a.png", new_picture("red+blue", 1)), file("notes.jpg", b"just text")]
-    )
+    page.set_input_files("#new-files", [file("a.png", new_picture("red+blue", 1)), file("notes.jpg", b"just text")])
     page.get_by_role("button", name="Add the class").click()
     expect(told).to_contain_text("notes.jpg")
     page.set_input_files("#new-files", [file("a.png", new_picture("red+blue", 1))])
@@ -236,16 +234,10 @@ def test_everything_is_reached_by_keyboard(served, served_head):
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, PHONE | {"color_scheme": "dark"}],
-    ids=["light-desktop", "dark-phone"],
-)
+@pytest.mark.parametrize("options", [{}, PHONE | {"color_scheme": "dark"}], ids=["light-desktop", "dark-phone"])
 def test_the_audit_has_no_grave_finding_and_a_phone_scrolls_down_only(served, doubted_head, options):
     page = served(**options)
-    page.set_input_files(
-        "#files", [file("leaf.png", new_picture("green", 1)), file("notes.jpg", b"just text")]
-    )
+    page.set_input_files("#files", [file("leaf.png", new_picture("green", 1)), file("notes.jpg", b"just text")])
     page.get_by_text("2 of 2 pictures").wait_for()
     box = tiles(page, "green").first
     box.tap() if "has_touch" in options else box.click()

@@ -213,13 +213,7 @@ def test_a_card_for_every_method(browser, wide_report):
     card = page.locator("#method-clap")
     assert card.get_attribute("open") is not None
     words = card.inner_text()
-    for said in (
-        "A paper, 2024",
-        "What CLAP is.",
-        "epochs: Passes.",
-        "the labelled shots",
-        "help(kshot.CLAP)",
-    ):
+    for said in ("A paper, 2024", "What CLAP is.", "epochs: Passes.", "the labelled shots", "help(kshot.CLAP)"):
         assert said in words
     assert re.search(r"penalties by the labelled shots", words)
     assert "anchor_scale" not in words, "it is fixed, not chosen"
@@ -233,9 +227,7 @@ def test_a_missing_table_is_one_line(page):
     lines = page.locator("#tables > p:not(.tools)").all_inner_texts()
     assert any(line.startswith("Precision arm") for line in lines)
     assert all("\n" not in line and len(line) < 250 for line in lines)
-    assert page.locator("#tables table").count() + len(lines) == len(
-        all_tables(panel(as_table(synthetic_rows())))
-    )
+    assert page.locator("#tables table").count() + len(lines) == len(all_tables(panel(as_table(synthetic_rows()))))
     assert page.locator("#tables table tbody:empty").count() == 0
 
 
@@ -243,20 +235,14 @@ def test_a_missing_table_is_one_line(page):
 def test_on_a_phone_names_stay_and_captions_wrap(page):
     page.get_by_role("button", name="Tables: all").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    for region, table in (
-        ("#leaderboard .scroll", "#board"),
-        ("#table-headline .scroll", "#table-headline table"),
-    ):
+    for region, table in (("#leaderboard .scroll", "#board"), ("#table-headline .scroll", "#table-headline table")):
         page.locator(region).evaluate("one => { one.scrollLeft = 200; }")
         name = page.locator(f"{table} tbody th").first
         assert page.locator(region).evaluate("one => one.scrollLeft") > 50
         box, around = name.bounding_box(), page.locator(region).bounding_box()
         assert box["x"] == pytest.approx(around["x"], abs=1)
         assert box["width"] < 0.5 * 390
-        hit = page.evaluate(
-            "([x, y]) => document.elementFromPoint(x, y).closest('th') !== null",
-            _middle(page, name),
-        )
+        hit = page.evaluate("([x, y]) => document.elementFromPoint(x, y).closest('th') !== null", _middle(page, name))
         assert hit, "the name is covered by figures"
     for caption in page.locator(".caption:visible, figcaption:visible").all():
         assert caption.bounding_box()["x"] + caption.bounding_box()["width"] <= 390

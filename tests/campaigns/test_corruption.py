@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from colours import ColourEncoder
-from kshot.apply.encoded import encode_files
-from kshot.apply.fit import fit_folder
-from kshot.apply.head import PictureHead
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.compact import compact
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import load_table
+from kshot.bench.compact import compact
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.query import load_table
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import parse_study
-from kshot.datasets.encoding import encode_pictures
-from kshot.datasets.targets import Encoding
+from kshot.data.store import Store
+from kshot.encode.encoding import encode_pictures
 from kshot.encode.sources import find_source
+from kshot.encode.targets import Encoding
 from kshot.errors import KshotError
-from kshot.features.store import Store
+from kshot.pictures.encoded import encode_files
+from kshot.pictures.fit import fit_folder
+from kshot.pictures.head import PictureHead
 from picture_sets import CLASSES, picture
 
 RANDOM, AIMED = 1500, 200
@@ -102,16 +102,12 @@ class World:
 
     def _head(self):
         head = PictureHead.load(self.folder / "head")
-        return {
-            "p": head.probabilities(head.shots.X).tobytes(),
-            "about": str(head.about),
-            "t": head.thumbnails,
-        }
+        return {"p": head.probabilities(head.shots.X).tobytes(), "about": str(head.about), "t": head.thumbnails}
 
     def _make_shards(self):
         job = Encoding("set", "four", self.source, ColourEncoder(), threads=1)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("kshot.datasets.targets.shutil.rmtree", lambda *a, **k: None)
+            patch.setattr("kshot.encode.targets.shutil.rmtree", lambda *a, **k: None)
             encode_pictures([job], Store(self.folder / "encoded"), lambda count: None)
         return sorted((self.folder / "encoded" / ".encoding").rglob("*.safetensors"))
 

@@ -13,21 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from kshot.bench.records.folder import read_header, stored_study
+from kshot.bench.records import read_header, stored_study
 from kshot.bench.study import load_study
 from kshot.cli.main import main
+from kshot.data.format import read_manifest
 from kshot.encode.pictures import decode
 from kshot.encode.sources.csv import csv_source
 from kshot.errors import KshotError
-from kshot.features.format import read_manifest
 
 EACH = 2000
 many = settings(
-    max_examples=EACH,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
+    max_examples=EACH, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
@@ -45,17 +41,7 @@ COMMANDS = (
     "predict",
     "explain",
 )
-OPTIONS = (
-    "--records",
-    "--features",
-    "--method",
-    "--shots",
-    "--tier",
-    "--format",
-    "--shard",
-    "--repair",
-    "--output",
-)
+OPTIONS = ("--records", "--features", "--method", "--shots", "--tier", "--format", "--shard", "--repair", "--output")
 WORDS = (
     "absent",
     "no/where",
@@ -73,29 +59,12 @@ WORDS = (
 )
 words = st.one_of(st.sampled_from(WORDS), st.sampled_from(OPTIONS), st.text(max_size=12))
 plain = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=8),
-    st.sampled_from(["ncm", "clap", "a"]),
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.sampled_from(["ncm", "clap", "a"])
 )
 nested = st.recursive(
     plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
 )
-NAMES = (
-    "name",
-    "datasets",
-    "backbones",
-    "tiers",
-    "shots",
-    "seeds",
-    "methods",
-    "grid",
-    "dtype",
-    "views",
-    "min_residue",
-)
+NAMES = ("name", "datasets", "backbones", "tiers", "shots", "seeds", "methods", "grid", "dtype", "views", "min_residue")
 
 
 def allowed(call, *arguments):
@@ -157,18 +126,7 @@ def test_csv_files(rows, encoding, noise):
 @given(
     st.dictionaries(
         st.sampled_from(
-            [
-                "hash",
-                "study",
-                "dropped",
-                "features",
-                "extends",
-                "seal",
-                "grids",
-                "format",
-                "versions",
-                "classes",
-            ]
+            ["hash", "study", "dropped", "features", "extends", "seal", "grids", "format", "versions", "classes"]
         ),
         nested,
     ),
@@ -205,6 +163,4 @@ def test_pictures(content, changes, length):
     changed = bytearray(content)
     for place, value in changes:
         changed[place % len(changed)] = value
-    allowed(
-        lambda: decode(bytes(changed[: length % (2 * len(changed))]), "it", most_pixels=100_000, as_seen=True)
-    )
+    allowed(lambda: decode(bytes(changed[: length % (2 * len(changed))]), "it", most_pixels=100_000, as_seen=True))

@@ -21,11 +21,7 @@ def assert_refused(done, *words):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (
-            "sim-satellite",
-            "sim-sattelite",
-            ["'sim-sattelite/simulated'", "Did you mean sim-satellite/simulated"],
-        ),
+        ("sim-satellite", "sim-sattelite", ["'sim-sattelite/simulated'", "Did you mean sim-satellite/simulated"]),
         ('"simulated"', '"ViT-B-99"', ["'sim-satellite/ViT-B-99'"]),
         ('tiers = ["dataset"]', 'tiers = ["datset"]', ["unknown tier 'datset'", "Did you mean dataset"]),
         ('"ncm"', '"nmc"', ["unknown method 'nmc'", "Did you mean ncm"]),
@@ -92,9 +88,7 @@ def test_a_folder_that_is_something_else(kshot):
 def small_disk(tmp_path_factory):
     """A real file system of 300 kB."""
     folder = tmp_path_factory.mktemp("disk")
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", folder], capture_output=True
-    )
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", folder], capture_output=True)
     if mounted.returncode:
         pytest.skip("this machine does not let us mount a small file system")
     yield folder

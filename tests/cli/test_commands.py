@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from folders import edit
-from kshot.datasets.simulated import WORLDS, write
-from kshot.features.store import Store
+from kshot.data.simulated import WORLDS, write
+from kshot.data.store import Store
 
 HEAVY = ("torch", "matplotlib", "sklearn", "scipy", "pandas")
 # Percent of nominal 95 % percentile intervals that hold the mean of ten datasets (paper, Sec. 5.4).
@@ -70,9 +70,7 @@ def test_report_prints_one_table_in_any_format(kshot):
     latex = kshot("report", "tiny.toml", "--table", "leaderboard", "--format", "latex")
     assert latex.stdout.startswith(r"\begin{table}")
     assert kshot("report", "tiny.toml", "--table", "cost", "--format", "csv").stdout.startswith('method,"fit')
-    assert kshot("report", "tiny.toml", "--table", "headline", "--format", "md").stdout.startswith(
-        "### Against"
-    )
+    assert kshot("report", "tiny.toml", "--table", "headline", "--format", "md").stdout.startswith("### Against")
     assert not Path("records/tiny/report").exists()
     wrong = kshot("report", "tiny.toml", "--table", "leaderbord")
     assert wrong.returncode == 2
@@ -137,10 +135,7 @@ def test_simulated_features_pass_their_check(kshot):
     checked = kshot("check")
     assert checked.returncode == 0
     assert "7 stratum(s) pass every check" in checked.stdout
-    assert (
-        "sim-pets simulated (simulated): pool 1184, test 1110, text-dataset 37"
-        in kshot("ls", "features").stdout
-    )
+    assert "sim-pets simulated (simulated): pool 1184, test 1110, text-dataset 37" in kshot("ls", "features").stdout
 
 
 def test_check_catches_damage(kshot):

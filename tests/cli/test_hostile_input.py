@@ -14,11 +14,11 @@ from PIL import Image
 
 from kshot.bench.study import parse_study
 from kshot.cli.run import parse_shard
+from kshot.data import gate as check
 from kshot.encode.pictures import decode
 from kshot.encode.sources import http as fetching
 from kshot.encode.sources.csv import csv_source
 from kshot.encode.sources.webdataset import webdataset_source
-from kshot.episodes import check
 from kshot.errors import SHOW_CONTROLS, InputError, KshotError, StudyError
 from kshot.report.renderings import markdown_text
 from kshot.report.table import Table, csv_text
@@ -179,9 +179,7 @@ def test_a_download_has_an_end(monkeypatch, name):
 
 @pytest.mark.parametrize("arguments", [["status", "x" * 300], ["run", "/proc/self/mem"], ["run", "a" * 5000]])
 def test_names_that_no_file_system_takes(tmp_path, arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "kshot", *arguments], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", "kshot", *arguments], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("kshot: ")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kshot.bench.newcomer import COMPANIONS, judged_study
-from kshot.bench.records.query import load_table
+from kshot.bench.judged import COMPANIONS, judged_study
+from kshot.bench.query import load_table
 from kshot.bench.study import parse_study
 from kshot.methods import registry
 from kshot.report.questions import judgement
@@ -62,11 +62,7 @@ def court(kshot):
 
 
 def answers(text):
-    return {
-        line.split("  ")[1].strip(): line
-        for line in text.splitlines()
-        if re.match(r"\s+\d (against|how)", line)
-    }
+    return {line.split("  ")[1].strip(): line for line in text.splitlines() if re.match(r"\s+\d (against|how)", line)}
 
 
 def numbers(text):

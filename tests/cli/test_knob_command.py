@@ -64,7 +64,7 @@ def test_mistakes_are_answered(kshot):
 
 
 def test_strata_without_the_tier_are_named_and_left_out(kshot):
-    from kshot.features.store import Store
+    from kshot.data.store import Store
 
     kshot("simulate")
     store, X = Store("features"), np.eye(4, dtype=np.float32)

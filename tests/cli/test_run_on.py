@@ -13,16 +13,12 @@ def accuracies(folder):
 
 
 def test_on_runs_the_study_on_features_of_ones_own_and_report_shows_it(kshot):
-    done = kshot(
-        "run", "tiny.toml", "--on", "digits/lite0/photo", "--on", "tuxpaint/lite0/dataset", "--report"
-    )
+    done = kshot("run", "tiny.toml", "--on", "digits/lite0/photo", "--on", "tuxpaint/lite0/dataset", "--report")
     assert done.returncode == 0, done.stderr
     records = Path("records/tiny-on-digits-tuxpaint")
     ran = accuracies(records)
     assert {key[:3] for key in ran} == {("digits", "lite0", "photo"), ("tuxpaint", "lite0", "dataset")}
-    assert {key[3:] for key in ran} == {
-        (k, 0, m) for k in (1, 2) for m in ("zero_shot", "ncm", "oracle_lambda")
-    }
+    assert {key[3:] for key in ran} == {(k, 0, m) for k in (1, 2) for m in ("zero_shot", "ncm", "oracle_lambda")}
     edit("tiny.toml", '"sim-satellite"', '"digits", "tuxpaint"', to="plain.toml")
     edit("plain.toml", '"simulated"', '"lite0"')
     edit("plain.toml", '["dataset"]', '["dataset", "photo"]')
@@ -49,10 +45,7 @@ def test_mistakes_in_on(kshot):
         ("digits/lite0", "--on digits/lite0: write DATASET/BACKBONE/TIER"),
         ("digits/lite0/fotos", "unknown tier 'fotos'"),
         ("digit/lite0/photo", "unknown dataset/backbone 'digit/lite0'. Did you mean digits/lite0"),
-        (
-            "Pets/ViT-B-16/photo",
-            "not encoded in features yet: Pets by ViT-B-16. Type: kshot encode --dataset Pets",
-        ),
+        ("Pets/ViT-B-16/photo", "not encoded in features yet: Pets by ViT-B-16. Type: kshot encode --dataset Pets"),
         ("../x/y", "cannot be a file name"),
     ):
         done = kshot("run", "tiny.toml", "--on", text)

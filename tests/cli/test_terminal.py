@@ -40,10 +40,6 @@ def test_no_command_ends_for_a_character_that_the_terminal_lacks(kshot, monkeypa
     assert kshot("run", "tiny.toml").returncode == 0
     monkeypatch.setenv("PYTHONIOENCODING", encoding)
     Path("≈.toml").write_text("name = 1\n")
-    for arguments, status in [
-        (("report", "records/tiny"), 0),
-        (("ls", "datasets"), 0),
-        (("plan", "≈.toml"), 2),
-    ]:
+    for arguments, status in [(("report", "records/tiny"), 0), (("ls", "datasets"), 0), (("plan", "≈.toml"), 2)]:
         done = subprocess.run([sys.executable, "-m", "kshot", *arguments], capture_output=True)
         assert (done.returncode, b"Traceback" in done.stderr) == (status, False), done.stderr

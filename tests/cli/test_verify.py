@@ -4,8 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from kshot.cli.main import app
-from kshot.theory import checks, shift
-from kshot.theory.checks.trial import Verdict
+from kshot.paper import checks
+from kshot.paper.checks.trial import Verdict
+from kshot.theory import shift
 
 
 @pytest.fixture

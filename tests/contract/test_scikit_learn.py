@@ -61,10 +61,7 @@ def wrapped(name: str) -> Classifier:
     class WithText(head):
         # Without the type checks of the test run: scikit-learn hands methods what they do not promise to take.
         __init__, predict = inspect.unwrap(head.__init__), inspect.unwrap(head.predict)
-        predict_with_scores, _winners = (
-            inspect.unwrap(head.predict_with_scores),
-            inspect.unwrap(head._winners),
-        )
+        predict_with_scores, _winners = (inspect.unwrap(head.predict_with_scores), inspect.unwrap(head._winners))
         scores = inspect.unwrap(head.scores)
 
         def fit(self, X, y=None):
@@ -88,9 +85,7 @@ def test_estimator_checks(name, monkeypatch):
     # The checks have a hundred rows per class and so as many folds, each searched by the whole grid.
     for grid in ("GAMMAS", "KAPPAS"):
         monkeypatch.setattr(fold_gda, grid, getattr(fold_gda, grid)[:1])
-    results = check_estimator(
-        wrapped(name), expected_failed_checks=EXPECTED[name], on_skip=None, on_fail=None
-    )
+    results = check_estimator(wrapped(name), expected_failed_checks=EXPECTED[name], on_skip=None, on_fail=None)
     failed = {one["check_name"]: one["exception"] for one in results if one["status"] == "failed"}
     assert failed == {}
     assert {one["check_name"] for one in results if one["status"] == "xfail"} == EXPECTED[name].keys()
@@ -116,9 +111,7 @@ def test_metadata_routing_hands_text_on(named):
     data, y = named
     with sklearn.config_context(enable_metadata_routing=True):
         plain = make_pipeline(FunctionTransformer(), kshot.LOOBlend()).fit(data.X, y, text=data.text)
-        assert (
-            plain.predict(data.X) == kshot.LOOBlend().fit(data.X, y, text=data.text).predict(data.X)
-        ).all()
+        assert (plain.predict(data.X) == kshot.LOOBlend().fit(data.X, y, text=data.text).predict(data.X)).all()
         renamed = kshot.LOOBlend().set_fit_request(text="prompts")
         search = GridSearchCV(renamed, {"k_correction": [False, True]}, cv=2)
         assert search.fit(data.X, y, prompts=data.text).best_score_ > 0.5

@@ -48,9 +48,7 @@ def run_as_written(commands: str, folder: Path) -> None:
     script = commands.replace(PORT, str(free_port()))
     # Whoever stays in the background would keep a pipe open, and its reader waiting.
     with tempfile.TemporaryFile("w+") as said:
-        shell = subprocess.Popen(
-            ["bash", "-euc", script], cwd=folder, stdout=said, stderr=said, start_new_session=True
-        )
+        shell = subprocess.Popen(["bash", "-euc", script], cwd=folder, stdout=said, stderr=said, start_new_session=True)
         try:
             code = shell.wait(PATIENCE)
         finally:
@@ -91,9 +89,7 @@ def test_readme_commands_are_make_targets():
     assert {"bench", "test"} <= named <= targets
 
 
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name
-)
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         assert (page.parent / target).exists(), target
@@ -109,7 +105,7 @@ def test_readme_shows_every_method_of_the_embedded_study():
 
 
 def test_open_report_is_rebuilt_from_its_records(tmp_path):
-    from kshot.bench.records.folder import Records
+    from kshot.bench.records import Records
     from kshot.bench.status import run_status
     from kshot.bench.study import load_study
 
@@ -122,8 +118,8 @@ def test_open_report_is_rebuilt_from_its_records(tmp_path):
 
 
 def test_the_atlas_shows_the_tables_of_its_records():
-    from kshot.bench.records.folder import Records
-    from kshot.bench.records.query import load_table
+    from kshot.bench.query import load_table
+    from kshot.bench.records import Records
     from kshot.bench.study import load_study
     from kshot.report.tables import make_table
     from kshot.stats.panel import panel
@@ -145,7 +141,7 @@ def test_the_atlas_shows_the_tables_of_its_records():
     ],
 )
 def test_beyond_accuracy_shows_the_tables_of_its_records(study, keys):
-    from kshot.bench.records.folder import Records
+    from kshot.bench.records import Records
     from kshot.bench.status import run_status
     from kshot.bench.study import load_study
     from kshot.results import load_records
@@ -154,13 +150,11 @@ def test_beyond_accuracy_shows_the_tables_of_its_records(study, keys):
     assert Records(folder).study() == load_study(study)
     assert run_status(folder).missing == 0
     for key in keys:
-        assert load_records(folder).table(key).markdown().strip() in page, (
-            f"kshot report {folder} --table {key}"
-        )
+        assert load_records(folder).table(key).markdown().strip() in page, f"kshot report {folder} --table {key}"
 
 
 def test_the_page_of_gauss_probe_and_the_advice_say_what_the_records_say(capsys):
-    from kshot.bench.records.folder import Records
+    from kshot.bench.records import Records
     from kshot.bench.status import run_status
     from kshot.bench.study import load_study
     from tools import evidence
@@ -180,7 +174,7 @@ def test_the_page_of_gauss_probe_and_the_advice_say_what_the_records_say(capsys)
 def test_clip_records_are_whole_and_its_page_shows_what_they_say():
     from tools.update_clip import PAGE, RECORDS, filled
 
-    from kshot.bench.records.folder import Records
+    from kshot.bench.records import Records
     from kshot.bench.status import run_status
     from kshot.bench.study import load_study
 

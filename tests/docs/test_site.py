@@ -76,9 +76,7 @@ def test_the_first_use_of_a_word_leads_to_the_glossary(site, name):
     (found,) = (found for page, found in site.items() if page.stem == name)
     linked = [link for link in found.links if "glossary.html#" in link]
     assert len(linked) == len(set(linked)) >= 5
-    text = re.sub(
-        r"`[^`]*`|^#.*$|\[[^\]]*\]", "", (ROOT / "docs" / f"{name}.md").read_text(), flags=re.MULTILINE
-    )
+    text = re.sub(r"`[^`]*`|^#.*$|\[[^\]]*\]", "", (ROOT / "docs" / f"{name}.md").read_text(), flags=re.MULTILINE)
     for word in ("cell", "stratum", "residue"):
         if re.search(rf"(?<![\w–/-]){word}(?![\w–/-])", text):
             assert f"glossary.html#{entries(GLOSSARY.read_text())[word]}" in linked

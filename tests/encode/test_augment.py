@@ -43,6 +43,4 @@ def test_a_view_is_the_box_scaled_and_mirrored():
     picture = Image.fromarray(values)
     assert preprocessing.view(picture, (10, 0, 20, 10), False).min() == 1
     whole = preprocessing.view(picture, (0, 0, 20, 10), False)
-    np.testing.assert_allclose(
-        preprocessing.view(picture, (0, 0, 20, 10), True), whole[:, :, ::-1], atol=1e-6
-    )
+    np.testing.assert_allclose(preprocessing.view(picture, (0, 0, 20, 10), True), whole[:, :, ::-1], atol=1e-6)

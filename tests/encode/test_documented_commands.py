@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kshot.bench.study import find_study
-from kshot.features.catalog import datasets
-from kshot.features.store import Store
+from kshot.data.catalog import datasets
+from kshot.data.store import Store
 from picture_sets import picture, write_shards
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kshot.datasets.encoding import check_reference, encode_pictures
-from kshot.datasets.targets import Encoding
+from kshot.data.store import Store
+from kshot.encode.encoding import check_reference, encode_pictures
 from kshot.encode.openclip import OpenClipEncoder
 from kshot.encode.sources import find_source
+from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError
-from kshot.features.store import Store
 from picture_sets import CLASSES, picture, write_shards
 
 TINY = ["--backbone", "ViT-B-32", "--batch", "5"]
@@ -27,11 +27,7 @@ TINY = ["--backbone", "ViT-B-32", "--batch", "5"]
 def start(*arguments):
     command = [sys.executable, "-m", "kshot", "encode", *map(str, arguments)]
     return subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
 
 
@@ -96,9 +92,7 @@ def test_rows_are_what_the_model_gives_one_by_one(uninterrupted, tiny_clip):
 
 
 @pytest.mark.slow
-def test_killed_over_a_dropping_connection_and_resumed_gives_the_same_hash(
-    uninterrupted, tiny_clip, serve, tmp_path
-):
+def test_killed_over_a_dropping_connection_and_resumed_gives_the_same_hash(uninterrupted, tiny_clip, serve, tmp_path):
     gate = threading.Event()
     server = serve(uninterrupted / "wds", gate)
     features = tmp_path / "features"
@@ -210,9 +204,7 @@ def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
     assert code == 0, err
     store = Store(tmp_path / "features")
     assert store.tiers("pictures", "ViT-B-32") == ["cupl", "mine", "photo"]
-    plain, *views = (
-        store.images("pictures", "ViT-B-32", p) for p in ("all", "all-clap-view00", "all-clap-view01")
-    )
+    plain, *views = (store.images("pictures", "ViT-B-32", p) for p in ("all", "all-clap-view00", "all-clap-view01"))
     for view in views:
         assert view.ids == plain.ids
         assert view.manifest.encoder["view_least_area"] == 0.08
@@ -259,7 +251,7 @@ def test_a_missing_extra_prints_the_pip_command():
     """In a child where open_clip cannot be found."""
     program = (
         "import sys; sys.modules['open_clip'] = None\n"
-        "from kshot.datasets.encoders import load_encoder\n"
+        "from kshot.encode.encoders import load_encoder\n"
         "from kshot.errors import KshotError\n"
         "try: load_encoder('ViT-B-16')\n"
         "except KshotError as error: print(error)\n"

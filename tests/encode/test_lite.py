@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from kshot.datasets.open import SETS
+from kshot.data.store import BUNDLED, Store
 from kshot.encode.alignment import GAUSSIAN, LINEAR
 from kshot.encode.lite import NAME_TEMPLATE, LiteEncoder, imagenet_names
 from kshot.encode.minilm import embed
+from kshot.encode.open import SETS
 from kshot.encode.reference_vectors import hold_to_reference
 from kshot.encode.torchvision_fix import import_torchvision
 from kshot.errors import FeatureError
-from kshot.features.store import BUNDLED, Store
 
 PROMPTS = ["a photo of a cat.", "the digit seven.", "a sketch of a wine bottle on a table"]
 

@@ -10,13 +10,13 @@ from collections import Counter
 
 import pytest
 
-from kshot.datasets.encoding import encode_pictures
-from kshot.datasets.origins import find_origins
-from kshot.datasets.targets import Encoding
-from kshot.datasets.tiers import encode_tiers, tier_prompts
+from kshot.data.store import Store
+from kshot.encode.encoding import encode_pictures
 from kshot.encode.openclip import OpenClipEncoder
+from kshot.encode.origins import find_origins
 from kshot.encode.sources import find_source
-from kshot.features.store import Store
+from kshot.encode.targets import Encoding
+from kshot.encode.tiers import encode_tiers, tier_prompts
 from picture_sets import write_shards
 
 TWO = ("ViT-B-32", "ViT-B-16")
@@ -38,9 +38,7 @@ def other_clip(tiny_clip, tmp_path_factory):
     )
     torch.manual_seed(1)
     state = load_file(tiny_clip / "open_clip_model.safetensors")
-    moved = {
-        name: v + 0.02 * torch.randn_like(v) if v.is_floating_point() else v for name, v in state.items()
-    }
+    moved = {name: v + 0.02 * torch.randn_like(v) if v.is_floating_point() else v for name, v in state.items()}
     save_file(moved, folder / "open_clip_model.safetensors")
     return folder
 
@@ -55,18 +53,7 @@ def hub(tmp_path_factory):
 def command(backbones, folders, features, *more):
     weights = [f"--weights={name}={folder}" for name, folder in zip(backbones, folders, strict=True)]
     chosen = [f"--backbone={name}" for name in backbones]
-    words = [
-        "--dataset",
-        "Pets",
-        *chosen,
-        *weights,
-        "--batch",
-        "5",
-        "--tier",
-        "photo",
-        "--features",
-        str(features),
-    ]
+    words = ["--dataset", "Pets", *chosen, *weights, "--batch", "5", "--tier", "photo", "--features", str(features)]
     return [sys.executable, "-m", "kshot", "encode", *words, *more]
 
 
@@ -132,9 +119,7 @@ def test_kept_shards_are_a_source_and_are_not_fetched_again(tiny_clip, hub, one_
 
 
 @pytest.mark.slow
-def test_killed_at_random_it_resumes_to_the_same_hashes(
-    tiny_clip, other_clip, hub, one_by_one, serve, tmp_path
-):
+def test_killed_at_random_it_resumes_to_the_same_hashes(tiny_clip, other_clip, hub, one_by_one, serve, tmp_path):
     server, features = serve(hub), tmp_path / "features"
     chance = random.Random(16)
     words = command(TWO, (tiny_clip, other_clip), features)

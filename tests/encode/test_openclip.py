@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kshot.datasets.encoders import load_encoder
+from kshot.encode.encoders import load_encoder
 from kshot.encode.openclip import OpenClipEncoder, _library
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.reference_vectors import hold_to_reference
@@ -38,12 +38,7 @@ def some_picture(width, height):
 def test_preprocessing_equals_open_clips_own(width, height, mode):
     library = _library()
     theirs = library.transform.image_transform(
-        32,
-        is_train=False,
-        mean=(0.4, 0.5, 0.6),
-        std=(0.2, 0.3, 0.25),
-        resize_mode=mode,
-        interpolation="bicubic",
+        32, is_train=False, mean=(0.4, 0.5, 0.6), std=(0.2, 0.3, 0.25), resize_mode=mode, interpolation="bicubic"
     )
     ours = Preprocessing(32, (0.4, 0.5, 0.6), (0.2, 0.3, 0.25), mode)
     image = some_picture(width, height)
@@ -163,9 +158,7 @@ def siglip(tmp_path_factory):
     import open_clip
 
     folder = tmp_path_factory.mktemp("tiny_siglip")
-    words = {
-        word: number for number, word in enumerate(["<pad>", "<unk>", "a", "photo", "of", "red", "blue"])
-    }
+    words = {word: number for number, word in enumerate(["<pad>", "<unk>", "a", "photo", "of", "red", "blue"])}
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     PreTrainedTokenizerFast(
@@ -185,9 +178,7 @@ def siglip(tmp_path_factory):
 def test_siglips_tokenizer_comes_with_a_local_folder(siglip):
     found = OpenClipEncoder("SigLIP-B-16", siglip)
     assert found.logit_bias == pytest.approx(-10)
-    tokens = torch.tensor(
-        [[2, 3, 4, 2, 5, *[0] * 11]]
-    )  # "a photo of a red", lower case without its full stop
+    tokens = torch.tensor([[2, 3, 4, 2, 5, *[0] * 11]])  # "a photo of a red", lower case without its full stop
     with torch.inference_mode():
         alone = found.model.encode_text(tokens).numpy()[0]
     np.testing.assert_allclose(
@@ -196,7 +187,7 @@ def test_siglips_tokenizer_comes_with_a_local_folder(siglip):
 
 
 def in_a_child(program, **variables):
-    imports = "from kshot.datasets.encoders import load_encoder\nfrom kshot.errors import KshotError"
+    imports = "from kshot.encode.encoders import load_encoder\nfrom kshot.errors import KshotError"
     told = "try: load_encoder('SigLIP2-B-16')\nexcept KshotError as error: print(error)"
     program = f"{program}\n{imports}\n{told}\n"
     environment = {k: v for k, v in os.environ.items() if not k.startswith("HF_")} | variables
@@ -206,9 +197,7 @@ def in_a_child(program, **variables):
 
 
 def test_siglip_without_transformers_prints_the_pip_command(tmp_path):
-    said = in_a_child(
-        "import sys; sys.modules['transformers'] = None", HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path)
-    )
+    said = in_a_child("import sys; sys.modules['transformers'] = None", HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
     assert said == "this needs transformers, which is not installed. Type: pip install 'kshot[encode]'"
 
 

@@ -38,9 +38,7 @@ def test_splits_become_parts_and_rows_keep_their_pictures(layout):
         for row in range(rows):
             own = found[f"{split}/{row:07d}"]
             assert own.label == row % 3
-            np.testing.assert_array_equal(
-                np.asarray(own.load()), pixels(picture(row % 3, first + row, (12, 9)))
-            )
+            np.testing.assert_array_equal(np.asarray(own.load()), pixels(picture(row % 3, first + row, (12, 9))))
 
 
 def test_both_layouts_and_any_number_of_files_give_the_same_ids():
@@ -103,9 +101,7 @@ def test_tables_that_cannot_be_used(tmp_path, made, says):
 
 
 def test_paths_without_pictures_and_labels_beyond_the_names(tmp_path):
-    paths = pa.array(
-        [{"bytes": None, "path": "a.png"}], pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    )
+    paths = pa.array([{"bytes": None, "path": "a.png"}], pa.struct([("bytes", pa.binary()), ("path", pa.string())]))
     pq.write_table(pa.table({"image": paths, "label": [0]}), tmp_path / "rows.parquet")
     with pytest.raises(InputError, match="holds no picture, only a path"):
         pictures(find_source(str(tmp_path)))

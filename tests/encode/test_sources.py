@@ -5,9 +5,9 @@ import tempfile
 import numpy as np
 import pytest
 
-from kshot.datasets.origins import find_origins
 from kshot.encode import pictures
 from kshot.encode.hub import DATASETS
+from kshot.encode.origins import find_origins
 from kshot.encode.pictures import decode
 from kshot.encode.sources import find_source, http
 from kshot.encode.sources.source import Shard
@@ -70,10 +70,7 @@ def test_csv(tmp_path):
     table.write_text("path,label,part\n0.png,dog,train\n1.png,cat,test\n")
     source = find_source(str(table))
     assert source.classes == ("cat", "dog")
-    assert [(p.part, p.id, p.label) for p in everything(source)] == [
-        ("pool", "0.png", 1),
-        ("test", "1.png", 0),
-    ]
+    assert [(p.part, p.id, p.label) for p in everything(source)] == [("pool", "0.png", 1), ("test", "1.png", 0)]
 
 
 @pytest.mark.parametrize(
@@ -95,10 +92,7 @@ def test_webdataset_in_clip_benchmarks_layout(shards):
     source = find_source(str(shards))
     assert source.classes == CLASSES
     assert source.templates == ("a photo of {}.", "something {}.")
-    assert [(s.part, s.key) for s in source.shards()][3:5] == [
-        ("pool", "train/3.tar"),
-        ("test", "test/0.tar"),
-    ]
+    assert [(s.part, s.key) for s in source.shards()][3:5] == [("pool", "train/3.tar"), ("test", "test/0.tar")]
     found = everything(source)
     assert len(found) == 72
     assert found[13].id == "train/1/s0000013"
@@ -267,9 +261,7 @@ def test_two_folders_of_one_name(tmp_path):
 
 
 def test_an_address_that_nobody_answers_is_one_sentence():
-    with pytest.raises(
-        KshotError, match=r"no connection to 127\.0\.0\.1 \(Connection refused\)\. Encode a local copy"
-    ):
+    with pytest.raises(KshotError, match=r"no connection to 127\.0\.0\.1 \(Connection refused\)\. Encode a local copy"):
         find_source("http://127.0.0.1:9/wds")
 
 

@@ -92,9 +92,7 @@ def test_shallow_random_weights_are_told_from_an_encoder_that_sees(name):
         def __init__(self):
             super().__init__()
             torch.manual_seed(1)
-            self.model = timm.create_model(
-                VARIANTS[name].model, pretrained=False, depth=2, num_classes=0, img_size=224
-            )
+            self.model = timm.create_model(VARIANTS[name].model, pretrained=False, depth=2, num_classes=0, img_size=224)
 
         def encode_images(self, batch):
             with torch.inference_mode():

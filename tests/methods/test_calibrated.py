@@ -52,9 +52,7 @@ def test_the_temperature_is_the_best_on_shots_that_each_fold_left_out():
     grid = np.geomspace(1e-3, 10, 4000)
     best = grid[np.argmin([loss(t) for t in grid])]
     # NCM itself reads no text; the wrapper then takes shots as they come, so the order is set to that here.
-    order = np.concatenate(
-        [np.flatnonzero(data.y == c)[np.argsort(-closeness[data.y == c])] for c in range(6)]
-    )
+    order = np.concatenate([np.flatnonzero(data.y == c)[np.argsort(-closeness[data.y == c])] for c in range(6)])
     found = Calibrated("ncm").fit(data.X[order], data.y[order])
     assert found.temperature_ == pytest.approx(best, rel=0.03)
     raw, put_right = (

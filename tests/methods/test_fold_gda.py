@@ -70,17 +70,14 @@ def test_every_switch_does_something(switch):
 def test_with_single_shots_it_is_clap():
     data = problem(shots=1)
     head, probe = (
-        method(logit_scale=30.0, anchor_scale=4.0).fit(data.X, data.y, text=data.text)
-        for method in (FoldGDA, CLAP)
+        method(logit_scale=30.0, anchor_scale=4.0).fit(data.X, data.y, text=data.text) for method in (FoldGDA, CLAP)
     )
     assert np.array_equal(head.decision_function(data.test.X), probe.decision_function(data.test.X))
     assert head.selected_["single_shots"].value == "clap"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shots", "margin"), [(2, -1.0), pytest.param(4, 0.5, marks=MISSED), (8, 1.0), (16, 2.0)]
-)
+@pytest.mark.parametrize(("shots", "margin"), [(2, -1.0), pytest.param(4, 0.5, marks=MISSED), (8, 1.0), (16, 2.0)])
 def test_against_the_probes_on_real_features(cars, shots, margin):
     """At two shots within a point of CLAP; from four on ahead of both."""
     ours = mean_accuracy(cars, "fold_gda", shots, seeded=False)

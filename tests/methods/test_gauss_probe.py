@@ -25,10 +25,7 @@ def in_units_of_its_spread(method, data):
 
 
 def parts(data):
-    return [
-        in_units_of_its_spread(m, data)
-        for m in (FastProbe(iterations=12, **SCALES), FoldGDA(logit_scale=20.0))
-    ]
+    return [in_units_of_its_spread(m, data) for m in (FastProbe(iterations=12, **SCALES), FoldGDA(logit_scale=20.0))]
 
 
 def test_without_stacking_both_sides_count_alike():

@@ -22,17 +22,11 @@ class Hidden:
         self.method = method
 
         self.info = method.info
-        self.knob_name, self.knob_grid, self.knob_curve = (
-            method.knob_name,
-            method.knob_grid,
-            method.knob_curve,
-        )
+        self.knob_name, self.knob_grid, self.knob_curve = (method.knob_name, method.knob_grid, method.knob_curve)
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    "method", [LOOBlend(), TipAdapter(beta_points=15, alpha_points=4)], ids=["blend", "tip"]
-)
+@pytest.mark.parametrize("method", [LOOBlend(), TipAdapter(beta_points=15, alpha_points=4)], ids=["blend", "tip"])
 def test_exact_rules_equal_refitting_without_each_shot(method, seed):
     data = problem(seed=seed, counts=[2, 5, 3, 2, 7, 4], noise=0.9)
     task = task_of(method, data)
@@ -164,7 +158,5 @@ def test_somebodys_own_method_gets_choice_oracle_and_regret():
         for weight in (0.0, 0.5, 1.0, 4.0)
     ]
     assert np.allclose(worth.loo_curve, by_hand)
-    expected = [
-        Threshold(w).fit(data.X, data.y, text=data.text).score(*data.test) for w in (0.0, 0.5, 1.0, 4.0)
-    ]
+    expected = [Threshold(w).fit(data.X, data.y, text=data.text).score(*data.test) for w in (0.0, 0.5, 1.0, 4.0)]
     assert np.allclose(worth.test_curve, expected)

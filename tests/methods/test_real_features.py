@@ -24,23 +24,11 @@ def test_probes_at_sixteen_shots(cars, name, expected):
 @pytest.mark.slow
 @pytest.mark.parametrize(("shots", "margin"), [(2, -1.5), (4, -1.5), (16, 2.0)])
 def test_hoso_against_the_loo_blend(cars, shots, margin):
-    assert (
-        mean_accuracy(cars, "hoso", shots) >= mean_accuracy(cars, "loo_blend", shots, seeded=False) + margin
-    )
+    assert mean_accuracy(cars, "hoso", shots) >= mean_accuracy(cars, "loo_blend", shots, seeded=False) + margin
 
 
 # ../shared/real/README.md: means over three draws, which take the first K of numpy's permutation of each class.
-HEADS = (
-    "zero_shot",
-    "ncm",
-    "js_blend",
-    "loo_blend",
-    "gda_alpha1",
-    "gda_alpha_loo",
-    "clap",
-    "lpp",
-    "fold_gda",
-)
+HEADS = ("zero_shot", "ncm", "js_blend", "loo_blend", "gda_alpha1", "gda_alpha_loo", "clap", "lpp", "fold_gda")
 TRAINED = ("clap", "lpp", "fold_gda")
 MEASURED = {
     ("caltech101", 2): (94.2, 87.8, 88.8, 94.6, 90.3, 91.9, 95.5, 95.3, 95.4),

@@ -36,10 +36,7 @@ def test_outsider_by_path():
         ("no_such_package:Class", "cannot import 'no_such_package'"),
         ("test_registry:Missing", "has no class 'Missing'"),
         ("test_registry:pytest", "is not a kshot.methods.base.Classifier"),
-        (
-            "test_registry:Demanding",
-            "cannot make method 'test_registry:Demanding': TypeError: .*'strength'.* default",
-        ),
+        ("test_registry:Demanding", "cannot make method 'test_registry:Demanding': TypeError: .*'strength'.* default"),
     ],
 )
 def test_bad_paths(path, message):

@@ -86,9 +86,7 @@ def test_a_choice_by_labels_is_the_best_of_all_fits(name, knob, by):
     assert tuned.selected_["curve"].value == pytest.approx(by_hand)
     assert tuned.selected_[knob.knob_name()].value == knob.knob_grid()[int(np.argmax(by_hand))]
     assert tuned.selected_[knob.knob_name()].from_ == by
-    head = knob.knob_at(knob.knob_grid()[int(np.argmax(by_hand))]).fit(
-        **data.evidence(registry.create(name).info.sees)
-    )
+    head = knob.knob_at(knob.knob_grid()[int(np.argmax(by_hand))]).fit(**data.evidence(registry.create(name).info.sees))
     assert np.allclose(tuned.decision_function(data.test.X), head.decision_function(data.test.X))
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kshot.bench.execution.cell import run_cell, run_method
+from kshot.bench.cell import run_cell, run_method
 from kshot.bench.study import Cell, MethodSpec, load_study
-from kshot.datasets.simulated import WORLDS, write
-from kshot.episodes.stratum import load_prior, load_stratum
-from kshot.features.store import Store
+from kshot.data.simulated import WORLDS, write
+from kshot.data.store import Store
+from kshot.data.stratum import load_prior, load_stratum
 from kshot.methods import evidence, gda, ratio_knob, shared_work
 from kshot.methods.ncm import NCM
 from kshot.methods.shared_work import SharedWork, once, sharing
@@ -17,9 +17,7 @@ from kshot.solvers.rows import frozen
 
 CELL = Cell("sim-satellite", "simulated", "dataset", 4, 0)
 PAPER = {
-    spec.name: replace(
-        spec, params={**spec.params, "epochs": 3} if spec.name in ("clap", "lpp", "hoso") else {}
-    )
+    spec.name: replace(spec, params={**spec.params, "epochs": 3} if spec.name in ("clap", "lpp", "hoso") else {})
     for spec in load_study("paper").grids[0].methods
 }
 
@@ -44,11 +42,7 @@ def told(record):
 
 def test_methods_that_share_tell_what_each_tells_alone_to_the_bit(satellite):
     stratum, prior = satellite
-    specs = [
-        *PAPER.values(),
-        MethodSpec("fold_gda", "fold_gda"),
-        MethodSpec("tip_adapter_loo", "tip_adapter_loo"),
-    ]
+    specs = [*PAPER.values(), MethodSpec("fold_gda", "fold_gda"), MethodSpec("tip_adapter_loo", "tip_adapter_loo")]
     _, together = run_cell(CELL, specs, stratum, prior, keep_answers=True)
     episode = stratum.episode(CELL.shots, CELL.seed, prior.text)
     for spec, record in zip(specs, together, strict=True):

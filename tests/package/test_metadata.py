@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import kshot
-from kshot.features.store import BUNDLED
+from kshot.data.store import BUNDLED
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -16,7 +16,7 @@ def one_line(text: str) -> str:
 
 def test_notice_names_source_and_licence_of_every_bundled_set():
     notice = one_line((ROOT / "NOTICE").read_text())
-    catalog = tomllib.loads((ROOT / "src/kshot/features/catalog/open.toml").read_text())
+    catalog = tomllib.loads((ROOT / "src/kshot/data/catalog/open.toml").read_text())
     bundled = [folder.name for folder in BUNDLED.iterdir() if not folder.name.startswith(".")]
     assert len(bundled) >= 7
     for name in bundled:

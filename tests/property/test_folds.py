@@ -60,9 +60,7 @@ def refitted(data, row, gamma, kappa, balanced, downdate):
 
 
 @settings(max_examples=40)
-@given(
-    arguments=drawn_problems, gamma=st.sampled_from([0.1, 1.0, 30.0]), kappa=st.sampled_from([0.0, 0.5, 8.0])
-)
+@given(arguments=drawn_problems, gamma=st.sampled_from([0.1, 1.0, 30.0]), kappa=st.sampled_from([0.0, 0.5, 8.0]))
 @pytest.mark.parametrize("downdate", [True, False])
 def test_held_out_scores_equal_a_refit_without_the_row(arguments, gamma, kappa, downdate):
     data = drawn(arguments)

@@ -76,12 +76,7 @@ def test_rotating_all_features_changes_nothing(name, drawn, seed):
 def test_duplicating_every_shot_leaves_the_plain_prototypes(name, drawn, copies):
     data = problem(**drawn)
     more = Problem(
-        np.tile(data.X, (copies, 1)),
-        np.tile(data.y, copies),
-        data.text,
-        data.pool,
-        data.validation,
-        data.test,
+        np.tile(data.X, (copies, 1)), np.tile(data.y, copies), data.text, data.pool, data.validation, data.test
     )
     alike(name, scores(name, more), scores(name, data))
 

@@ -77,9 +77,7 @@ class TestHeads:
     def test_taskres_on_a_unit_base(self, case, prefix, dtype):
         data, expected = inputs(case, dtype), stored(f"taskres_scale1_{case}")
         head = TaskRes(seed=1, anchor_scale=1.0).fit(**shots(data))
-        close(
-            head.decision_function(data["Xte"]), expected[f"{prefix}_logits_test"], dtype, "taskres unit base"
-        )
+        close(head.decision_function(data["Xte"]), expected[f"{prefix}_logits_test"], dtype, "taskres unit base")
 
     @pytest.mark.parametrize("case", SMALL)
     @pytest.mark.parametrize(
@@ -146,9 +144,7 @@ class TestHeads:
     def test_ss_text_says_when_the_repulsion_turns_it_over(self, scale, turned_over, prefix, dtype, official):
         data, expected = inputs(LARGE, dtype, official), stored(f"sstext_oneshot_{LARGE}", official)
         rows = expected["rows"]
-        head = SSText(plus=True, logit_scale=float(scale)).fit(
-            data["X"][rows], data["y"][rows], text=data["T"]
-        )
+        head = SSText(plus=True, logit_scale=float(scale)).fit(data["X"][rows], data["y"][rows], text=data["T"])
         key = f"{prefix}_tau{scale}_sstextplus"
         close(head.decision_function(data["Xte"]), expected[f"{key}_logits_test"], dtype, "sstext")
         assert head.selected_["turned_over"].value == turned_over
@@ -166,9 +162,7 @@ EUROSAT = {"ridge_points": 100}
 class TestSearches:
     """What the official codes choose with labels that a validation-free head never sees."""
 
-    @pytest.mark.parametrize(
-        ("name", "grid"), [("caltech101", CALTECH), ("imagenet", IMAGENET), ("eurosat", EUROSAT)]
-    )
+    @pytest.mark.parametrize(("name", "grid"), [("caltech101", CALTECH), ("imagenet", IMAGENET), ("eurosat", EUROSAT)])
     def test_proker(self, name, grid, prefix, dtype):
         given, validation, test = cached(dtype)
         expected = stored("proker_gda_tip_c10_k4_d64")
@@ -200,9 +194,7 @@ class TestSearches:
         if dtype == np.float64:
             agree(head.keys_.swapaxes(0, 1).reshape(40, 64), expected["f64_official_keys"], dtype, 0)
         assert 100 * head.score(*test) == pytest.approx(expected[f"{prefix}_official_reported_acc"])
-        searched = head._scores_at(
-            test[0], head.keys_, head.selected_["beta"].value, head.selected_["alpha"].value
-        )
+        searched = head._scores_at(test[0], head.keys_, head.selected_["beta"].value, head.selected_["alpha"].value)
         close(searched, expected[f"{prefix}_official_logits_test"], dtype, "tipf")
 
     def test_transclip_carries_its_state_from_one_gamma_to_the_next(self, prefix, dtype, official):
@@ -213,13 +205,7 @@ class TestSearches:
         gammas = ("0.002", "0.01", "0.02", "0.2")
         for gamma in gammas:
             state = transduce(
-                test[0],
-                *given.values(),
-                gamma=float(gamma),
-                text_weight=0.5,
-                scale=100.0,
-                aligned=False,
-                start=state,
+                test[0], *given.values(), gamma=float(gamma), text_weight=0.5, scale=100.0, aligned=False, start=state
             )
             close(state.z, expected[f"{prefix}_sequence_z_gamma{gamma}"], dtype, "transclip")
             accuracies.append(np.mean(state.z[nearest].argmax(axis=1) == validation[1]))
@@ -292,9 +278,7 @@ class TestOnTheWay:
         steps = paired_batches(1, len(data["y"]), 10, (4, 4))
         rates = warm_cosine(12_800, 1e-4)[:1000]
         scale = np.exp(4.60517)
-        states = train_cross_modal(
-            data["X"], data["y"], data["T"], steps, rates, scale=scale, weight_decay=0.01
-        )
+        states = train_cross_modal(data["X"], data["y"], data["T"], steps, rates, scale=scale, weight_decay=0.01)
         for iteration, W in enumerate(states, 1):
             if iteration in (1, 2, 10, 100, 1000):
                 agree(W, expected[f"f64_W_after_iter{iteration}"], np.float64, 0)
@@ -324,9 +308,7 @@ class TestOnTheWay:
     def test_ss_text_prototypes(self, case):
         data, expected = inputs(case, np.float64), stored(f"sstext_{case}")
         for name, plus in (("sstext", False), ("sstextplus", True)):
-            found = pulled_prototypes(
-                data["X"], data["y"], data["T"], penalties(data["y"], 10, own_count=plus), 100.0
-            )
+            found = pulled_prototypes(data["X"], data["y"], data["T"], penalties(data["y"], 10, own_count=plus), 100.0)
             found = repelled(found)[0] if plus else found
             agree(found, expected[f"f64_{name}_W"], np.float64, 0)
 

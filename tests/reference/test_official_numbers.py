@@ -113,8 +113,7 @@ class TestLPP:
 
 
 @pytest.mark.parametrize(
-    ("prefix", "dtype", "epochs"),
-    [("f32", np.float32, 300), *(("f64", np.float64, e) for e in (1, 10, 20, 300))],
+    ("prefix", "dtype", "epochs"), [("f32", np.float32, 300), *(("f64", np.float64, e) for e in (1, 10, 20, 300))]
 )
 @pytest.mark.parametrize("bias", [True, False])
 def test_lpp_on_the_way(prefix, dtype, epochs, bias):
@@ -185,9 +184,7 @@ class TestTrainingFree:
 
     def test_gda_head(self, case, prefix, dtype):
         data = stored(f"gda_tip_{case}")
-        head = GDA(alpha="val").fit(
-            **support_of(data, dtype), validation=(data["X_val"].astype(dtype), data["y_val"])
-        )
+        head = GDA(alpha="val").fit(**support_of(data, dtype), validation=(data["X_val"].astype(dtype), data["y_val"]))
         assert head.selected_["alpha"].value == data[f"gda_{prefix}_alpha"]
         found = head.decision_function(data["X_test"].astype(dtype))
         assert np.abs(found - data[f"gda_{prefix}_test_logits"]).max() < FLOAT32_LOGITS["gda"]

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from kshot.bench.execution.engines.local import LocalEngine
-from kshot.bench.execution.run import compute, open_run
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import load_table
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.query import load_table
+from kshot.bench.records import Records
+from kshot.bench.run import compute, open_run
 from kshot.bench.study import parse_study
 from kshot.report.tables import make_table
 from kshot.stats.atlas import knob_cells, surveys

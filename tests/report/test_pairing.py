@@ -57,9 +57,7 @@ def test_leaderboard_mean_and_distance_are_the_same_cells():
     board = TABLES["leaderboard"]
     leader = next(m for m, title in TITLES.items() if title == board.rows[0][0])
     best = accuracies(leader, **LATER)
-    wanted = {
-        tuple(row[name] for name in CELL) for row in ROWS if row["tier"] == "dataset" and row["shots"] > 1
-    }
+    wanted = {tuple(row[name] for name in CELL) for row in ROWS if row["tier"] == "dataset" and row["shots"] > 1}
     assert best.keys() == wanted, "the leader exists everywhere"
     for method, title in TITLES.items():
         own, row = accuracies(method, **LATER), shown("leaderboard", title)
@@ -87,10 +85,7 @@ def test_headline_columns_have_one_set_of_cells(column, shots):
 
 def test_rows_of_contrasts_count_the_cells_where_all_exist():
     for backbone in ("RN50", "ViT-B-16"):
-        sides = [
-            accuracies(m, tier=["dataset"], backbone=[backbone])
-            for m in (*CENTRAL, "oracle_lambda", "zero_shot")
-        ]
+        sides = [accuracies(m, tier=["dataset"], backbone=[backbone]) for m in (*CENTRAL, "oracle_lambda", "zero_shot")]
         common = set.intersection(*map(set, sides))
         row = shown("per_backbone", backbone)
         assert str(row[-1]) == str(len(common))
@@ -136,9 +131,7 @@ def test_strata_count_the_cells_where_all_exist():
 def test_prior_upgrade_counts_the_draws_where_all_exist():
     def ratios(method, tier):
         return {
-            (row["dataset"], row["backbone"], row["shots"], row["seed"]): json.loads(row["selected"])[
-                "lambda"
-            ]
+            (row["dataset"], row["backbone"], row["shots"], row["seed"]): json.loads(row["selected"])["lambda"]
             for row in ROWS
             if row["method"] == method and row["tier"] == tier and row["status"] == "ok"
         }
@@ -155,8 +148,7 @@ def test_bars_have_one_set_of_cells_and_name_who_has_none():
     figure = FIGURES["bars"](panel(as_table(ROWS)), Context())
     axis = figure.axes[0]
     widths = {
-        label.get_text(): bar.get_width()
-        for label, bar in zip(axis.get_yticklabels(), axis.patches, strict=True)
+        label.get_text(): bar.get_width() for label, bar in zip(axis.get_yticklabels(), axis.patches, strict=True)
     }
     assert widths.keys() == {TITLES[m] for m in ("clap", "js_blend", "zero_shot", "logistic_probe")}
     for method in ("clap", "js_blend"):
@@ -170,9 +162,7 @@ def test_costs_are_medians_over_the_cells_that_hold_every_method():
     sides = {m: accuracies(m, "fit_seconds") for m in TITLES}
     common = set.intersection(*map(set, sides.values()))
     for method, title in TITLES.items():
-        assert float(shown("cost", title)[1]) == pytest.approx(
-            np.median([sides[method][cell] for cell in common])
-        )
+        assert float(shown("cost", title)[1]) == pytest.approx(np.median([sides[method][cell] for cell in common]))
 
 
 def test_the_better_end_needs_both_ends():

@@ -12,9 +12,7 @@ from kshot.report.tables import all_tables
 from kshot.stats.panel import panel
 from synthetic_records import as_table, synthetic_rows
 
-HOSTILE = (
-    r"<img src=x onerror=alert(1)> [bold]x[/bold] a|b {\input{/etc/passwd}} 100% & $x_1$ [c](javascript:d)"
-)
+HOSTILE = r"<img src=x onerror=alert(1)> [bold]x[/bold] a|b {\input{/etc/passwd}} 100% & $x_1$ [c](javascript:d)"
 
 
 def tables(rows):
@@ -22,9 +20,7 @@ def tables(rows):
 
 
 def test_hostile_names_are_inert_everywhere():
-    rows = [
-        r | {"title": HOSTILE, "dataset": HOSTILE + r["dataset"]} for r in synthetic_rows(tiers=("dataset",))
-    ]
+    rows = [r | {"title": HOSTILE, "dataset": HOSTILE + r["dataset"]} for r in synthetic_rows(tiers=("dataset",))]
     for table in tables(rows).values():
         assert "<img" not in table.html()
         assert "<img" not in table.markdown().replace("\\<", "")

@@ -38,8 +38,7 @@ def select(value="accuracy", **wanted):
     return {
         tuple(row[name] for name in CELL): scale * row[value]
         for row in ROWS
-        if all(row[k] in v if isinstance(v, set) else row[k] == v for k, v in wanted.items())
-        and row[value] is not None
+        if all(row[k] in v if isinstance(v, set) else row[k] == v for k, v in wanted.items()) and row[value] is not None
     }
 
 
@@ -102,8 +101,7 @@ def test_leaderboard():
     for method in ("clap", "lpp", "zero_shot", "oracle_lambda"):
         shown = row("leaderboard", TITLE[method])
         means = [
-            np.mean(list(select(method=method, tier="dataset", backbone=TEXT, shots=k).values()))
-            for k in (1, 2, 4, 16)
+            np.mean(list(select(method=method, tier="dataset", backbone=TEXT, shots=k).values())) for k in (1, 2, 4, 16)
         ]
         assert [float(x) for x in shown[1:5]] == pytest.approx(means, abs=0.051)
         assert float(shown[5]) == pytest.approx(np.mean(means[1:]), abs=0.051)
@@ -122,9 +120,7 @@ def test_per_dataset():
     for r in table.rows:
         method = next(m for m, t in TITLE.items() if t == r[0])
         values = [
-            np.mean(
-                list(select(method=method, tier="dataset", backbone="ViT-B-16", shots=16, dataset=d).values())
-            )
+            np.mean(list(select(method=method, tier="dataset", backbone="ViT-B-16", shots=16, dataset=d).values()))
             for d in sorted(DATASETS)
         ]
         assert [float(x) for x in r[1:]] == pytest.approx([*values, np.mean(values)], abs=0.051)
@@ -150,21 +146,12 @@ def test_per_backbone():
 
 
 def test_by_shots():
-    ranges = {
-        "K=1": {1},
-        "K=2": {2},
-        "K=4": {4},
-        "K=16": {16},
-        "K≥2 pooled": {2, 4, 16},
-        "K≥4 pooled": {4, 16},
-    }
+    ranges = {"K=1": {1}, "K=2": {2}, "K=4": {4}, "K=16": {16}, "K≥2 pooled": {2, 4, 16}, "K≥4 pooled": {4, 16}}
     for name, shots in ranges.items():
         shown = row("by_shots", name)
         for cell, method in zip(shown[1:5], ("js_blend", "loo_blend", "clap", "lpp"), strict=True):
             wanted = {"tier": "dataset", "backbone": "ViT-B-16", "shots": shots}
-            values, datasets = difference(
-                select(method=method, **wanted), select(method="oracle_lambda", **wanted)
-            )
+            values, datasets = difference(select(method=method, **wanted), select(method="oracle_lambda", **wanted))
             if len(values):
                 agrees(cell, values, datasets)
             else:
@@ -239,9 +226,7 @@ def test_ratio_tracking():
     cells = sorted(loo.keys() & oracle.keys())
     a, b = np.array([loo[c] for c in cells]), np.array([oracle[c] for c in cells])
     shown = row("ratio_tracking", "LOO blend")
-    assert [float(x) for x in shown[1:4]] == pytest.approx(
-        [a.mean(), b.mean(), np.abs(a - b).mean()], abs=6e-4
-    )
+    assert [float(x) for x in shown[1:4]] == pytest.approx([a.mean(), b.mean(), np.abs(a - b).mean()], abs=6e-4)
     assert numbers(shown[4])[0] == pytest.approx(stats.spearmanr(a, b).statistic, abs=6e-3)
     assert str(shown[6]) == str(len(cells))
 
@@ -256,9 +241,9 @@ def test_strata_and_how_many_are_positive():
             surpluses.append(values.mean())
             assert numbers(shown[4])[0] == pytest.approx(values.mean(), abs=0.0051)
             by_seed = [
-                difference(
-                    select(method="clap", seed=s, **wanted), select(method="oracle_lambda", seed=s, **wanted)
-                )[0].mean()
+                difference(select(method="clap", seed=s, **wanted), select(method="oracle_lambda", seed=s, **wanted))[
+                    0
+                ].mean()
                 for s in (0, 1, 2)
             ]
             noise.append(np.std(by_seed, ddof=1))
@@ -344,9 +329,7 @@ def test_cost():
 def test_precision_arm():
     rows = [r | {"dtype": "float64"} for r in ROWS]
     moved = [
-        r | {"accuracy": r["accuracy"] + 0.01 * (r["seed"] - 1)}
-        if r["method"] == "clap" and r["status"] == "ok"
-        else r
+        r | {"accuracy": r["accuracy"] + 0.01 * (r["seed"] - 1)} if r["method"] == "clap" and r["status"] == "ok" else r
         for r in rows
     ]
     other = panel(as_table(moved))

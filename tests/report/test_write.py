@@ -22,16 +22,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 def sketch():
     rng = np.random.default_rng(0)
     return Sketch(
-        "alpha",
-        "ViT-B-16",
-        "dataset",
-        ("$x", HOSTILE),
-        rng.normal(size=(2, 2)),
-        rng.normal(size=(2, 2)),
-        {},
-        0,
-        2,
-        0.9,
+        "alpha", "ViT-B-16", "dataset", ("$x", HOSTILE), rng.normal(size=(2, 2)), rng.normal(size=(2, 2)), {}, 0, 2, 0.9
     )
 
 
@@ -79,9 +70,7 @@ def test_same_records_same_bytes(tmp_path):
 
 def test_all_figures_as_vector_and_picture(tmp_path):
     rows = [r | {"title": r["title"] + " $\\frac{1}"} for r in synthetic_rows(seeds=(0, 1))]
-    headroom = {
-        (d, b): 0.1 * i for i, d in enumerate(("alpha", "beta", "gamma")) for b in ("ViT-B-16", "RN50")
-    }
+    headroom = {(d, b): 0.1 * i for i, d in enumerate(("alpha", "beta", "gamma")) for b in ("ViT-B-16", "RN50")}
     cells = [(*stratum, "dataset", k, s) for stratum in headroom for k in (2, 4) for s in (0, 1)]
     moved = {f"translation.a = {a:+.2f}": dict.fromkeys(cells, -abs(a)) for a in (-0.5, -0.25, 0.25, 0.5)}
     context = Context(sketches=[sketch()], headroom=headroom, probed=Probed(moved))
@@ -145,9 +134,7 @@ def test_bars_leave_out_combinations_that_end_early():
     figure = FIGURES["bars"](panel(as_table(rows)), Context())
     longest = max(bar.get_width() for bar in figure.axes[0].patches)
     others = [
-        100 * r["accuracy"]
-        for r in rows
-        if r["dataset"] != "alpha" and r["method"] == "clap" and r["shots"] >= 4
+        100 * r["accuracy"] for r in rows if r["dataset"] != "alpha" and r["method"] == "clap" and r["shots"] >= 4
     ]
     assert longest == pytest.approx(np.mean(others))
 

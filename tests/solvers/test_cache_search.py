@@ -17,9 +17,7 @@ def problem(seed: int, classes: int, shots: int, spread: float, dtype: str):
     y = np.sort(np.concatenate([np.arange(classes), rng.integers(0, classes, classes * (shots - 1))]))
 
     def around(labels):
-        return unit_rows(
-            (centres[labels] + spread * rng.standard_normal((len(labels), 24))).astype(dtype), "x"
-        )
+        return unit_rows((centres[labels] + spread * rng.standard_normal((len(labels), 24))).astype(dtype), "x")
 
     text = unit_rows((centres + 0.5 * spread * rng.standard_normal(centres.shape)).astype(dtype), "text")
     text[-1] = text[0]

@@ -41,10 +41,7 @@ def test_twenty_iterations_are_nearly_there(setting):
     data, anchors, penalties = setting
     values = [
         objective(
-            fit_cosine_probe(data.X, data.y, anchors, penalties, scale=SCALE, iterations=n),
-            data,
-            anchors,
-            penalties,
+            fit_cosine_probe(data.X, data.y, anchors, penalties, scale=SCALE, iterations=n), data, anchors, penalties
         )
         for n in (20, 500)
     ]
@@ -57,14 +54,7 @@ def test_momentum_descent_ends_in_the_same_weights(setting):
     data, anchors, penalties = setting
     steps = 20_000
     slow = train_cosine_probe(
-        data.X,
-        data.y,
-        anchors,
-        penalties,
-        iter([None] * steps),
-        np.full(steps, 0.02),
-        scale=SCALE,
-        momentum=0.9,
+        data.X, data.y, anchors, penalties, iter([None] * steps), np.full(steps, 0.02), scale=SCALE, momentum=0.9
     )
     fast = fit_cosine_probe(data.X, data.y, anchors, penalties, scale=SCALE, iterations=500)
     assert np.allclose(fast, slow, atol=1e-3)

@@ -36,9 +36,7 @@ def plain_clap_gradient(W, X, y, anchors, penalties, scale):
     U = W / norms
     S = X @ U.T
     R = (softmax(scale * S) - np.eye(len(W))[y]) * scale / len(y)
-    return (R.T @ X - np.sum(R * S, axis=0)[:, None] * U) / norms + (2 / len(W)) * penalties[:, None] * (
-        W - anchors
-    )
+    return (R.T @ X - np.sum(R * S, axis=0)[:, None] * U) / norms + (2 / len(W)) * penalties[:, None] * (W - anchors)
 
 
 def test_claps_plain_gradient_is_the_slope_of_its_loss():
@@ -63,19 +61,10 @@ def test_claps_fast_steps_are_its_plain_ones(dim, size):
     W, velocity = anchors.copy(), np.zeros_like(anchors)
     for rate, chosen in zip(rates, batches(7, 24, 24, size), strict=False):
         rows = slice(None) if chosen is None else chosen
-        velocity = 0.9 * velocity + plain_clap_gradient(
-            W, data.X[rows], data.y[rows], anchors, penalties, 100.0
-        )
+        velocity = 0.9 * velocity + plain_clap_gradient(W, data.X[rows], data.y[rows], anchors, penalties, 100.0)
         W = W - rate * velocity
     found = train_cosine_probe(
-        data.X,
-        data.y,
-        anchors,
-        penalties,
-        batches(7, 24, 24, size),
-        rates,
-        scale=100.0,
-        momentum=0.9,
+        data.X, data.y, anchors, penalties, batches(7, 24, 24, size), rates, scale=100.0, momentum=0.9
     )
     assert np.allclose(found, W, rtol=1e-9, atol=1e-9)
 
@@ -98,17 +87,7 @@ def test_lpp_in_row_blocks_equals_one_plain_step(monkeypatch):
     start, bias = class_sums(data.X, data.y, 6), np.linspace(-0.1, 0.1, 6)
     lr_w, lr_alpha, alpha = step_sizes(data.X, data.y, data.text, 250.0)
     W, b, found_alpha = train_text_probe(
-        data.X,
-        data.y,
-        data.text,
-        start,
-        bias,
-        np.full(6, alpha),
-        lr_w,
-        lr_alpha,
-        epochs=1,
-        momentum=0.9,
-        alpha_every=1,
+        data.X, data.y, data.text, start, bias, np.full(6, alpha), lr_w, lr_alpha, epochs=1, momentum=0.9, alpha_every=1
     )
     text_logits = data.X @ data.text.T
     R = (softmax(data.X @ start.T + bias + alpha * text_logits) - np.eye(6)[data.y]) / len(data.y)
@@ -164,8 +143,7 @@ def test_ratio_losses_are_cross_entropies():
     adapted = adapt(adapter, data.X)
     ratios = np.array([0.0, 0.3, 1.0])
     expected = [
-        cross_entropy(100 * blended_feature(adapted, data.X, r)[0] @ data.text.T, data.y)
-        for r in ratios.tolist()
+        cross_entropy(100 * blended_feature(adapted, data.X, r)[0] @ data.text.T, data.y) for r in ratios.tolist()
     ]
     assert np.allclose(ratio_losses(adapted, data.X, data.y, data.text, ratios, 100.0), expected)
 

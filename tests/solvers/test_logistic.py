@@ -28,9 +28,7 @@ def test_warm_folds_answer_as_folds_learnt_from_nothing(dim, seed):
     expected = np.zeros(len(STRENGTHS))
     for kept, asked in folds:
         for index, strength in enumerate(STRENGTHS):
-            model = LogisticRegression(C=strength, tol=1e-6, max_iter=5000).fit(
-                X[kept].astype(float), y[kept]
-            )
+            model = LogisticRegression(C=strength, tol=1e-6, max_iter=5000).fit(X[kept].astype(float), y[kept])
             expected[index] += np.count_nonzero(model.predict(X[asked]) == y[asked]) / len(y)
     # One or two of 36 rows may lie on a border; what the folds leave out must not have been learnt.
     assert np.abs(curve - expected).max() <= 2.5 / len(y)

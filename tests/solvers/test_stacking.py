@@ -40,9 +40,7 @@ def test_many_shots_find_the_weights_that_made_the_scores():
 def test_information_is_what_the_scores_tell():
     scores, y = drawn(500)
     found = stack(scores[:1], y, 0.5)
-    cross_entropy = objective(
-        np.log([found.weights[0], found.weights[0]]), np.stack([scores[0], 0 * scores[0]]), y, 1
-    )
+    cross_entropy = objective(np.log([found.weights[0], found.weights[0]]), np.stack([scores[0], 0 * scores[0]]), y, 1)
     assert np.isclose(found.information, np.log(5) - cross_entropy / len(y))
     assert abs(stack(0 * scores[:1], y, 0.5).information) < 1e-9
 

@@ -16,7 +16,6 @@ def test_hits_are_those_of_the_first_best_class(data, n, classes):
     base, extra = data.draw(scores), data.draw(scores)
     y = data.draw(arrays(np.int64, n, elements=st.integers(0, classes - 1)))
     one_by_one = [
-        sum(max(range(classes), key=lambda c: base[i, c] + w * extra[i, c]) == y[i] for i in range(n))
-        for w in WEIGHTS
+        sum(max(range(classes), key=lambda c: base[i, c] + w * extra[i, c]) == y[i] for i in range(n)) for w in WEIGHTS
     ]
     assert hits_by_weight(base, extra, WEIGHTS, y).tolist() == one_by_one

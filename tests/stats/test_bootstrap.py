@@ -22,12 +22,7 @@ def test_standard_error_and_percentiles_agree_with_scipy():
         return np.concatenate([groups[i] for i in indices]).mean()
 
     theirs = stats.bootstrap(
-        (np.arange(len(groups)),),
-        mean_of,
-        vectorized=False,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        rng=1,
+        (np.arange(len(groups)),), mean_of, vectorized=False, n_resamples=RESAMPLES, method="percentile", rng=1
     )
     ours = cluster_mean(values, names)
     assert ours.error == pytest.approx(theirs.standard_error, rel=0.03)
@@ -57,9 +52,7 @@ def test_columns_together_equal_columns_alone_with_different_holes():
         assert estimate.mean == pytest.approx(alone.mean)
         assert estimate.error == pytest.approx(alone.error)
     assert [e.G for e in together] == [6, 5, 6, 1]
-    assert together[1].error == pytest.approx(
-        cluster_mean(values[names != "d0", 1], names[names != "d0"]).error
-    )
+    assert together[1].error == pytest.approx(cluster_mean(values[names != "d0", 1], names[names != "d0"]).error)
 
 
 def test_missing_values_are_left_out_and_one_cluster_has_no_interval():

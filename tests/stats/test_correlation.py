@@ -39,11 +39,7 @@ def test_interval_equals_a_loop_over_the_same_resamples(given):
     values = []
     for weights in shared_draws(7)[::10].astype(int):
         rows = np.repeat(np.arange(42), weights[group])
-        one = (
-            stats.spearmanr(A[rows], B[rows]).statistic
-            if given is None
-            else partial(A[rows], B[rows], C[rows])
-        )
+        one = stats.spearmanr(A[rows], B[rows]).statistic if given is None else partial(A[rows], B[rows], C[rows])
         values.append(one)
     assert found.error == pytest.approx(np.std(values, ddof=1), rel=0.08)
     half = stats.t.ppf(0.975, 6) * found.error

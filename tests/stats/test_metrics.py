@@ -8,8 +8,8 @@ from scipy.special import softmax
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss
 
-from kshot.answer_codes import answers_of, pack_answers, unpack_answers
 from kshot.errors import StudyError
+from kshot.stats.answers import answers_of, pack_answers, unpack_answers
 from kshot.stats.bootstrap import cluster_means
 from kshot.stats.metrics import (
     ACCURACY,
@@ -48,9 +48,7 @@ def test_scikit_learn_agrees(classes, sharpness):
     assert brier_score(found) == pytest.approx(expected, abs=1e-12)
     assert class_mean_accuracy(found) == pytest.approx(balanced_accuracy_score(truth, predicted), abs=1e-12)
     assert ACCURACY.value(found) == pytest.approx(np.mean(truth == predicted), abs=1e-12)
-    accuracy, confidence = calibration_curve(
-        truth == predicted, p.max(axis=1), n_bins=BINS, strategy="quantile"
-    )
+    accuracy, confidence = calibration_curve(truth == predicted, p.max(axis=1), n_bins=BINS, strategy="quantile")
     assert len(accuracy) == BINS
     assert calibration_error(found) == pytest.approx(np.abs(accuracy - confidence).mean(), abs=1e-12)
 

@@ -15,8 +15,7 @@ from synthetic_records import as_table, synthetic_rows, synthetic_table
 def test_mcnemar_is_the_exact_binomial_test():
     first, second = np.array([0, 3, 12, 40, 7]), np.array([0, 9, 2, 41, 7])
     expected = [
-        stats.binomtest(int(a), int(a + b)).pvalue if a + b else 1.0
-        for a, b in zip(first, second, strict=True)
+        stats.binomtest(int(a), int(a + b)).pvalue if a + b else 1.0 for a, b in zip(first, second, strict=True)
     ]
     np.testing.assert_allclose(mcnemar(first, second), expected)
 

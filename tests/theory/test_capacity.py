@@ -42,9 +42,7 @@ def one_pair(means, text, covariance, i, j):
 def test_all_pairs_equal_the_pair_by_pair_formula(seed, classes, d):
     means, text, covariance = problem(seed, classes, d)
     found = theory.capacity(means, text, covariance)
-    pairs = [
-        one_pair(means, text, covariance, i, j) for i, j in zip(*np.triu_indices(classes, 1), strict=True)
-    ]
+    pairs = [one_pair(means, text, covariance, i, j) for i, j in zip(*np.triu_indices(classes, 1), strict=True)]
     assert np.allclose(np.stack([found.path, found.plane, found.full], axis=1), pairs, rtol=1e-8)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kshot.theory import checks
-from kshot.theory.checks.trial import FULL, QUICK, Verdict
+from kshot.paper import checks
+from kshot.paper.checks.trial import FULL, QUICK, Verdict
 
 
 @pytest.mark.parametrize("name", checks.NAMES)

@@ -5,8 +5,8 @@ from importlib import import_module
 
 import pytest
 
-from kshot.theory import checks
-from kshot.theory.checks.trial import Effort
+from kshot.paper import checks
+from kshot.paper.checks.trial import Effort
 from mutants import mutants
 
 EFFORT = Effort(40)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kshot.theory import checks
+from kshot.paper import checks
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "theory.md").read_text()
 MODULES = ("blend_error", "sampling", "shift", "two_class", "capacity", "pairs", "covariance")

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from tools.sentences import QUESTIONS, main, questions
 
+from kshot.data.catalog import datasets
 from kshot.encode.prompts import from_sentences
-from kshot.features.catalog import datasets
 
 CLASSES = ("red fox", "blue jay")
 

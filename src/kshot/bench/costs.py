@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from kshot.bench.execution.run import this_machine
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import query
+from kshot.bench.query import query
+from kshot.bench.records import Records
+from kshot.bench.run import this_machine
 from kshot.bench.work import Sizes
 from kshot.errors import KshotError
 from kshot.types import Array

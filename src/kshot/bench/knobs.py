@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kshot.bench.execution.cell import use_known_constants
+from kshot.bench.cell import use_known_constants
 from kshot.bench.study import MethodSpec
-from kshot.episodes.draw import too_thin
-from kshot.episodes.stratum import load_prior, load_stratum
+from kshot.data.catalog import not_encoded
+from kshot.data.draw import too_thin
+from kshot.data.store import Store
+from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import FeatureError, KshotError, unknown
-from kshot.features.catalog import not_encoded
-from kshot.features.store import Store
 from kshot.methods import registry
 from kshot.methods.knob import Knob, KnobWorth, knob_evidence, knob_worth
 
@@ -30,9 +30,7 @@ class KnobRow:
 
     def values(self, name: str) -> str:
         """What each draw chose; starred where its evidence could not tell the values apart."""
-        return ", ".join(
-            _short(getattr(worth, name)) + "*" * (name in worth.undecided) for worth in self.worths
-        )
+        return ", ".join(_short(getattr(worth, name)) + "*" * (name in worth.undecided) for worth in self.worths)
 
 
 def find_knob(name: str) -> str:

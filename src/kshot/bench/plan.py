@@ -77,8 +77,7 @@ def seconds_left(work: Work, folder: Path) -> float | None:
 def _needed(work: Work) -> Counter[tuple[Subject, CellSize]]:
     """How often each method, and the cell itself, meets each size; not below the shots that a method needs."""
     least = {
-        name: registry.create(spec.use, **spec.params).info.min_shots
-        for name, spec in work.study.methods().items()
+        name: registry.create(spec.use, **spec.params).info.min_shots for name, spec in work.study.methods().items()
     }
     found: Counter[tuple[Subject, CellSize]] = Counter()
     for cell, specs in work.missing.items():
@@ -104,9 +103,7 @@ def _unknown(works: Iterable[Work], known: Costs) -> list[MethodSpec]:
 
 def _seconds(needed: Mapping[tuple[Subject, CellSize], int], known: Costs) -> float:
     growth = {subject: grow(measured) for subject, measured in known.items() if measured}
-    asked = (
-        (growth[subject], problem, times) for (subject, problem), times in needed.items() if subject in growth
-    )
+    asked = ((growth[subject], problem, times) for (subject, problem), times in needed.items() if subject in growth)
     return sum((times * grown.at(problem) for grown, problem, times in asked), start=0.0)
 
 

@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from kshot.bench.records.folder import Records
-from kshot.bench.records.ownership import addable, contradiction
-from kshot.bench.records.query import query
+from kshot.bench.ownership import addable, contradiction
+from kshot.bench.query import query
+from kshot.bench.records import Records
 from kshot.bench.study import MethodSpec, Study
 from kshot.bench.work import finished_cells
 from kshot.errors import StudyError

@@ -10,8 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from kshot.data.draw import SMALLEST_RESIDUE
 from kshot.encode.augment import RECIPES
-from kshot.episodes.draw import SMALLEST_RESIDUE
 from kshot.errors import StudyError, unknown
 from kshot.files import safe_name
 from kshot.profiles import BALANCED, HALVES, PROFILES, profiled
@@ -22,7 +22,7 @@ AXES = ("datasets", "backbones", "tiers", "shots", "seeds", "methods")
 # The records keep shots and seeds in 32 bits.
 LARGEST = 2**31 - 1
 DTYPES = ("float32", "float64")
-BUNDLED_STUDIES = Path(__file__).parents[1] / "studies"
+PACKAGE = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +149,7 @@ class Study:
     def with_methods(self, extra: Sequence[str]) -> "Study":
         """The study plus outsiders' methods on every grid that lacks them."""
         specs = [MethodSpec(name, name) for name in dict.fromkeys(extra)]
-        grids = (
-            replace(g, methods=(*g.methods, *(s for s in specs if s not in g.methods))) for g in self.grids
-        )
+        grids = (replace(g, methods=(*g.methods, *(s for s in specs if s not in g.methods))) for g in self.grids)
         grown = replace(self, grids=tuple(grids))
         _check_names(grown, "with --method")
         return grown
@@ -184,7 +182,7 @@ def names_study(given: Path | str) -> bool:
 
 
 def bundled_studies() -> dict[str, Path]:
-    return {path.stem: path for path in sorted(BUNDLED_STUDIES.glob("*.toml"))}
+    return {path.stem: path for path in sorted(PACKAGE.glob("*/studies/*.toml"), key=lambda path: path.stem)}
 
 
 def parse_study(content: dict[str, Any], where: str) -> Study:
@@ -234,9 +232,7 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
     axes["datasets"] = tuple(
         profiled(dataset, profile) for profile in _profiles(table, where) for dataset in axes["datasets"]
     )
-    return Grid(
-        **axes, methods=tuple(replace(_method(entry, where), views=views) for entry in table["methods"])
-    )
+    return Grid(**axes, methods=tuple(replace(_method(entry, where), views=views) for entry in table["methods"]))
 
 
 def _profiles(table: dict[str, Any], where: str) -> list[str]:
@@ -254,12 +250,7 @@ def _profiles(table: dict[str, Any], where: str) -> list[str]:
 def _views(entry: Any, where: str) -> Views:
     """`{recipe = "tip", count = 10}`."""
     known = isinstance(entry, dict) and entry.keys() == {"recipe", "count"}
-    if (
-        not known
-        or not isinstance(entry["recipe"], str)
-        or type(entry["count"]) is not int
-        or entry["count"] < 1
-    ):
+    if not known or not isinstance(entry["recipe"], str) or type(entry["count"]) is not int or entry["count"] < 1:
         raise StudyError(f'{where}: write views = {{ recipe = "tip", count = 10 }}; given was {entry}.')
     if entry["recipe"] not in RECIPES:
         raise StudyError(f"{where}: " + unknown("view recipe", entry["recipe"], RECIPES, "Give one of them."))
@@ -299,10 +290,7 @@ def study_from_json(text: str) -> Study:
     """The inverse of `Study.to_json`."""
     content = json.loads(text)
     grids = tuple(
-        Grid(
-            **{k: tuple(v) for k, v in g.items() if k != "methods"},
-            methods=tuple(_spec(m) for m in g["methods"]),
-        )
+        Grid(**{k: tuple(v) for k, v in g.items() if k != "methods"}, methods=tuple(_spec(m) for m in g["methods"]))
         for g in content["grids"]
     )
     return Study(content["name"], grids, content["dtype"], content.get("min_residue"))

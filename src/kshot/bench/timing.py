@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from kshot.bench.cell import run_cell, run_method
 from kshot.bench.costs import CellSize, Costs, Measured, Subject
-from kshot.bench.execution.cell import run_cell, run_method
-from kshot.bench.records.folder import Records
+from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study
-from kshot.datasets.simulated import World, sample
-from kshot.episodes.stored_views import OneView, StoredViews
-from kshot.episodes.stratum import Prior, Stratum
+from kshot.data.simulated import World, sample
+from kshot.data.stratum import Prior, Stratum
+from kshot.data.views import OneView, StoredViews
 from kshot.methods import registry
 from kshot.methods.shared_work import SharedWork
 from kshot.solvers.rows import frozen, unit_rows
@@ -148,16 +148,11 @@ def _generate(problem: CellSize, specs: Sequence[MethodSpec], dtype: str) -> tup
     )
     drawn = sample(world)
     pool, test = (
-        Labelled(frozen(unit_rows(rows.X.astype(dtype), "probe")), frozen(rows.y))
-        for rows in (drawn.pool, drawn.test)
+        Labelled(frozen(unit_rows(rows.X.astype(dtype), "probe")), frozen(rows.y)) for rows in (drawn.pool, drawn.test)
     )
     pool_ids, test_ids = (tuple(map(str, range(len(part.y)))) for part in (pool, test))
     # Views cost by their number, not by what they show.
     same = OneView(pool.X, {name: row for row, name in enumerate(pool_ids)}, "")
-    views = {
-        spec.views: StoredViews((same,) * spec.views.count, dtype) for spec in specs if spec.views is not None
-    }
-    stratum = Stratum(
-        "probe", "probe", pool, pool_ids, test, test_ids, problem.classes, True, None, {}, views=views
-    )
+    views = {spec.views: StoredViews((same,) * spec.views.count, dtype) for spec in specs if spec.views is not None}
+    stratum = Stratum("probe", "probe", pool, pool_ids, test, test_ids, problem.classes, True, None, {}, views=views)
     return stratum, Prior(frozen(drawn.text.astype(dtype)), None, "")

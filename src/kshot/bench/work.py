@@ -8,17 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kshot.bench.records.folder import Records
-from kshot.bench.records.query import query
-from kshot.bench.records.schema import CELL
+from kshot.bench.query import query
+from kshot.bench.record import CELL
+from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study
-from kshot.datasets import simulated
-from kshot.datasets.shifts import can_be_written, is_shift_written, write_shift
-from kshot.episodes.draw import POOL_SHARE
-from kshot.episodes.stratum import pool_labels
+from kshot.data import catalog, simulated
+from kshot.data.draw import POOL_SHARE
+from kshot.data.shifts import can_be_written, is_shift_written, write_shift
+from kshot.data.store import IMAGE_PARTS, Store, view_part
+from kshot.data.stratum import pool_labels
 from kshot.errors import StudyError, unknown
-from kshot.features import catalog
-from kshot.features.store import IMAGE_PARTS, Store, view_part
 from kshot.methods import registry
 from kshot.profiles import plain_name
 from kshot.types import Views
@@ -114,10 +113,7 @@ class Work:
                     specs = self.missing[cell]
                     key = (number, *(spec.name for spec in specs))
                     batches.setdefault(key, []).append(cell)
-        return [
-            CellBatch(tuple(cells), self.missing[cells[0]], self.hashes(cells[0]))
-            for cells in batches.values()
-        ]
+        return [CellBatch(tuple(cells), self.missing[cells[0]], self.hashes(cells[0])) for cells in batches.values()]
 
     def hashes(self, cell: Cell) -> frozenset[str]:
         """The sha256 of every part of the cell's features."""
@@ -216,9 +212,7 @@ def check_tiers(study: Study, store: Store) -> None:
 
 def check_views(study: Study, store: Store) -> None:
     """Augmented views must be stored, for every stratum whose methods are given them."""
-    wanted = {
-        (c.dataset, c.backbone, s.views): None for c, specs in study.cells().items() for s in specs if s.views
-    }
+    wanted = {(c.dataset, c.backbone, s.views): None for c, specs in study.cells().items() for s in specs if s.views}
     for dataset, backbone, views in wanted:
         part = "all" if store.has(dataset, backbone, "all") else "pool"
         parts = (view_part(part, views.recipe, number) for number in range(views.count))
@@ -232,9 +226,7 @@ def check_views(study: Study, store: Store) -> None:
 
 def thin_cells(study: Study, strata: dict[tuple[str, str], Sizes]) -> frozenset[Cell]:
     return frozenset(
-        cell
-        for cell in study.cells()
-        if strata[cell.dataset, cell.backbone].drops(cell.shots, study.least_residue)
+        cell for cell in study.cells() if strata[cell.dataset, cell.backbone].drops(cell.shots, study.least_residue)
     )
 
 

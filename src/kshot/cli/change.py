@@ -13,18 +13,17 @@ def change(
     head: HeadArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="Head file to write.")],
     add: Annotated[
-        Path | None,
-        typer.Option(help="Folder that holds one folder of pictures per class, new classes or known ones."),
+        Path | None, typer.Option(help="Folder that holds one folder of pictures per class, new classes or known ones.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Class to drop. Repeatable.")] = None,
     weights: WeightsOption = None,
     force: ForceOption = False,
 ) -> None:
     """Add pictures and classes to a head, or drop classes; the old pictures are not needed."""
-    from kshot.apply.change import change_head
-    from kshot.apply.head import PictureHead
-    from kshot.apply.predict import head_encoder
     from kshot.errors import InputError
+    from kshot.pictures.change import change_head
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.predict import head_encoder
 
     if add is None and not drop:
         raise InputError("nothing to change. Give --add FOLDER, --drop CLASS or both.")
@@ -38,12 +37,11 @@ def change(
 
 
 def labels(
-    head: HeadArgument,
-    format: Annotated[str, typer.Option(help="csv, label-studio or fiftyone.")] = "csv",
+    head: HeadArgument, format: Annotated[str, typer.Option(help="csv, label-studio or fiftyone.")] = "csv"
 ) -> None:
     """Print the labels of a head's pictures, for `kshot fit --labels` and for other programs."""
-    from kshot.apply.head import PictureHead
-    from kshot.apply.label_files import write_label_file
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.label_files import write_label_file
 
     loaded = PictureHead.load(head)
     about = loaded.about

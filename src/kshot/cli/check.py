@@ -8,7 +8,7 @@ import typer
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, existing_records
 
 if TYPE_CHECKING:
-    from kshot.episodes.check import Finding
+    from kshot.data.gate import Finding
 
 
 def check(
@@ -18,8 +18,7 @@ def check(
         Path | None, typer.Option("--records", help="Check this records folder instead of features.")
     ] = None,
     repair: Annotated[
-        bool,
-        typer.Option("--repair", help="With --records: set aside what is broken, bring study.json back."),
+        bool, typer.Option("--repair", help="With --records: set aside what is broken, bring study.json back.")
     ] = False,
 ) -> None:
     """Features: hashes, shapes, norms, labels, disjoint splits, zero-shot accuracy against its published band.
@@ -30,10 +29,10 @@ def check(
     if records is not None:
         _check_records(existing_records(records), repair)
         return
-    from kshot.episodes.check import check_stratum
+    from kshot.data.catalog import not_encoded
+    from kshot.data.gate import check_stratum
+    from kshot.data.store import Store
     from kshot.errors import FeatureError, unknown
-    from kshot.features.catalog import not_encoded
-    from kshot.features.store import Store
 
     store = Store(features)
     own = sorted({(m.dataset, m.backbone) for m in store.manifests()})
@@ -57,7 +56,7 @@ def check(
 
 
 def _check_records(folder: Path, repair: bool) -> None:
-    from kshot.bench.records.audit import check_records, repair_records
+    from kshot.bench.audit import check_records, repair_records
 
     for sentence in repair_records(folder) if repair else ():
         typer.echo(sentence)
@@ -65,9 +64,7 @@ def _check_records(folder: Path, repair: bool) -> None:
     for finding in findings:
         _print(str(folder), finding)
     if not all(finding.passed for finding in findings):
-        typer.echo(
-            f"kshot: these records are damaged. Type `kshot check --records {folder} --repair`.", err=True
-        )
+        typer.echo(f"kshot: these records are damaged. Type `kshot check --records {folder} --repair`.", err=True)
         raise typer.Exit(2)
 
 

@@ -8,8 +8,8 @@ import typer
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, existing_records
 
 if TYPE_CHECKING:
-    from kshot.diagnose.section import Section
     from kshot.report.table import Table
+    from kshot.theory.probes.section import Section
 
 
 def diagnose(
@@ -20,17 +20,15 @@ def diagnose(
         list[int] | None, typer.Option(help="Shots per class. Repeatable; 1, 2, 4, 8, 16 unless given.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=2, help="Support draws at each shot count.")] = 5,
-    records: Annotated[
-        Path | None, typer.Option(help="Records folder, for the probes that compare strata.")
-    ] = None,
+    records: Annotated[Path | None, typer.Option(help="Records folder, for the probes that compare strata.")] = None,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """One stratum: why blending wins or loses on it, by what the theory predicts (offset, headroom, precision, …)."""
-    from kshot.diagnose.over_records import diagnose_records
-    from kshot.diagnose.stratum_tables import diagnose_stratum
-    from kshot.episodes.stratum import load_prior, load_stratum
-    from kshot.features.store import Store
+    from kshot.data.store import Store
+    from kshot.data.stratum import load_prior, load_stratum
     from kshot.progress import Progress
+    from kshot.theory.probes.over_records import diagnose_records
+    from kshot.theory.probes.stratum_tables import diagnose_stratum
 
     out, store = console(), Store(features)
     folder = None if records is None else existing_records(records)

@@ -11,14 +11,9 @@ from kshot.encode.hub import DATASETS
 if TYPE_CHECKING:
     from kshot.types import Views
 
-ViewsOption = Annotated[
-    int, typer.Option(min=0, help="Augmented views of the pool; CLAP takes 20, GDA 10 of them.")
-]
+ViewsOption = Annotated[int, typer.Option(min=0, help="Augmented views of the pool; CLAP takes 20, GDA 10 of them.")]
 ViewRecipeOption = Annotated[
-    str,
-    typer.Option(
-        help="Whose crops: tip (at least half of the picture; GDA and LP++ too) or clap (at least 8 %)."
-    ),
+    str, typer.Option(help="Whose crops: tip (at least half of the picture; GDA and LP++ too) or clap (at least 8 %).")
 ]
 
 
@@ -47,9 +42,7 @@ def encode(
     ] = None,
     sentences: Annotated[
         list[str] | None,
-        typer.Option(
-            help="TIER=FILE.json, a list of sentences for each class: adds cupl or a tier of your own."
-        ),
+        typer.Option(help="TIER=FILE.json, a list of sentences for each class: adds cupl or a tier of your own."),
     ] = None,
     weights: Annotated[
         list[str] | None,
@@ -59,9 +52,7 @@ def encode(
     ] = None,
     keep_shards: Annotated[
         Path | None,
-        typer.Option(
-            help="Keep fetched shards in FOLDER/DATASET, a source of its own; dropped unless given."
-        ),
+        typer.Option(help="Keep fetched shards in FOLDER/DATASET, a source of its own; dropped unless given."),
     ] = None,
     views: ViewsOption = 0,
     view_recipe: ViewRecipeOption = "tip",
@@ -71,12 +62,12 @@ def encode(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Encode a source; after an interruption the same command continues."""
-    from kshot.datasets.encoders import load_encoder, local_weights, stored_name
-    from kshot.datasets.encoding import check_reference, encode_pictures
-    from kshot.datasets.origins import find_origins
-    from kshot.datasets.targets import Encoding
-    from kshot.datasets.tiers import encode_tiers, tier_prompts
-    from kshot.features.store import Store
+    from kshot.data.store import Store
+    from kshot.encode.encoders import load_encoder, local_weights, stored_name
+    from kshot.encode.encoding import check_reference, encode_pictures
+    from kshot.encode.origins import find_origins
+    from kshot.encode.targets import Encoding
+    from kshot.encode.tiers import encode_tiers, tier_prompts
     from kshot.progress import Progress
 
     wanted = asked_views(views, view_recipe)

@@ -17,8 +17,8 @@ def explain(
     weights: WeightsOption = None,
 ) -> None:
     """The nearest shots, and how much the names and the pictures say for each of the likeliest classes."""
-    from kshot.apply.head import PictureHead
-    from kshot.apply.predict import encode_one, evidence, head_encoder, judge_picture, nearest_shots
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.predict import encode_one, evidence, head_encoder, judge_picture, nearest_shots
     from kshot.report.numbers import Number, signed
     from kshot.report.table import Table
 
@@ -32,7 +32,5 @@ def explain(
     columns = ("class", "probability", "from the name", "from the pictures")
     caption = "Evidence in logits above the mean class; the two columns add up to what the softmax sees."
     console().print(Table("Why", columns, rows, caption))
-    near = tuple(
-        (one.name, one.label, Number(one.cosine, ".3f")) for one in nearest_shots(loaded, feature, nearest)
-    )
+    near = tuple((one.name, one.label, Number(one.cosine, ".3f")) for one in nearest_shots(loaded, feature, nearest))
     console().print(Table("What it is near to", ("nearest shot", "class", "cosine"), near, ""))

@@ -18,9 +18,9 @@ def export(
     weights: WeightsOption = None,
 ) -> None:
     """Encoder and head as one ONNX graph from pictures to probabilities, with the class names in its metadata."""
-    from kshot.apply.export import export_onnx
-    from kshot.apply.head import PictureHead
-    from kshot.apply.predict import head_encoder
+    from kshot.pictures.export import export_onnx
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.predict import head_encoder
 
     loaded = PictureHead.load(head)
     export_onnx(loaded, onnx, None if head_only else head_encoder(loaded, backbone, weights))

@@ -8,10 +8,10 @@ import typer
 from kshot.cli.shared import console
 
 if TYPE_CHECKING:
-    from kshot.apply.assess import Assessment
-    from kshot.apply.fit import Fitted
-    from kshot.apply.head import PictureHead
-    from kshot.apply.held_out import Interval
+    from kshot.pictures.assess import Assessment
+    from kshot.pictures.fit import Fitted
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.held_out import Interval
 
 # A confusion table wider than this is a list of the commonest confusions instead.
 WIDEST_TABLE = 12
@@ -21,15 +21,11 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace the head fil
 
 def fit(
     photos: Annotated[Path, typer.Argument(help="Folder that holds one folder of pictures per class.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Head file to write.")] = Path(
-        "head.safetensors"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Head file to write.")] = Path("head.safetensors"),
     names: Annotated[Path | None, typer.Option(help="File of FOLDER=NAME lines.")] = None,
     labels: Annotated[
         Path | None,
-        typer.Option(
-            help="What the pictures show: CSV, or JSON of Label Studio or FiftyOne, instead of folders."
-        ),
+        typer.Option(help="What the pictures show: CSV, or JSON of Label Studio or FiftyOne, instead of folders."),
     ] = None,
     backbone: Annotated[str, typer.Option(help="Encoder; a name of `kshot ls backbones`.")] = "lite0",
     prompt: Annotated[str, typer.Option(help="Sentence with {} for the class name.")] = "a photo of a {}.",
@@ -44,9 +40,9 @@ def fit(
     force: ForceOption = False,
 ) -> None:
     """Encode the pictures, choose and fit a head, and say how good it is on pictures it has not seen."""
-    from kshot.apply.fit import fit_folder
-    from kshot.apply.photos import existing_folder
-    from kshot.apply.suggest import unlabelled_files
+    from kshot.pictures.fit import fit_folder
+    from kshot.pictures.photos import existing_folder
+    from kshot.pictures.suggest import unlabelled_files
 
     existing_folder(photos)
     check_new(output, force)
@@ -69,8 +65,8 @@ def check_new(output: Path, force: bool) -> None:
 
 
 def _suggest(head: "PictureHead", files: list[Path], count: int, weights: Path | None) -> None:
-    from kshot.apply.predict import head_encoder
-    from kshot.apply.suggest import suggest_files
+    from kshot.pictures.predict import head_encoder
+    from kshot.pictures.suggest import suggest_files
 
     found = suggest_files(head, files, count, head_encoder(head, weights=weights))
     for problem in found.unreadable:
@@ -124,9 +120,7 @@ def _per_class(classes: tuple[str, ...], counts: list[int], found: "Assessment")
     from kshot.report.table import Table
 
     order = sorted(range(len(classes)), key=lambda c: own.value if (own := found.per_class[c]) else 2.0)
-    rows = tuple(
-        (classes[c], count(counts[c]), _percent(found.per_class[c])) for c in order[: 3 * MOST_LISTED]
-    )
+    rows = tuple((classes[c], count(counts[c]), _percent(found.per_class[c])) for c in order[: 3 * MOST_LISTED])
     console().print(Table("By class", ("class", "pictures", "left-out accuracy [95 %]"), rows, ""))
     if len(order) > 3 * MOST_LISTED:
         typer.echo(f"(the {3 * MOST_LISTED} weakest of {len(order)} classes)")
@@ -137,16 +131,12 @@ def _confusion(classes: tuple[str, ...], found: "Assessment") -> None:
 
     if len(classes) <= WIDEST_TABLE:
         rows = tuple(
-            (name, *(str(n) if n else "·" for n in row))
-            for name, row in zip(classes, found.confusion, strict=True)
+            (name, *(str(n) if n else "·" for n in row)) for name, row in zip(classes, found.confusion, strict=True)
         )
         console().print(Table("Confusions", ("is, taken for →", *classes), rows, ""))
         return
     pairs = [
-        (n, classes[i], classes[j])
-        for i, row in enumerate(found.confusion)
-        for j, n in enumerate(row)
-        if n and i != j
+        (n, classes[i], classes[j]) for i, row in enumerate(found.confusion) for j, n in enumerate(row) if n and i != j
     ]
     for n, is_, taken in sorted(pairs, reverse=True)[:MOST_LISTED]:
         typer.echo(f"  {is_} taken for {taken}: {n}")
@@ -174,12 +164,10 @@ def _advice(fitted: "Fitted") -> None:
     if weak:
         typer.echo(f"needs more pictures (recognised less often than the rest): {_some(weak)}")
     if assessment.next_shot is not None:
-        typer.echo(
-            f"one more picture per class: about {100 * assessment.next_shot:+.1f} points by the learning curve."
-        )
+        typer.echo(f"one more picture per class: about {100 * assessment.next_shot:+.1f} points by the learning curve.")
 
 
 def _some(names) -> str:
-    from kshot.apply.photos import listed
+    from kshot.pictures.photos import listed
 
     return listed(list(names))

@@ -18,18 +18,13 @@ def import_(
         ),
     ],
     backbone: Annotated[str, typer.Option(help="Which encoder made the features; `kshot ls backbones`.")],
-    dataset: Annotated[
-        str | None, typer.Option(help="Name to store under; the source's own unless given.")
-    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Name to store under; the source's own unless given.")] = None,
     pool: Annotated[str | None, typer.Option(help=f"Shots are drawn from here: {PART}")] = None,
     test: Annotated[str | None, typer.Option(help=f"Test rows: {PART}")] = None,
     val: Annotated[str | None, typer.Option(help=f"Official validation rows: {PART}")] = None,
-    whole: Annotated[
-        str | None, typer.Option("--all", help=f"Instead of pool and test, split 68/32: {PART}")
-    ] = None,
+    whole: Annotated[str | None, typer.Option("--all", help=f"Instead of pool and test, split 68/32: {PART}")] = None,
     text: Annotated[
-        list[str] | None,
-        typer.Option(help="TIER=FILE, TIER=FILE:KEY or TIER=KEY. Repeatable: one tier each."),
+        list[str] | None, typer.Option(help="TIER=FILE, TIER=FILE:KEY or TIER=KEY. Repeatable: one tier each.")
     ] = None,
     classes: Annotated[
         str | None,
@@ -38,9 +33,7 @@ def import_(
     tier: Annotated[
         list[str] | None, typer.Option(help="A tier whose text the backbone itself encodes now. Repeatable.")
     ] = None,
-    template: Annotated[
-        str | None, typer.Option(help="Template of tier dataset, with {} for the class.")
-    ] = None,
+    template: Annotated[str | None, typer.Option(help="Template of tier dataset, with {} for the class.")] = None,
     weights: Annotated[Path | None, typer.Option(help="Local checkpoint for --tier.")] = None,
     logit_scale: Annotated[
         float | None, typer.Option(min=0.0, help="The encoder's; known for the backbones of the catalog.")
@@ -50,14 +43,14 @@ def import_(
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """Check features from elsewhere and store them as a dataset; nothing in the files is run."""
-    from kshot.datasets.caches.importing import cache_provenance, read_cache, write_cache
-    from kshot.datasets.caches.looks import zero_shot
-    from kshot.datasets.caches.options import named_cache
-    from kshot.datasets.caches.own_text import text_encoder
-    from kshot.datasets.encoders import stored_name
+    from kshot.data.catalog import backbones
+    from kshot.data.store import Store
+    from kshot.encode.caches.importing import cache_provenance, read_cache, write_cache
+    from kshot.encode.caches.looks import zero_shot
+    from kshot.encode.caches.options import named_cache
+    from kshot.encode.caches.own_text import text_encoder
+    from kshot.encode.encoders import stored_name
     from kshot.errors import InputError
-    from kshot.features.catalog import backbones
-    from kshot.features.store import Store
     from kshot.files import real_path, safe_name
 
     given = {"pool": pool, "test": test, "val": val, "all": whole}
@@ -71,13 +64,7 @@ def import_(
     encode_text = text_encoder(read, name, backbone, tier or [], template, weights)
     about = {"logit_scale": scale, "source": origin or real_path(source).name, "licence": licence}
     manifests = write_cache(
-        read,
-        Store(features),
-        name,
-        stored,
-        encode_text,
-        **about,
-        provenance=cache_provenance(cache, read.told),
+        read, Store(features), name, stored, encode_text, **about, provenance=cache_provenance(cache, read.told)
     )
     for manifest in manifests:
         typer.echo(f"{name}/{stored}/{manifest.part}: {manifest.rows} × {manifest.dim}, {manifest.dtype}")
@@ -87,8 +74,6 @@ def import_(
     for kept in tiers:
         prototypes = Store(features).text(name, stored, kept).prototypes
         accuracy = zero_shot(read.test, prototypes)
-        typer.echo(
-            f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(read.classes):.1f} % by chance)"
-        )
+        typer.echo(f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(read.classes):.1f} % by chance)")
     of = f"{name}/{stored}/{tiers[0] if tiers else 'none'}"
     typer.echo(f"next: kshot run embedded --on {of} --features {features} --report")

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 def knob(
     method: Annotated[
-        str,
-        typer.Argument(help="A method, or the start of its name (gda, tip, loo), or package.module:Class."),
+        str, typer.Argument(help="A method, or the start of its name (gda, tip, loo), or package.module:Class.")
     ],
     dataset: Annotated[str | None, typer.Option("--dataset", help="One dataset only.")] = None,
     tier: Annotated[str, typer.Option("--tier", help="Prompt tier of the text prototypes.")] = "dataset",
@@ -26,8 +25,8 @@ def knob(
 ) -> None:
     """A method's knob: its leave-one-out choice, its test-set oracle and the regret; the same by folds."""
     from kshot.bench.knobs import find_knob, knob_rows, knob_strata
+    from kshot.data.store import Store
     from kshot.errors import InputError
-    from kshot.features.store import Store
     from kshot.progress import Progress
 
     name, store = find_knob(method), Store(features)
@@ -39,14 +38,10 @@ def knob(
             progress.advance(1, f"turning the knob of {name}: {row.dataset}, K = {row.shots} done")
     if not rows:
         given = ", ".join(map(str, shots or []))
-        raise InputError(
-            f"no stored dataset has pictures for K = {given} shots and a rest. Give fewer with --shots."
-        )
+        raise InputError(f"no stored dataset has pictures for K = {given} shots and a rest. Give fewer with --shots.")
     out.print(_by_dataset(name, rows))
     if any(worth.undecided for row in rows for worth in row.worths):
-        out.print(
-            "* Every value did equally well there, so the first was taken (a fold of K = 2 has one shot)."
-        )
+        out.print("* Every value did equally well there, so the first was taken (a fold of K = 2 has one shot).")
     if without_tier:
         out.print(f"left out, without tier {tier}: {', '.join('/'.join(where) for where in without_tier)}")
     if len({row.dataset for row in rows}) > 1:
@@ -88,8 +83,7 @@ def _on_average(rows: "list[KnobRow]") -> "Table":
         here = [row for row in rows if (row.backbone, row.shots) == (backbone, shots)]
         names = np.array([row.dataset for row in here])
         regrets = (
-            cluster_mean(np.array([row.mean(which) for row in here]), names)
-            for which in ("regret", "fold_regret")
+            cluster_mean(np.array([row.mean(which) for row in here]), names) for which in ("regret", "fold_regret")
         )
         figures = (interval(regret, 1, sign=False) for regret in regrets)
         shown.append((backbone, count(shots), count(len(here)), *figures))

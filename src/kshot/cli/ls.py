@@ -9,7 +9,7 @@ import typer
 from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
 
 if TYPE_CHECKING:
-    from kshot.features.format import Manifest
+    from kshot.data.format import Manifest
 
 
 class What(StrEnum):
@@ -42,22 +42,19 @@ def ls(
 
 
 def _datasets() -> list[str]:
-    from kshot.features.catalog import datasets
+    from kshot.data.catalog import datasets
 
     return [f"{e.name:14} {e.classes:5} classes  {e.split:9} {e.title}" for e in datasets().values()]
 
 
 def _backbones() -> list[str]:
-    from kshot.features.catalog import backbones
+    from kshot.data.catalog import backbones
 
-    return [
-        f"{e.name:14} d={e.dim:<5} {'text' if e.text else 'no text':8} {e.title}"
-        for e in backbones().values()
-    ]
+    return [f"{e.name:14} d={e.dim:<5} {'text' if e.text else 'no text':8} {e.title}" for e in backbones().values()]
 
 
 def _tiers() -> list[str]:
-    from kshot.features.catalog import tiers
+    from kshot.data.catalog import tiers
 
     return [f"{e.name:14} {e.title}" for e in tiers().values()]
 
@@ -76,7 +73,7 @@ def _methods() -> list[str]:
 
 
 def _features(root) -> list[str]:
-    from kshot.features.store import Store
+    from kshot.data.store import Store
 
     store = Store(root)
     own = _strata((manifest, " (simulated)" if manifest.simulated else "") for manifest in store.manifests())

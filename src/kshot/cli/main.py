@@ -131,18 +131,14 @@ def main() -> None:
         sys.exit(2)
     except (OSError, MemoryError) as error:
         # Names that no file system takes, files that are none (/proc), no permission, no memory.
-        what = (
-            f"{str(getattr(error, 'filename', None) or '')[:200]} {getattr(error, 'strerror', None) or error}"
-        )
+        what = f"{str(getattr(error, 'filename', None) or '')[:200]} {getattr(error, 'strerror', None) or error}"
         typer.echo(f"kshot: {type(error).__name__}: {what.strip().translate(SHOW_CONTROLS)}.", err=True)
         sys.exit(2)
     except (KeyboardInterrupt, SystemExit) as ended:
         # typer turns Ctrl-C into this exit before it reaches us.
         if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
             raise
-        typer.echo(
-            "kshot: interrupted. What was finished is kept; run the same command to continue.", err=True
-        )
+        typer.echo("kshot: interrupted. What was finished is kept; run the same command to continue.", err=True)
         sys.exit(INTERRUPTED)
 
 

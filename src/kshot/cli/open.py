@@ -18,7 +18,7 @@ app = typer.Typer(
 @app.command("ls")
 def ls() -> None:
     """Names, sizes, packages and licences."""
-    from kshot.datasets.open import SETS
+    from kshot.encode.open import SETS
 
     for name, found in SETS.items():
         entry = found.entry
@@ -31,20 +31,18 @@ def build(
     name: Annotated[str, typer.Argument(help="A set that `kshot open ls` names.")],
     backbone: Annotated[str, typer.Option(help="Encoder; lite0 needs no download beyond PyPI.")] = "lite0",
     features: FeaturesOption = DEFAULT_FEATURES,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Every picture of the package, stored as NAME-whole.")
-    ] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Every picture of the package, stored as NAME-whole.")] = False,
     views: ViewsOption = 0,
     view_recipe: ViewRecipeOption = "tip",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Fetch a set's packages, check its pictures against the recorded hash, encode them."""
-    from kshot.datasets.encoders import load_encoder, stored_name
-    from kshot.datasets.encoding import check_reference, encode_pictures
-    from kshot.datasets.open import open_set
-    from kshot.datasets.targets import Encoding
-    from kshot.datasets.tiers import encode_tiers, tier_prompts
-    from kshot.features.store import Store
+    from kshot.data.store import Store
+    from kshot.encode.encoders import load_encoder, stored_name
+    from kshot.encode.encoding import check_reference, encode_pictures
+    from kshot.encode.open import open_set
+    from kshot.encode.targets import Encoding
+    from kshot.encode.tiers import encode_tiers, tier_prompts
     from kshot.progress import Progress
 
     wanted = asked_views(views, view_recipe)
@@ -73,9 +71,7 @@ def build(
 @app.command("sample")
 def sample(target: Annotated[Path, typer.Argument(help="Folder to create.")]) -> None:
     """Sixty public-domain drawings to try `kshot fit` on: TARGET/photos/CLASS and TARGET/new."""
-    from kshot.apply.photos import copy_sample
+    from kshot.pictures.photos import copy_sample
 
     count = copy_sample(target)
-    typer.echo(
-        f"{count} drawings of OpenClipart (public domain) in {target}; next: kshot fit {target}/photos"
-    )
+    typer.echo(f"{count} drawings of OpenClipart (public domain) in {target}; next: kshot fit {target}/photos")

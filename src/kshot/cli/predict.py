@@ -13,7 +13,7 @@ import typer
 from kshot.cli.shared import console
 
 if TYPE_CHECKING:
-    from kshot.apply.predict import Prediction
+    from kshot.pictures.predict import Prediction
 
 
 class AnswerFormat(StrEnum):
@@ -42,8 +42,8 @@ def predict(
     weights: WeightsOption = None,
 ) -> None:
     """Classes with calibrated probabilities; exits with 1 if a picture could not be read."""
-    from kshot.apply.head import PictureHead
-    from kshot.apply.predict import head_encoder, predict_files
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.predict import head_encoder, predict_files
 
     loaded = PictureHead.load(head)
     files = [file for given in pictures for file in _files(given)]
@@ -55,9 +55,9 @@ def predict(
 
 def _files(given: Path) -> list[Path]:
     """What looks like a picture; formats that are not read are answered with an error, as damaged pictures are."""
-    from kshot.apply.unread import UNREAD
     from kshot.encode.pictures import SUFFIXES, visible_files
     from kshot.errors import InputError
+    from kshot.pictures.unread import UNREAD
 
     if not given.is_dir():
         return [given]
@@ -68,12 +68,11 @@ def _files(given: Path) -> list[Path]:
 
 
 def _table(found: "list[Prediction]") -> None:
-    from kshot.apply.photos import listed
+    from kshot.pictures.photos import listed
     from kshot.report.table import Table
 
     rows = [
-        (one.picture, one.answer, ", ".join(f"{g.name} {100 * g.probability:.0f} %" for g in one.top))
-        for one in found
+        (one.picture, one.answer, ", ".join(f"{g.name} {100 * g.probability:.0f} %" for g in one.top)) for one in found
     ]
     columns = ("picture", "answer", "likeliest classes")
     if any(one.one_of for one in found):
@@ -91,15 +90,7 @@ def _csv(found: "list[Prediction]") -> None:
         if one.error:
             writer.writerow(map(csv_text, [one.picture, "", "", "", "", "", one.error]))
         for rank, guess in enumerate(one.top, 1):
-            row = [
-                one.picture,
-                one.answer,
-                rank,
-                guess.name,
-                f"{guess.probability:.6f}",
-                "; ".join(one.one_of),
-                "",
-            ]
+            row = [one.picture, one.answer, rank, guess.name, f"{guess.probability:.6f}", "; ".join(one.one_of), ""]
             writer.writerow(map(csv_text, row))
 
 

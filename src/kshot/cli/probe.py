@@ -28,12 +28,8 @@ class Group(StrEnum):
 
 def probe(
     records: Annotated[Path, typer.Argument(help="Records folder, or the study file that filled it.")],
-    only: Annotated[
-        list[Group] | None, typer.Option(help="Only these probes. Repeatable; all unless given.")
-    ] = None,
-    tier: Annotated[
-        list[str] | None, typer.Option(help="Prompt tiers. Repeatable; dataset unless given.")
-    ] = None,
+    only: Annotated[list[Group] | None, typer.Option(help="Only these probes. Repeatable; all unless given.")] = None,
+    tier: Annotated[list[str] | None, typer.Option(help="Prompt tiers. Repeatable; dataset unless given.")] = None,
     backbone: Annotated[
         list[str] | None, typer.Option(help="Only these backbones. Repeatable; all unless given.")
     ] = None,

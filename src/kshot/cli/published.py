@@ -20,8 +20,7 @@ class ShownVerdict(StrEnum):
 
 def published(
     records: Annotated[
-        Path,
-        typer.Argument(help="A records folder (arms beside it are read too), or a folder of such folders."),
+        Path, typer.Argument(help="A records folder (arms beside it are read too), or a folder of such folders.")
     ],
     show: Annotated[
         list[ShownVerdict] | None, typer.Option(help="Print the lines with this verdict. Repeatable.")
@@ -30,16 +29,15 @@ def published(
         Path | None, typer.Option(help="Another registry than the paper's, in the columns of its claims.csv.")
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The CSV file; published.csv in RECORDS unless given."),
+        Path | None, typer.Option("--output", "-o", help="The CSV file; published.csv in RECORDS unless given.")
     ] = None,
 ) -> None:
     """The paper: every number of it beside the records (agrees, differs, not computed, not reproducible)."""
     from kshot.files import write_text
-    from kshot.report.published.claims import paper_claims, read_claims
-    from kshot.report.published.compare import as_csv, verdict_sentences
-    from kshot.report.published.show import arms_table, lines_table
-    from kshot.reproduction import compare_folders
+    from kshot.paper.claims import paper_claims, read_claims
+    from kshot.paper.compare import as_csv, verdict_sentences
+    from kshot.paper.folders import compare_folders
+    from kshot.paper.show import arms_table, lines_table
 
     folder = existing_records(records)
     lines, simulated = compare_folders(folder, paper_claims() if against is None else read_claims(against))

@@ -17,15 +17,15 @@ from kshot.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from kshot.bench.records.diff import Difference
+    from kshot.bench.diff import Difference
 
 RecordsArgument = Annotated[Path, typer.Argument(help="Records folder, or the study that filled it.")]
 
 
 def compact(records: RecordsArgument) -> None:
     """Join the small files of a records folder into one; every row is kept."""
-    from kshot.bench.records.compact import compact as join
-    from kshot.bench.records.folder import Records
+    from kshot.bench.compact import compact as join
+    from kshot.bench.records import Records
 
     folder = existing_records(records)
     console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
@@ -33,7 +33,7 @@ def compact(records: RecordsArgument) -> None:
 
 def diff(first: RecordsArgument, second: RecordsArgument) -> None:
     """Two records folders: compare them cell by cell and say what moved; exit code 1 if anything did."""
-    from kshot.bench.records.diff import compare
+    from kshot.bench.diff import compare
 
     difference = compare(existing_records(first), existing_records(second))
     show_difference(difference, "second minus first")
@@ -43,9 +43,7 @@ def diff(first: RecordsArgument, second: RecordsArgument) -> None:
 
 def precision(
     study: StudyArgument,
-    dataset: Annotated[
-        list[str] | None, typer.Option("--dataset", help="Only this dataset. Repeatable.")
-    ] = None,
+    dataset: Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset. Repeatable.")] = None,
     engine: EngineOption = "local",
     features: FeaturesOption = DEFAULT_FEATURES,
     workers: WorkersOption = DEFAULT_WORKERS,

@@ -8,15 +8,12 @@ import typer
 
 def pack(
     folders: Annotated[
-        list[Path],
-        typer.Argument(help="Folders to publish: features, records with their probes and reports."),
+        list[Path], typer.Argument(help="Folders to publish: features, records with their probes and reports.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The archive to write.")] = Path(
-        "release.tar"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The archive to write.")] = Path("release.tar"),
 ) -> None:
     """A release: put features, records, probes and reports into one file, with a checksum of each."""
-    from kshot.release import write_release
+    from kshot.bench.release import write_release
 
     typer.echo(f"packed {write_release(folders, output)} files into {output}")
 
@@ -26,6 +23,6 @@ def unpack(
     target: Annotated[Path, typer.Argument(help="Folder to create.")],
 ) -> None:
     """A release: open one; every file is held to its checksum, and nothing is kept unless all fit."""
-    from kshot.release import open_release
+    from kshot.bench.release import open_release
 
     typer.echo(f"unpacked {open_release(archive, target)} files into {target}")

@@ -40,26 +40,20 @@ def report(
     shots: Annotated[list[int] | None, typer.Option(help="Only this K. Repeatable.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Only this method. Repeatable.")] = None,
     metric: Annotated[
-        str,
-        typer.Option(help="What the leaderboards count: nll, brier, ece, class_mean, worst_decile, aurc …"),
+        str, typer.Option(help="What the leaderboards count: nll, brier, ece, class_mean, worst_decile, aurc …")
     ] = "accuracy",
     precision: Annotated[
-        Path | None,
-        typer.Option(help="Records of the same cells in another precision, for the precision arm."),
+        Path | None, typer.Option(help="Records of the same cells in another precision, for the precision arm.")
     ] = None,
     base: Annotated[
-        Path | None,
-        typer.Option(help="Records of the same cells without augmented views, for the augmentation arm."),
+        Path | None, typer.Option(help="Records of the same cells without augmented views, for the augmentation arm.")
     ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Print every table, not the leaderboard alone.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print every table, not the leaderboard alone.")] = False,
     corrected: Annotated[
         bool, typer.Option("--corrected", help="Add intervals that hold simultaneously (Bonferroni).")
     ] = False,
     headroom: Annotated[
-        bool,
-        typer.Option("--headroom", help="Compute each stratum's headroom from the features; takes a while."),
+        bool, typer.Option("--headroom", help="Compute each stratum's headroom from the features; takes a while.")
     ] = False,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
@@ -79,13 +73,7 @@ def report(
             corrected=corrected,
             headroom=headroom,
         )
-        .where(
-            dataset=dataset or (),
-            backbone=backbone or (),
-            tier=tier or (),
-            shots=shots or (),
-            method=method or (),
-        )
+        .where(dataset=dataset or (), backbone=backbone or (), tier=tier or (), shots=shots or (), method=method or ())
         .by(metric)
     )
     out = console(stderr=format is not TableFormat.rich)
@@ -101,10 +89,7 @@ def report(
     written = results.report(output)
     for name, reason in written.missing.items():
         out.print(f"figure {name} is missing: {reason}", markup=False)
-    out.print(
-        f"wrote {written.page} and {len(written.files) - 1} other files in {written.page.parent}",
-        markup=False,
-    )
+    out.print(f"wrote {written.page} and {len(written.files) - 1} other files in {written.page.parent}", markup=False)
 
 
 def print_verdict(found: "Results", out: "Console") -> None:
@@ -119,9 +104,5 @@ def print_tables(tables: "Iterable[Table]", format: TableFormat) -> None:
         if format is TableFormat.rich:
             out.print(table)
         else:
-            text = {
-                TableFormat.latex: table.latex,
-                TableFormat.md: table.markdown,
-                TableFormat.csv: table.csv,
-            }
+            text = {TableFormat.latex: table.latex, TableFormat.md: table.markdown, TableFormat.csv: table.csv}
             typer.echo(text[format](), nl=False)

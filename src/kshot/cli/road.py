@@ -5,14 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kshot.cli.shared import (
-    DEFAULT_FEATURES,
-    DEFAULT_WORKERS,
-    EngineOption,
-    FeaturesOption,
-    WorkersOption,
-    console,
-)
+from kshot.cli.shared import DEFAULT_FEATURES, DEFAULT_WORKERS, EngineOption, FeaturesOption, WorkersOption, console
 
 
 def road(
@@ -20,9 +13,7 @@ def road(
     study: Annotated[
         list[str] | None, typer.Option(help="Only this arm of the paper. Repeatable; all unless given.")
     ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Tell what each arm takes and compute nothing.")
-    ] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Tell what each arm takes and compute nothing.")] = False,
     engine: EngineOption = "local",
     features: FeaturesOption = DEFAULT_FEATURES,
     workers: WorkersOption = DEFAULT_WORKERS,
@@ -30,7 +21,7 @@ def road(
     """The whole paper: run matrix and arms, measure probes, write reports, compare; run it again to go on."""
     from kshot.bench.study import load_study
     from kshot.errors import KshotError, unknown
-    from kshot.road import arms, plan_road, road_table, walk
+    from kshot.paper.reproduce import arms, plan_road, road_table, walk
 
     for name in study or ():
         if name not in arms():

@@ -18,7 +18,7 @@ from kshot.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from kshot.bench.execution.run import StudyShard
+    from kshot.bench.run import StudyShard
 
 
 def run(
@@ -31,20 +31,17 @@ def run(
     shard: Annotated[str, typer.Option(help="Only part i of n, as i/n counted from 0.")] = "0/1",
     on: Annotated[
         list[str] | None,
-        typer.Option(
-            help="DATASET/BACKBONE/TIER: the study's shots, seeds and methods on these features. Repeatable."
-        ),
+        typer.Option(help="DATASET/BACKBONE/TIER: the study's shots, seeds and methods on these features. Repeatable."),
     ] = None,
     verified: Annotated[
-        bool,
-        typer.Option("--verify", help="Then run cells of your own methods again, without the test labels."),
+        bool, typer.Option("--verify", help="Then run cells of your own methods again, without the test labels.")
     ] = False,
     show: Annotated[
         bool, typer.Option("--report", help="Then print leaderboard and verdict and write the report.")
     ] = False,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
-    from kshot.bench.execution.run import choose_engine, complete
+    from kshot.bench.run import choose_engine, complete
     from kshot.bench.study import load_study
 
     part, chosen = parse_shard(shard), choose_engine(engine, workers)
@@ -96,20 +93,18 @@ def retry(
 
 def _tell_failures(folder: Path) -> None:
     """The last line and the exit code of a run that has failed methods say so."""
-    from kshot.bench.records.folder import Records
-    from kshot.bench.records.query import failed_records
+    from kshot.bench.query import failed_records
+    from kshot.bench.records import Records
 
     failed = failed_records(Records(folder))
     if failed:
         each = ", ".join(f"{count} of {name}" for name, count in failed.items())
-        typer.echo(
-            f"kshot: finished with failed records: {each}. `kshot status {folder}` tells why.", err=True
-        )
+        typer.echo(f"kshot: finished with failed records: {each}. `kshot status {folder}` tells why.", err=True)
         raise typer.Exit(1)
 
 
 def parse_shard(text: str) -> "StudyShard":
-    from kshot.bench.execution.run import StudyShard
+    from kshot.bench.run import StudyShard
     from kshot.errors import KshotError
 
     index, slash, count = text.partition("/")

@@ -11,9 +11,7 @@ from kshot.cli.predict import BackboneOption, HeadArgument, WeightsOption
 
 def serve(
     head: HeadArgument,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; beyond loopback only with a token.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; beyond loopback only with a token.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8642,
     token_file: Annotated[
         Path | None,
@@ -26,18 +24,18 @@ def serve(
     weights: WeightsOption = None,
 ) -> None:
     """Drop pictures, see predictions with the nearest shots, add labelled pictures and refit."""
-    from kshot.apply.predict import head_encoder
-    from kshot.apply.serve.guards import check_binding, read_token
     from kshot.errors import need
+    from kshot.pictures.predict import head_encoder
+    from kshot.pictures.serve.guards import check_binding, read_token
 
     token = None if no_token else read_token(token_file, os.environ.get("KSHOT_TOKEN"))
     check_binding(host, token)
     uvicorn = need("uvicorn", "serve")
     need("starlette", "serve")
-    from kshot.apply.head import PictureHead
-    from kshot.apply.serve.app import make_app
-    from kshot.apply.serve.connections import server_config
-    from kshot.apply.serve.live import LiveHead
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.serve.app import make_app
+    from kshot.pictures.serve.connections import server_config
+    from kshot.pictures.serve.live import LiveHead
 
     live = LiveHead(head, head_encoder(PictureHead.load(head), backbone, weights))
     shown = f"[{host}]" if ":" in host else host

@@ -32,9 +32,7 @@ WHOLE = 1000
 # What typer imports for its boxes takes longer than everything else on the way to a help page.
 PLAIN_PAGES: Any = {"cls": GroupedCommands, "rich_markup_mode": None}
 
-FeaturesOption = Annotated[
-    Path, typer.Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")
-]
+FeaturesOption = Annotated[Path, typer.Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")]
 StudyArgument = Annotated[
     Path, typer.Argument(help="A study of the package by name, such as embedded, or a study file.")
 ]
@@ -42,12 +40,9 @@ RecordsOption = Annotated[
     Path | None, typer.Option("--records", help="Where records go; records/STUDYNAME unless given.")
 ]
 MethodOption = Annotated[
-    list[str] | None,
-    typer.Option("--method", help="Add a method of your own, as package.module:Class. Repeatable."),
+    list[str] | None, typer.Option("--method", help="Add a method of your own, as package.module:Class. Repeatable.")
 ]
-WorkersOption = Annotated[
-    int, typer.Option("--workers", min=1, help="Worker processes, one BLAS thread each.")
-]
+WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Worker processes, one BLAS thread each.")]
 EngineOption = Annotated[
     str, typer.Option("--engine", help="local, dask, or dask:ADDRESS of a cluster that runs already.")
 ]
@@ -67,7 +62,7 @@ def console(stderr: bool = False) -> "Console":
 
 def existing_records(where: Path) -> Path:
     """A records folder, or the default folder of a study."""
-    from kshot.bench.records.folder import records_folder
+    from kshot.bench.records import records_folder
     from kshot.bench.study import load_study, names_study
 
     if names_study(where):

@@ -14,9 +14,9 @@ def show(
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """A catalog entry or method in full, and what is stored of it."""
+    from kshot.data import catalog
+    from kshot.data.store import Store
     from kshot.errors import KshotError, unknown
-    from kshot.features import catalog
-    from kshot.features.store import Store
     from kshot.methods import registry
 
     everything = list(Store(features).readable())
@@ -27,10 +27,7 @@ def show(
         facts = asdict(known[name])
     elif name in registry.names():
         method = registry.create(name)
-        facts = asdict(method.info) | {
-            "sees": ", ".join(sorted(method.info.sees)),
-            "parameters": repr(method),
-        }
+        facts = asdict(method.info) | {"sees": ", ".join(sorted(method.info.sees)), "parameters": repr(method)}
         typer.echo((inspect.getdoc(type(method)) or "") + "\n")
     elif not stored:
         names = [*known, *registry.names(), *{m.dataset for m in everything}]

@@ -9,20 +9,19 @@ from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
 
 def simulate(
     paper: Annotated[
-        bool,
-        typer.Option("--paper", help="Small worlds under the names of the paper's datasets and encoders."),
+        bool, typer.Option("--paper", help="Small worlds under the names of the paper's datasets and encoders.")
     ] = False,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """Write the simulated datasets (generated numbers, no pictures) as stored features."""
     if paper:
-        from kshot.datasets.rehearsal import write_rehearsal
-        from kshot.features.store import Store
+        from kshot.data.store import Store
+        from kshot.paper.rehearsal import write_rehearsal
 
         typer.echo(f"wrote {write_rehearsal(Store(features))} simulated strata to {features}")
         return
-    from kshot.datasets.simulated import WORLDS, write
-    from kshot.features.store import Store
+    from kshot.data.simulated import WORLDS, write
+    from kshot.data.store import Store
 
     for world in WORLDS.values():
         write(world, Store(features))

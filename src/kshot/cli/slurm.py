@@ -17,8 +17,8 @@ def slurm(
     cpus: Annotated[int, typer.Option(min=1, help="Cores, and workers, per task.")] = 4,
 ) -> None:
     """Print an sbatch array file that runs the study in shards; redirect it to a file and submit that."""
-    from kshot.bench.execution.engines.slurm import sbatch_file
-    from kshot.bench.records.folder import records_folder
+    from kshot.bench.engines.slurm import sbatch_file
+    from kshot.bench.records import records_folder
     from kshot.bench.study import load_study
 
     loaded = load_study(study)

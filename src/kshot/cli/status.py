@@ -16,9 +16,7 @@ POLL_SECONDS = 2.0
 
 def status(
     records: Annotated[Path, typer.Argument(help="Records folder, or the study that filled it.")],
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Stay and show rate and time left until done.")
-    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Stay and show rate and time left until done.")] = False,
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """Cells done and missing and the time left; records undefined and failed, with reasons."""
@@ -41,10 +39,10 @@ def status(
 def _time_left(folder: Path, study: "Study | None", features: Path) -> str:
     """By what the run's own records took on this machine; empty where they cannot tell."""
     from kshot.bench.plan import seconds_left
-    from kshot.bench.records.folder import Records
+    from kshot.bench.records import Records
     from kshot.bench.work import find_work
+    from kshot.data.store import Store
     from kshot.errors import KshotError
-    from kshot.features.store import Store
     from kshot.progress import human_seconds
 
     records = Records(folder)
@@ -83,9 +81,7 @@ def _show(found: "RunStatus", folder: Path, retry: str, time_left: str) -> None:
         out.print("next: run the same `kshot run` command to compute what is missing")
     if any(counts["failed"] for counts in found.methods.values()):
         out.print(
-            f"tracebacks in {folder / 'failures'}; repair the cause, then `{retry}`",
-            markup=False,
-            soft_wrap=True,
+            f"tracebacks in {folder / 'failures'}; repair the cause, then `{retry}`", markup=False, soft_wrap=True
         )
 
 

@@ -7,7 +7,7 @@ import typer
 from kshot.cli.shared import console
 
 if TYPE_CHECKING:
-    from kshot.theory.checks.trial import Verdict
+    from kshot.paper.checks.trial import Verdict
 
 
 def verify(
@@ -16,9 +16,9 @@ def verify(
     ] = False,
 ) -> None:
     """Theory: check every closed form by Monte Carlo; exit code 1 if a claim fails."""
+    from kshot.paper import checks
+    from kshot.paper.checks.trial import FULL, QUICK
     from kshot.progress import Progress
-    from kshot.theory import checks
-    from kshot.theory.checks.trial import FULL, QUICK
 
     out = console()
     with Progress("checks", len(checks.NAMES), pause=0) as progress:

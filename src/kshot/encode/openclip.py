@@ -56,9 +56,7 @@ class OpenClipEncoder:
             tag = str(weights) or None
         if tag is None and not model.startswith("local-dir:"):
             tags = ", ".join(library.list_pretrained_tags_by_model(model)) or "none"
-            raise KshotError(
-                f"{model} needs weights: --backbone {model}/TAG (known: {tags}) or --weights FILE."
-            )
+            raise KshotError(f"{model} needs weights: --backbone {model}/TAG (known: {tags}) or --weights FILE.")
         # The tokenizer first: what it lacks is told before gigabytes of weights are fetched.
         self.tokenizer = _tokenizer(library, model)
         self.model = _create(library, model, tag).eval()
@@ -129,9 +127,7 @@ def _create(library: Any, model: str, tag: str | None) -> Any:
             f"{model} has another activation than the weights '{tag}' were trained with ({mismatch}). "
             f"Use {model.removesuffix('-quickgelu')}{'' if model.endswith('-quickgelu') else '-quickgelu'}."
         ) from None
-    except (
-        Exception
-    ) as error:  # a checkpoint can be broken in as many ways as there are libraries that read it
+    except Exception as error:  # a checkpoint can be broken in as many ways as there are libraries that read it
         raise KshotError(
             f"cannot load {model} with weights '{tag}': {_told(error, offline)}. {NEEDS_HUB} give a checkpoint with "
             "--weights."

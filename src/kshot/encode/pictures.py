@@ -26,9 +26,7 @@ SAVE_AGAIN = "Save it with 8 or 16 bits."
 
 def list_pictures(folder: Path) -> list[Path]:
     """Picture files at any depth, by path; not what systems hide beside them (thumbnails, resource forks)."""
-    return sorted(
-        path for path in visible_files(folder) if path.suffix.lower() in SUFFIXES and path.is_file()
-    )
+    return sorted(path for path in visible_files(folder) if path.suffix.lower() in SUFFIXES and path.is_file())
 
 
 def visible_files(folder: Path, entered: frozenset[Path] = frozenset()) -> Iterator[Path]:
@@ -45,9 +43,7 @@ def visible_files(folder: Path, entered: frozenset[Path] = frozenset()) -> Itera
             yield path
 
 
-def decode(
-    content: bytes | Path, name: str, *, most_pixels: int | None = None, as_seen: bool = False
-) -> "Image":
+def decode(content: bytes | Path, name: str, *, most_pixels: int | None = None, as_seen: bool = False) -> "Image":
     """An RGB picture; transparency becomes white. Damaged or absurdly large pictures are refused by name.
 
     `as_seen` gives what a viewer shows: turned as the camera noted (EXIF), and greys of more than 8 bits scaled

@@ -33,11 +33,7 @@ class Preprocessing:
         shorter = self.resize_to or self.pixels
         width, height = picture.size
         # The longer side is cut down, not rounded: torchvision's Resize does so, and one pixel moves the crop.
-        size = (
-            (shorter, int(shorter * height / width))
-            if width <= height
-            else (int(shorter * width / height), shorter)
-        )
+        size = (shorter, int(shorter * height / width)) if width <= height else (int(shorter * width / height), shorter)
         resized = picture.resize(size, self._filter()) if size != picture.size else picture
         left, top = (round((side - self.pixels) / 2) for side in resized.size)
         return self._scale(resized.crop((left, top, left + self.pixels, top + self.pixels)))

@@ -82,9 +82,7 @@ class VisionEncoder:
             ).eval()
         except Exception as error:  # a checkpoint can be broken in as many ways as there are readers of it
             reason = str(error).splitlines()[0][:300]
-            raise KshotError(
-                f"cannot load {name}: {reason}. Offline, give a checkpoint with --weights."
-            ) from None
+            raise KshotError(f"cannot load {name}: {reason}. Offline, give a checkpoint with --weights.") from None
         check_architecture(self.model, name)
         self.preprocessing = self.variant.preprocessing
         self.weights_sha256 = weights_fingerprint(self.model.state_dict())
@@ -122,15 +120,9 @@ def check_architecture(model: Any, name: str) -> None:
         "parameters": parameter_count(model),
     }
     expected = dict(
-        zip(
-            shapes,
-            (VisionEncoder.dim, 12, variant.patch, variant.prefix_tokens, variant.parameters),
-            strict=True,
-        )
+        zip(shapes, (VisionEncoder.dim, 12, variant.patch, variant.prefix_tokens, variant.parameters), strict=True)
     )
-    wrong = [
-        f"{key} {shapes[key]}, expected {expected[key]}" for key in shapes if shapes[key] != expected[key]
-    ]
+    wrong = [f"{key} {shapes[key]}, expected {expected[key]}" for key in shapes if shapes[key] != expected[key]]
     if wrong:
         raise KshotError(f"this checkpoint is not {name}: {'; '.join(wrong)}.")
 

@@ -16,9 +16,7 @@ from kshot.solvers.cache import cache_scores, lay_out, search_grid, weighted_sea
 from kshot.solvers.channels import key_divergence, refined_channels
 from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
 
-PAPER = (
-    "Zhu et al., Not all features matter: enhancing few-shot CLIP with adaptive prior refinement, ICCV 2023"
-)
+PAPER = "Zhu et al., Not all features matter: enhancing few-shot CLIP with adaptive prior refinement, ICCV 2023"
 
 
 class Refined(NamedTuple):
@@ -127,9 +125,7 @@ class APE(Classifier):
             sees = frozenset({"text", "support", "validation"})
         check_parameters(self)
         known = frozenset({"logit_scale"})
-        return MethodInfo(
-            key, title, sees, 1, PAPER, linear=False, views=True, rotation_free=False, constants=known
-        )
+        return MethodInfo(key, title, sees, 1, PAPER, linear=False, views=True, rotation_free=False, constants=known)
 
     def _fit(self, task: Task) -> None:
         refined = self._refine(task)

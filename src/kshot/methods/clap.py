@@ -102,10 +102,7 @@ class CLAP(Classifier):
         self._set_linear(self.logit_scale * unit_prototypes(weights))
 
     def _penalties(self, task: Task, X: Float[Array, "M d"], y: Array) -> Float[Array, " C"]:
-        self.selected_ = {
-            "seed": Choice(self.seed, "fixed"),
-            "anchor_scale": Choice(self.anchor_scale, "fixed"),
-        }
+        self.selected_ = {"seed": Choice(self.seed, "fixed"), "anchor_scale": Choice(self.anchor_scale, "fixed")}
         if not self.penalty:
             return np.zeros(task.n_classes, X.dtype)
         penalties = anchor_confidence(X, y, task.text, self.logit_scale)

@@ -46,11 +46,7 @@ class CrossModalLP(Classifier):
         Cosines times this are logits; None is the official one.
     """
 
-    grids: ClassVar = {
-        "lr": (1e-4, 1e-3),
-        "weight_decay": (0.0, 1e-4, 0.01),
-        "batch_size": (8, 32),
-    }
+    grids: ClassVar = {"lr": (1e-4, 1e-3), "weight_decay": (0.0, 1e-4, 0.01), "batch_size": (8, 32)}
 
     def __init__(
         self,
@@ -137,7 +133,5 @@ class CrossModalLP(Classifier):
             yield X @ _mixed(W, task.text, share, scale).T
 
 
-def _mixed(
-    W: Float[Array, "C d"], text: Float[Array, "C d"], share: float, scale: float
-) -> Float[Array, "C d"]:
+def _mixed(W: Float[Array, "C d"], text: Float[Array, "C d"], share: float, scale: float) -> Float[Array, "C d"]:
     return scale * ((1 - share) * W + share * text)

@@ -43,9 +43,7 @@ class Task:
 
     @cached_property
     def means(self) -> Float[Array, "C d"]:
-        return once(
-            "class means", lambda: class_means(self.X, self.y, self.n_classes), self.X, self.y, self.n_classes
-        )
+        return once("class means", lambda: class_means(self.X, self.y, self.n_classes), self.X, self.y, self.n_classes)
 
 
 def prepare(
@@ -147,9 +145,7 @@ def without_own_image(task: Task, means: Float[Array, "C d"]) -> Float[Array, "M
     return np.tile(left, (len(task.views), 1))
 
 
-def labelled(
-    what: str, X: ArrayLike, y: ArrayLike, dtype: np.dtype, classes: Shaped[Array, " C"]
-) -> Labelled:
+def labelled(what: str, X: ArrayLike, y: ArrayLike, dtype: np.dtype, classes: Shaped[Array, " C"]) -> Labelled:
     """Unit rows and the numbers of their classes."""
     rows = shared_unit_rows(X, what, dtype)
     return Labelled(rows, encode_labels(what, read_labels(what, y, len(rows)), classes))
@@ -171,9 +167,7 @@ _HOW_TO_PASS = {
 }
 
 
-def _extra(
-    name: str, info: MethodInfo, value: Any, dtype: np.dtype, classes: Shaped[Array, " C"]
-) -> Labelled | None:
+def _extra(name: str, info: MethodInfo, value: Any, dtype: np.dtype, classes: Shaped[Array, " C"]) -> Labelled | None:
     if name not in info.sees:
         return None
     return labelled(name, value[0], value[1], dtype, classes)

@@ -10,13 +10,7 @@ from kshot.methods.base import Classifier
 from kshot.methods.clap import CLAP
 from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import Positive
-from kshot.solvers.folds import (
-    PrincipalAxes,
-    held_out_among_whole,
-    held_out_folds,
-    principal_axes,
-    text_prior,
-)
+from kshot.solvers.folds import PrincipalAxes, held_out_among_whole, held_out_folds, principal_axes, text_prior
 from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.weight_sweep import winning_range, wins_by_weight
 from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
@@ -147,11 +141,7 @@ class FoldGDA(Classifier):
         self._set_linear(probe.coef_, probe.intercept_)
 
     def _search(
-        self,
-        axes: PrincipalAxes,
-        folds: Sequence[Fold],
-        text_scores: Float[Array, "N C"],
-        kappas: Float[Array, " Q"],
+        self, axes: PrincipalAxes, folds: Sequence[Fold], text_scores: Float[Array, "N C"], kappas: Float[Array, " Q"]
     ) -> Search:
         hits = np.zeros((len(GAMMAS), len(kappas), len(ALPHAS)), np.int64)
         moments = np.zeros((3, len(GAMMAS), len(kappas), 1))
@@ -216,11 +206,7 @@ def shots_correction(counts: Int[Array, " C"]) -> float:
 
 
 def _linear_head(
-    axes: PrincipalAxes,
-    task: Task,
-    shares: Float[Array, "G Q"],
-    kappas: Float[Array, " Q"],
-    logit_scale: float,
+    axes: PrincipalAxes, task: Task, shares: Float[Array, "G Q"], kappas: Float[Array, " Q"], logit_scale: float
 ) -> tuple[Float[Array, "C d"], Float[Array, " C"]]:
     """Weights and biases of text plus all members; along the axes a member is a scaling of its means."""
     dtype = axes.X.dtype

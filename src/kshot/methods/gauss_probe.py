@@ -193,9 +193,7 @@ class GaussProbe(Classifier):
     def _weigh(self, sides: dict[str, Side], task: Task, judges: Judges) -> Float[Array, " B"]:
         rows = judges.rows
         text_scores = judges.X[rows] @ (self.logit_scale * task.text).T
-        weights, from_shots = weigh(
-            list(sides.values()), task.y[rows], text_scores, shots_correction(task.counts)
-        )
+        weights, from_shots = weigh(list(sides.values()), task.y[rows], text_scores, shots_correction(task.counts))
         for name, weight in zip(sides, weights.tolist(), strict=True):
             self.selected_[f"{name}_weight"] = Choice(weight, "support")
         self.selected_["from_shots"] = Choice(from_shots, "support")

@@ -10,9 +10,9 @@ from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task, every_view, without_own_image
 from kshot.methods.parameters import NotNegative, Positive, check_parameters
 from kshot.methods.shared_work import once
-from kshot.selected import curve_name
 from kshot.solvers.gaussian import GaussianBranch, alpha_hits, fit_gaussian
 from kshot.solvers.rows import class_means
+from kshot.stats.selected import curve_name
 from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
 
 PAPER = "Wang et al., A hard-to-beat baseline for training-free CLIP-based adaptation, ICLR 2024"
@@ -50,16 +50,13 @@ class GDA(Classifier):
         else:
             check_parameters(self)
             key, title = f"gda_alpha{self.alpha:g}", f"GDA (alpha={self.alpha:g})"
-        return MethodInfo(
-            key, title, frozenset(sees), 1, PAPER, views=True, constants=frozenset({"logit_scale"})
-        )
+        return MethodInfo(key, title, frozenset(sees), 1, PAPER, views=True, constants=frozenset({"logit_scale"}))
 
     def _fit(self, task: Task) -> None:
         branch = _branch(task)
         alpha = self._choose(task, branch)
         self._set_linear(
-            self.logit_scale * task.text + alpha * branch.weights,
-            (alpha * branch.bias).astype(task.X.dtype),
+            self.logit_scale * task.text + alpha * branch.weights, (alpha * branch.bias).astype(task.X.dtype)
         )
 
     def _choose(self, task: Task, branch: GaussianBranch) -> float:
@@ -72,10 +69,7 @@ class GDA(Classifier):
             assert task.validation is not None
             curve, evidence = self._curve(task, branch, task.validation), "validation"
         alpha = float(ALPHAS[curve.argmax()])
-        self.selected_ = {
-            "alpha": Choice(alpha, evidence),
-            curve_name(evidence): Choice(curve.tolist(), evidence),
-        }
+        self.selected_ = {"alpha": Choice(alpha, evidence), curve_name(evidence): Choice(curve.tolist(), evidence)}
         return alpha
 
     def _curve(self, task: Task, branch: GaussianBranch, queries: Labelled) -> Float[Array, " L"]:
@@ -109,8 +103,6 @@ class GDA(Classifier):
 
 def _branch(task: Task) -> GaussianBranch:
     if task.views is None:
-        return once(
-            "gaussian", lambda: fit_gaussian(task.X, task.y, task.means), task.X, task.y, task.n_classes
-        )
+        return once("gaussian", lambda: fit_gaussian(task.X, task.y, task.means), task.X, task.y, task.n_classes)
     rows = every_view(task)
     return fit_gaussian(*rows, class_means(*rows, task.n_classes))

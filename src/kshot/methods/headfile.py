@@ -139,6 +139,4 @@ def _check_header(header: Any, path: Path) -> None:
         )
     lacks = [key for key in ("method", "params", "selected", "state", "provenance") if key not in header]
     if lacks:
-        raise InputError(
-            f"{path} is a damaged head file: its header lacks {', '.join(lacks)}. Fit and save it again."
-        )
+        raise InputError(f"{path} is a damaged head file: its header lacks {', '.join(lacks)}. Fit and save it again.")

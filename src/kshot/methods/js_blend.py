@@ -3,9 +3,9 @@
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend, ratio_summary
 from kshot.methods.evidence import Task
-from kshot.selected import RATIO
 from kshot.solvers.rows import squared_norms
 from kshot.solvers.shrinkage import common_offset, james_stein_ratio, mean_variances
+from kshot.stats.selected import RATIO
 from kshot.types import Choice, MethodInfo
 
 INFO = MethodInfo(

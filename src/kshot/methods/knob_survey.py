@@ -49,18 +49,10 @@ class KnobSurvey(Classifier):
     @property
     def info(self) -> MethodInfo:
         method = self._method()
-        sees: frozenset[Evidence] = frozenset(
-            {*method.info.sees, "few_shot_validation", "validation", "test"}
-        )
+        sees: frozenset[Evidence] = frozenset({*method.info.sees, "few_shot_validation", "validation", "test"})
         title = f"{method.info.title}: {knob_of(method, self.knob).knob_name()}"
         return MethodInfo(
-            f"{self.method}:survey",
-            title,
-            sees,
-            1,
-            method.info.paper,
-            linear=False,
-            constants=ENCODER_CONSTANTS,
+            f"{self.method}:survey", title, sees, 1, method.info.paper, linear=False, constants=ENCODER_CONSTANTS
         )
 
     def _method(self) -> Classifier:

@@ -69,9 +69,7 @@ def encode_labels(what: str, labels: Shaped[Array, " N"], classes: Shaped[Array,
     if labels.dtype.kind in "iu" and _row_numbers(classes, len(classes)) and classes[-1] == len(classes) - 1:
         if labels.min() < 0 or labels.max() >= len(classes):
             allowed = f"0..{len(classes) - 1}"
-            raise InputError(
-                f"labels of {what} span {labels.min()}..{labels.max()}; allowed is {allowed}. {NAME_ROWS}"
-            )
+            raise InputError(f"labels of {what} span {labels.min()}..{labels.max()}; allowed is {allowed}. {NAME_ROWS}")
         return labels.astype(np.int64, copy=False)
     row = {label: index for index, label in enumerate(classes.tolist())}
     strange = [label for label in labels.tolist() if label not in row]

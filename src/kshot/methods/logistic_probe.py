@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
-from kshot.selected import curve_name
 from kshot.solvers.leaving_out import balanced_folds
 from kshot.solvers.logistic import left_out_accuracies, logistic_path
 from kshot.solvers.rows import shot_numbers
+from kshot.stats.selected import curve_name
 from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
 
 PAPER = "paper, Table “text-free reference points”"
@@ -58,18 +58,12 @@ class LogisticProbe(Classifier):
     def info(self) -> MethodInfo:
         if self.tune == "test":
             sees: frozenset[Evidence] = frozenset({"support", "test"})
-            return MethodInfo(
-                "logistic_probe_test", "Logistic probe (test-tuned)", sees, 1, PAPER, closed_form=False
-            )
+            return MethodInfo("logistic_probe_test", "Logistic probe (test-tuned)", sees, 1, PAPER, closed_form=False)
         if self.tune == "fixed":
             title = f"Logistic probe (strength {self.strength:g})"
-            return MethodInfo(
-                "logistic_probe_fixed", title, frozenset({"support"}), 1, PAPER, closed_form=False
-            )
+            return MethodInfo("logistic_probe_fixed", title, frozenset({"support"}), 1, PAPER, closed_form=False)
         check_parameters(self)
-        return MethodInfo(
-            "logistic_probe", "Logistic probe", frozenset({"support"}), 2, PAPER, closed_form=False
-        )
+        return MethodInfo("logistic_probe", "Logistic probe", frozenset({"support"}), 2, PAPER, closed_form=False)
 
     def _fit(self, task: Task) -> None:
         if self.tune == "fixed":

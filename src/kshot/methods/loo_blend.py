@@ -6,17 +6,13 @@ from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
 from kshot.methods.evidence import Task
 from kshot.methods.ratio_knob import RatioKnob
-from kshot.selected import RATIO, curve_name
 from kshot.solvers.ratio_sweep import GRID
 from kshot.solvers.shrinkage import correct_for_shots
+from kshot.stats.selected import RATIO, curve_name
 from kshot.types import Choice, MethodInfo
 
 INFO = MethodInfo(
-    key="loo_blend",
-    title="LOO blend",
-    sees=frozenset({"text", "support"}),
-    min_shots=2,
-    paper="paper, Algorithm 1",
+    key="loo_blend", title="LOO blend", sees=frozenset({"text", "support"}), min_shots=2, paper="paper, Algorithm 1"
 )
 K_CORRECTED_INFO = MethodInfo(
     key="loo_blend_kcorr",
@@ -55,10 +51,7 @@ class LOOBlend(RatioKnob, Classifier):
     def _fit(self, task: Task) -> None:
         curve = self.knob_loo_curve(task)
         ratio = float(GRID[curve.argmax()])
-        self.selected_ = {
-            RATIO: Choice(ratio, "support"),
-            curve_name("support"): Choice(curve.tolist(), "support"),
-        }
+        self.selected_ = {RATIO: Choice(ratio, "support"), curve_name("support"): Choice(curve.tolist(), "support")}
         if self.k_correction:
             before, ratio = ratio, _corrected(ratio, task.counts)
             self.selected_ |= {RATIO: Choice(ratio, "support"), f"{RATIO}_before": Choice(before, "support")}

@@ -89,9 +89,7 @@ class LPP(Classifier):
         self.selected_ = {
             "lr_w": Choice(lr_w, "support"),
             "lr_alpha": Choice(lr_alpha, "support"),
-            "alpha": Choice(
-                {"init": alpha_init, "min": float(alpha.min()), "max": float(alpha.max())}, "support"
-            ),
+            "alpha": Choice({"init": alpha_init, "min": float(alpha.min()), "max": float(alpha.max())}, "support"),
             "bias_init": Choice("given" if self.bias_init is not None else f"seed {self.seed}", "fixed"),
         }
         self._set_linear(W + alpha[:, None] * task.text, b)

@@ -48,16 +48,7 @@ Share: TypeAlias = Annotated[float, Range(0, 1)]
 
 E = TypeVar("E", bound="Estimator")
 # What `fit` takes beside X and y; a meta-estimator hands it on without being told.
-ROUTED = (
-    "text",
-    "classes",
-    "views",
-    "pool",
-    "validation",
-    "few_shot_validation",
-    "test",
-    "queries",
-)
+ROUTED = ("text", "classes", "views", "pool", "validation", "few_shot_validation", "test", "queries")
 _KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", NoneType: "None"}
 
 

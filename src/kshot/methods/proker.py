@@ -47,10 +47,7 @@ class ProKeR(Classifier):
         Ridges of the search.
     """
 
-    grids: ClassVar = {
-        "beta": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
-        "ridge": (0.001, 0.01, 0.03, 0.1, 0.3, 1.0),
-    }
+    grids: ClassVar = {"beta": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0), "ridge": (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)}
     rows_: Float[Array, "M d"]
     text_: Float[Array, "C d"]
     coefficients_: Float[Array, "M C"]
@@ -82,9 +79,7 @@ class ProKeR(Classifier):
     def info(self) -> MethodInfo:
         if self.tune == "val":
             sees: frozenset[Evidence] = frozenset({"text", "support", "validation"})
-            return MethodInfo(
-                "proker_val", "ProKeR (grid on validation)", sees, 1, PAPER, linear=False, views=True
-            )
+            return MethodInfo("proker_val", "ProKeR (grid on validation)", sees, 1, PAPER, linear=False, views=True)
         check_parameters(self)
         return MethodInfo("proker", "ProKeR", FREE_EVIDENCE, 1, PAPER, linear=False, views=True)
 
@@ -123,10 +118,7 @@ class ProKeR(Classifier):
         """The table's entry, each half replaced by the parameter of its name where that is given."""
         shots = len(task.y) // task.n_classes
         beta, ridge = TABLE[max(listed for listed in TABLE if listed <= max(shots, 1))]
-        return (
-            beta if self.beta is None else float(self.beta),
-            ridge if self.ridge is None else float(self.ridge),
-        )
+        return (beta if self.beta is None else float(self.beta), ridge if self.ridge is None else float(self.ridge))
 
     def knob_at(self, value: tuple[float, float]) -> "ProKeR":
         beta, ridge = value

@@ -8,8 +8,8 @@ from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
 from kshot.methods.evidence import Task
 from kshot.methods.shared_work import once
-from kshot.selected import RATIO
 from kshot.solvers.ratio_sweep import GRID, accuracy_curve, leave_one_out_predictions, sweep_predictions
+from kshot.stats.selected import RATIO
 from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
 
 # Cosines become logits, so that averages over ratios are averages of probabilities that differ.

@@ -10,7 +10,7 @@ from typing import Any
 from kshot.errors import KshotError, unknown
 from kshot.methods.base import Classifier
 from kshot.methods.parameters import check_parameters
-from kshot.outsiders import load_named, one_line
+from kshot.own_code import load_named, one_line
 
 ENTRY_POINT_GROUP = "kshot.methods"
 

@@ -33,9 +33,7 @@ class SSText(Classifier):
     @property
     def info(self) -> MethodInfo:
         key, title = ("ss_text_plus", "SS-Text+") if self.plus else ("ss_text", "SS-Text")
-        return MethodInfo(
-            key, title, FREE_EVIDENCE, 1, PAPER, views=True, constants=frozenset({"logit_scale"})
-        )
+        return MethodInfo(key, title, FREE_EVIDENCE, 1, PAPER, views=True, constants=frozenset({"logit_scale"}))
 
     def _min_shots(self) -> int:
         return 0

@@ -50,10 +50,7 @@ class CacheHead(Classifier):
         return self._fitted_on("text_")
 
     def _grids(self) -> tuple[Float[Array, " Lb"], Float[Array, " La"]]:
-        return (
-            search_grid(self.beta_scale, self.beta_points),
-            search_grid(self.alpha_scale, self.alpha_points),
-        )
+        return (search_grid(self.beta_scale, self.beta_points), search_grid(self.alpha_scale, self.alpha_points))
 
 
 class TipAdapter(CacheHead):
@@ -94,10 +91,7 @@ class TipAdapter(CacheHead):
         The sharpness that is used.
     """
 
-    grids: ClassVar = {
-        "alpha": (0.5, 1.17, 2.0, 3.0, 5.0, 10.0),
-        "beta": (0.5, 1.0, 2.0, 5.0, 10.0),
-    }
+    grids: ClassVar = {"alpha": (0.5, 1.17, 2.0, 3.0, 5.0, 10.0), "beta": (0.5, 1.0, 2.0, 5.0, 10.0)}
 
     def __init__(
         self,

@@ -56,9 +56,7 @@ class TransCLIP(Classifier):
 
     @property
     def info(self) -> MethodInfo:
-        key, title = (
-            ("transclip_aligned", "TransCLIP (rows aligned)") if self.aligned else ("transclip", "TransCLIP")
-        )
+        key, title = ("transclip_aligned", "TransCLIP (rows aligned)") if self.aligned else ("transclip", "TransCLIP")
         sees: frozenset[Evidence] = frozenset({"text", "support", "queries"})
         return MethodInfo(
             key,

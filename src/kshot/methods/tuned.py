@@ -82,10 +82,7 @@ class Tuned(Classifier):
             curve = selector_curve(knob, task, self.by)
             values, from_ = [values[int(curve.argmax())]], SELECTORS[self.by]
             assert from_ is not None
-            self.selected_ = {
-                knob.knob_name(): Choice(values[0], from_),
-                "curve": Choice(curve.tolist(), from_),
-            }
+            self.selected_ = {knob.knob_name(): Choice(values[0], from_), "curve": Choice(curve.tolist(), from_)}
         self.heads_ = [fit_on(knob.knob_at(value), task) for value in values]
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:

@@ -31,13 +31,7 @@ def seen_part(task: Task) -> Task:
     """The same task without the classes that have no shots."""
     seen = task.counts > 0
     number = np.cumsum(seen) - 1
-    return replace(
-        task,
-        y=number[task.y],
-        text=task.text[seen],
-        n_classes=int(seen.sum()),
-        classes=task.classes[seen],
-    )
+    return replace(task, y=number[task.y], text=task.text[seen], n_classes=int(seen.sum()), classes=task.classes[seen])
 
 
 def text_rows(scores: Float[Array, "N S"], task: Task) -> TextRows:
@@ -51,9 +45,7 @@ def text_rows(scores: Float[Array, "N S"], task: Task) -> TextRows:
     return TextRows(slope, (slope * (task.text[~seen] - centre)).astype(task.text.dtype), seen)
 
 
-def among_seen(
-    learnt: Float[Array, "S ..."], joining: Float[Array, "U ..."], seen: Bool[Array, " C"]
-) -> Array:
+def among_seen(learnt: Float[Array, "S ..."], joining: Float[Array, "U ..."], seen: Bool[Array, " C"]) -> Array:
     """One entry per class along the first axis; joining ones stand upon the mean of those that were learnt."""
     whole = np.empty((len(seen), *learnt.shape[1:]), learnt.dtype)
     whole[seen], whole[~seen] = learnt, learnt.mean(axis=0) + joining

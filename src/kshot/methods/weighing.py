@@ -38,9 +38,7 @@ class Side(NamedTuple):
         """
         own_spread, new_spread = spread(scores), spread(held_out)
         excess = max(seen_spread / new_spread - 1, 0) * shots_share if len(held_out) else 0.0
-        return cls(
-            coef / own_spread, intercept / own_spread, held_out / new_spread, own_spread, 1 / (1 + excess)
-        )
+        return cls(coef / own_spread, intercept / own_spread, held_out / new_spread, own_spread, 1 / (1 + excess))
 
 
 def spread(scores: Float[Array, "n C"]) -> float:
@@ -97,10 +95,7 @@ def weigh(
 
 
 def joint_information(
-    held_out: Float[Array, "n C"],
-    partners: Sequence[Side],
-    y: Int[Array, " n"],
-    beliefs: Beliefs = BELIEFS,
+    held_out: Float[Array, "n C"], partners: Sequence[Side], y: Int[Array, " n"], beliefs: Beliefs = BELIEFS
 ) -> float:
     """What these scores and the partners tell about the judges together, in nats per shot."""
     scores = np.stack([held_out / spread(held_out), *(side.held_out for side in partners)])

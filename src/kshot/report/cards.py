@@ -34,10 +34,7 @@ class Card:
 def cards(panel: Panel, context: Context, methods: Sequence[Mapping[str, Any]]) -> list[Card]:
     """`methods` as the page carries them: with the evidence from which each fitted quantity was chosen."""
     sees = dict(zip(panel.records["method"].to_pylist(), panel.records["sees"].to_pylist(), strict=True))
-    return [
-        _card(method, sees[method["key"]], context.described.get(method["key"], UNKNOWN))
-        for method in methods
-    ]
+    return [_card(method, sees[method["key"]], context.described.get(method["key"], UNKNOWN)) for method in methods]
 
 
 def _card(method: Mapping[str, Any], sees: Sequence[str], described: Described) -> Card:

@@ -13,10 +13,10 @@ from kshot.report.focus import LOO, ORACLE, failures, focus, story_first
 from kshot.report.numbers import named
 from kshot.report.renderings import LATEX
 from kshot.report.verdict import CHOSEN, MOST_TIED, PROBES, WORDS
-from kshot.selected import FLAT_RATIOS, ratio_curve
 from kshot.stats.bootstrap import RESAMPLES, SEED
 from kshot.stats.metrics import ACCURACY, Metric
 from kshot.stats.panel import CELL, FACTS, Panel
+from kshot.stats.selected import FLAT_RATIOS, ratio_curve
 from kshot.types import Sketch
 
 # The page stays below 5 MB: curves are kept for as many seeds as fit, the lowest first.
@@ -64,12 +64,7 @@ def as_script(data: dict[str, Any]) -> str:
 
 
 def _metric(metric: Metric) -> dict[str, Any]:
-    return {
-        "title": named(metric),
-        "less": metric.less_is_better,
-        "digits": metric.digits,
-        "scale": metric.scale,
-    }
+    return {"title": named(metric), "less": metric.less_is_better, "digits": metric.digits, "scale": metric.scale}
 
 
 def _method(panel: Panel, context: Context, index: int) -> dict[str, Any]:
@@ -152,9 +147,7 @@ def _curves(panel: Panel) -> dict[str, Any]:
     cells = {"cells": [int(cell) for cell in kept], "total": len(panel.seed), "points": points}
     unknown = np.full(points, np.nan)
     return cells | {
-        name: _fractions(
-            np.array([c if c and len(c) == points else unknown for c in (curves[cell] for cell in kept)])
-        )
+        name: _fractions(np.array([c if c and len(c) == points else unknown for c in (curves[cell] for cell in kept)]))
         for name, curves in stored.items()
     }
 

@@ -33,9 +33,7 @@ def focus(panel: Panel) -> Focus:
     with_text = panel.with_text()
     known = with_text if len(with_text.shots) else panel
     return Focus(
-        _preferred(known.tier, "dataset"),
-        _preferred(known.backbone, "ViT-B-16"),
-        _preferred(known.profile, BALANCED),
+        _preferred(known.tier, "dataset"), _preferred(known.backbone, "ViT-B-16"), _preferred(known.profile, BALANCED)
     )
 
 
@@ -55,9 +53,7 @@ def single(panel: Panel) -> Panel:
 def strata_to_draw(panel: Panel) -> dict[str, str]:
     """The backbone by which each dataset of the primary tier is drawn: that of the focus where the dataset has it."""
     shown, favourite = primary(panel), focus(panel).backbone
-    by = {
-        name: _preferred(shown.backbone[shown.dataset == name], favourite) for name in shown.dataset.tolist()
-    }
+    by = {name: _preferred(shown.backbone[shown.dataset == name], favourite) for name in shown.dataset.tolist()}
     return dict(sorted(by.items()))
 
 
@@ -109,8 +105,7 @@ def _thin_pool(panel: Panel) -> dict[str, int]:
     sees, status = panel.records["sees"].to_pylist(), panel.records["status"].to_pylist()
     return {
         method: sum(
-            status[row] == "undefined"
-            and not {"pool", "few_shot_validation", "validation"}.isdisjoint(sees[row])
+            status[row] == "undefined" and not {"pool", "few_shot_validation", "validation"}.isdisjoint(sees[row])
             for row in panel.row[:, place].tolist()
             if row >= 0
         )

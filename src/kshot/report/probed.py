@@ -25,9 +25,7 @@ class Probed:
 
     values: Mapping[str, Mapping[ProbeKey, float]] = field(default_factory=dict)
 
-    def at(
-        self, quantity: str, dataset: str, backbone: str, tier: str, shots: int = 0, seed: int = -1
-    ) -> float:
+    def at(self, quantity: str, dataset: str, backbone: str, tier: str, shots: int = 0, seed: int = -1) -> float:
         """NaN where it was not measured."""
         return self.values.get(quantity, {}).get((dataset, backbone, tier, shots, seed), float("nan"))
 

@@ -64,9 +64,7 @@ def judgement(panel: Panel, method: str, knob: OwnKnob | None) -> list[str]:
     sentences = []
     for question, words, difference in _questions(panel, method, knob):
         figures = (
-            f"{interval(difference[0])} points over all K, {interval(difference[1])} from K = 4; "
-            if difference
-            else ""
+            f"{interval(difference[0])} points over all K, {interval(difference[1])} from K = 4; " if difference else ""
         )
         sentences.append(f"{question}: {figures}{words}.")
     sentences += [lost] if (lost := lost_cells(panel, [method])) else []

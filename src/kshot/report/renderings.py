@@ -48,9 +48,7 @@ def markdown(table: "Table") -> str:
     body = [line(row, index) for index, row in enumerate(table.texts())]
     if table.rule is not None and table.rule < len(body):
         body.insert(table.rule, "| *" + table.below_rule + "* |" + " |" * (len(table.columns) - 1))
-    return "\n".join(
-        [f"### {markdown_text(table.title)}", "", *head, *body, "", markdown_text(table.caption), ""]
-    )
+    return "\n".join([f"### {markdown_text(table.title)}", "", *head, *body, "", markdown_text(table.caption), ""])
 
 
 def html(table: "Table", captioned: bool = True) -> str:
@@ -143,9 +141,7 @@ def _width(table: "Table", column: int) -> int:
 def _least_width(table: "Table", column: int) -> int:
     """Words may stand below each other, but a figure and its interval stay on one line."""
     cells = [table.columns[column], *(row[column] for row in table.rows)]
-    return _longest(
-        piece for cell in cells for piece in (cell.split() if isinstance(cell, str) else [str(cell)])
-    )
+    return _longest(piece for cell in cells for piece in (cell.split() if isinstance(cell, str) else [str(cell)]))
 
 
 def _longest(pieces: Iterable[str]) -> int:
@@ -179,8 +175,7 @@ def _rich(table: "Table", columns: list[int], widths: list[int]) -> "RichTable":
         shown.add_column(_rich_text(table.columns[index]), justify=justify, width=width, overflow="fold")
     for index, row in enumerate(table.texts()):
         cells = (
-            f"[bold]{_rich_text(row[j])}[/bold]" if (index, j) in table.best else _rich_text(row[j])
-            for j in columns
+            f"[bold]{_rich_text(row[j])}[/bold]" if (index, j) in table.best else _rich_text(row[j]) for j in columns
         )
         shown.add_row(*cells, end_section=index + 1 == table.rule)
     return shown

@@ -95,10 +95,7 @@ def _probes(panel: Panel) -> list[str]:
             surplus = paired(panel, method, ORACLE)
             late = paired(panel.where(panel.shots >= 4), method, ORACLE)
             sentence = WORDS["probe"].format(
-                title=panel.titles[method],
-                stands=_stands(surplus),
-                overall=interval(surplus),
-                late=interval(late),
+                title=panel.titles[method], stands=_stands(surplus), overall=interval(surplus), late=interval(late)
             )
             sentences.append(sentence)
     return sentences

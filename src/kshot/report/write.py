@@ -60,9 +60,7 @@ def write_report(
     return list(written)
 
 
-def page(
-    panel: Panel, tables: Sequence[Table], context: Context, lead: Sequence[str], own: Sequence[str]
-) -> str:
+def page(panel: Panel, tables: Sequence[Table], context: Context, lead: Sequence[str], own: Sequence[str]) -> str:
     """One self-contained page; its policy admits exactly the script and the style that are in it."""
     from jinja2 import Environment
 

@@ -46,12 +46,7 @@ def blended_feature(
 
 
 def gradients(
-    adapter: Adapter,
-    X: Float[Array, "b d"],
-    y: Int[Array, " b"],
-    text: Float[Array, "C d"],
-    ratio: float,
-    scale: float,
+    adapter: Adapter, X: Float[Array, "b d"], y: Int[Array, " b"], text: Float[Array, "C d"], ratio: float, scale: float
 ) -> tuple[Float[Array, "h d"], Float[Array, "d h"]]:
     """Of the mean cross-entropy with respect to (down, up)."""
     hidden = np.maximum(X @ adapter.down.T, 0)

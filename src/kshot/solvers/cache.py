@@ -82,9 +82,7 @@ def search_hits(
     return hits
 
 
-def contenders(
-    base: Float[Array, "b C"], distance: Float[Array, "b K C"], least_beta: float
-) -> Bool[Array, "b C"]:
+def contenders(base: Float[Array, "b C"], distance: Float[Array, "b K C"], least_beta: float) -> Bool[Array, "b C"]:
     """Classes that may win base + alpha·(sum over keys of exp(beta·distance)) at some alpha and beta ≥ `least_beta`.
 
     By Jensen's inequality that sum is at least K·exp(beta·mean) and at most K·exp(beta·largest): a class whose largest

@@ -22,9 +22,7 @@ def refined_channels(
     return np.sort(np.argsort(-merit, kind="stable")[:kept])
 
 
-def class_similarity(
-    keys: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]
-) -> Float[Array, " d"]:
+def class_similarity(keys: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> Float[Array, " d"]:
     """Per channel, the mean product over all pairs of vectors (texts and keys) of different classes."""
     sums = text + class_sums(keys, y, len(text))
     sizes = class_counts(y, len(text)) + 1
@@ -32,9 +30,7 @@ def class_similarity(
     return (sums.sum(axis=0) ** 2 - (sums**2).sum(axis=0)) / pairs
 
 
-def key_divergence(
-    keys: Float[Array, "N e"], y: Int[Array, " N"], text: Float[Array, "C e"]
-) -> Float[Array, " N"]:
+def key_divergence(keys: Float[Array, "N e"], y: Int[Array, " N"], text: Float[Array, "C e"]) -> Float[Array, " N"]:
     """D_j = log2(1/q_j), q_j the softmax of key j's cosines to the texts at its own class; no logit scale."""
     cosines = keys @ text.T
     cosines -= cosines.max(axis=1, keepdims=True)

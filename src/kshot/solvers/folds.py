@@ -78,9 +78,7 @@ def text_prior(means: Float[Array, "C r"], text: Float[Array, "C r"]) -> TextPri
     return TextPrior(means.mean(axis=0), shared / spread if spread > smallest else 0.0)
 
 
-def means_without(
-    axes: PrincipalAxes, left: Bool[Array, " N"]
-) -> tuple[Float[Array, "C r"], Int[Array, " C"]]:
+def means_without(axes: PrincipalAxes, left: Bool[Array, " N"]) -> tuple[Float[Array, "C r"], Int[Array, " C"]]:
     """Class means and their shots without the rows of a fold, at most one of each class."""
     counts = class_counts(axes.y, len(axes.means))
     means, owner = axes.means.copy(), axes.y[left]
@@ -116,9 +114,7 @@ class HeldOut(NamedTuple):
         return score
 
 
-def blended(
-    image: Float[Array, "n C"], prior: Float[Array, "n C"], w: Float[Array, " C"]
-) -> Float[Array, "n C"]:
+def blended(image: Float[Array, "n C"], prior: Float[Array, "n C"], w: Float[Array, " C"]) -> Float[Array, "n C"]:
     if np.all(w == 1):
         return image.copy()
     mixed = image - prior
@@ -165,11 +161,7 @@ class _Fixed(NamedTuple):
 
 
 def _held_out(
-    axes: PrincipalAxes,
-    fixed: _Fixed,
-    rows: Int[Array, " n"],
-    means: Float[Array, "C r"],
-    shots: Int[Array, " C"],
+    axes: PrincipalAxes, fixed: _Fixed, rows: Int[Array, " n"], means: Float[Array, "C r"], shots: Int[Array, " C"]
 ) -> HeldOut:
     """Three matrix products: rows and z with the means, rows with text; z with text follows from those."""
     x, y = axes.X[rows], axes.y[rows]

@@ -36,9 +36,7 @@ def residuals(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C
     return R
 
 
-def fit_kernel_ridge(
-    X: Float[Array, "N d"], R: Float[Array, "N C"], beta: float, ridge: float
-) -> Float[Array, "N C"]:
+def fit_kernel_ridge(X: Float[Array, "N d"], R: Float[Array, "N C"], beta: float, ridge: float) -> Float[Array, "N C"]:
     """(K/lambda + I)⁻¹·R by one Cholesky factor for all classes."""
     from scipy.linalg import cho_factor, cho_solve
 
@@ -83,9 +81,7 @@ class Spectrum(NamedTuple):
         """Vᵀ·A at one lambda."""
         return self.targets / (self.values / ridge + 1)[:, None]
 
-    def held_out(
-        self, R: Float[Array, "N C"], groups: Int[Array, "G g"], ridge: float
-    ) -> Float[Array, "G g C"]:
+    def held_out(self, R: Float[Array, "N C"], groups: Int[Array, "G g"], ridge: float) -> Float[Array, "G g C"]:
         """The correction k(x, X)·A at each group's rows, of the coefficients fitted without that group."""
         inverse = (1 / (self.values + ridge)).astype(R.dtype)
         ridge_coefficients = self.vectors @ (self.targets * inverse[:, None])

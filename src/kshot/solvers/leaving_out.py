@@ -35,9 +35,7 @@ def has_siblings(y: Int[Array, " N"]) -> Bool[Array, " N"]:
     return np.bincount(y)[y] > 1
 
 
-def balanced_folds(
-    number: Int[Array, " N"], y: Int[Array, " N"], most_asked: int | None = None
-) -> Iterator[Fold]:
+def balanced_folds(number: Int[Array, " N"], y: Int[Array, " N"], most_asked: int | None = None) -> Iterator[Fold]:
     """As many folds as the largest class has shots; every shot with a sibling is asked in exactly one.
 
     A class with fewer shots than there are folds starts over, and so loses one shot in each of them as well. Where

@@ -48,12 +48,7 @@ def train_linear_adapter(
 
 
 def _cross_entropy_gradient(
-    X: Float[Array, "b d"],
-    y: Int[Array, " b"],
-    text: Float[Array, "C d"],
-    W: Float[Array, "d d"],
-    scale: float,
-    n: int,
+    X: Float[Array, "b d"], y: Int[Array, " b"], text: Float[Array, "C d"], W: Float[Array, "d d"], scale: float, n: int
 ) -> Float[Array, "d d"]:
     U, inverse = mapped(X, W)
     errors = scale * (U @ text.T)

@@ -73,9 +73,7 @@ class SoftmaxLoss:
         self.rows = np.concatenate([X, np.ones((len(X), 1), X.dtype)], axis=1)
         self.y, self.here = y, np.arange(len(y))
 
-    def at(
-        self, W: Float[Array, "C e"], ridge: float
-    ) -> tuple[float, Float[Array, "C e"], Float[Array, "N C"]]:
+    def at(self, W: Float[Array, "C e"], ridge: float) -> tuple[float, Float[Array, "C e"], Float[Array, "N C"]]:
         """The loss, its gradient, and probabilities minus one-hot labels."""
         logits = self.rows @ W.T.astype(self.rows.dtype)
         logits -= logits.max(axis=1, keepdims=True)

@@ -39,9 +39,7 @@ def adamw(weights: Sequence[Array], *, eps: float = 1e-8, weight_decay: float = 
     return _adam(weights, eps, decoupled=weight_decay)
 
 
-def _adam(
-    weights: Sequence[Array], eps: float, *, in_gradient: float = 0.0, decoupled: float = 0.0
-) -> Update:
+def _adam(weights: Sequence[Array], eps: float, *, in_gradient: float = 0.0, decoupled: float = 0.0) -> Update:
     firsts = [np.zeros_like(w) for w in weights]
     seconds = [np.zeros_like(w) for w in weights]
     steps = 0

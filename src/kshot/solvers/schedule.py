@@ -49,9 +49,7 @@ def last_state(states: Iterator[Array]) -> Array:
     return deque(states, maxlen=1).pop()
 
 
-def softmax_residual(
-    logits: Float[Array, "b C"], y: Int[Array, " b"], factor: float, *, in_turn: bool = False
-) -> None:
+def softmax_residual(logits: Float[Array, "b C"], y: Int[Array, " b"], factor: float, *, in_turn: bool = False) -> None:
     """Replace logits by factor·(softmax − one-hot), in place; `in_turn` adds the classes up one after another."""
     logits -= logits.max(axis=1, keepdims=True)
     np.exp(logits, out=logits)

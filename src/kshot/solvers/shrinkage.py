@@ -7,9 +7,7 @@ from kshot.solvers.rows import class_counts, class_means, class_sums, row_blocks
 from kshot.types import Array
 
 
-def mean_variances(
-    X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]
-) -> Float[Array, " C"]:
+def mean_variances(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]) -> Float[Array, " C"]:
     """v_c = sum_i |x_i − mu_c|² / (K(K−1)), the estimated squared error of a class mean (needs K ≥ 2)."""
     counts = class_counts(y, len(means)).astype(X.dtype)
     distances = np.empty(len(X), X.dtype)

@@ -29,10 +29,7 @@ NOTHING_KNOWN = ScalePrior(0.0, np.inf)
 
 
 def stack(
-    scores: Float[Array, "B n C"],
-    y: Int[Array, " n"],
-    ratio_spread: float,
-    scale: ScalePrior = NOTHING_KNOWN,
+    scores: Float[Array, "B n C"], y: Int[Array, " n"], ratio_spread: float, scale: ScalePrior = NOTHING_KNOWN
 ) -> Stacked:
     """Minimise the summed cross-entropy of sum_b w_b·scores_b, the weights being positive.
 
@@ -60,9 +57,7 @@ def stack(
 
     def beliefs(logs: Float[Array, " B"]) -> tuple[float, Float[Array, " B"]]:
         apart, off = logs - logs.mean(), (logs.mean() - scale.centre) / scale.spread
-        return float(stiffness * (apart @ apart) + off**2) / 2, stiffness * apart + off / scale.spread / len(
-            logs
-        )
+        return float(stiffness * (apart @ apart) + off**2) / 2, stiffness * apart + off / scale.spread / len(logs)
 
     optimum = minimize(
         objective,

@@ -21,11 +21,7 @@ def penalties(y: Int[Array, " N"], n_classes: int, *, own_count: bool) -> Float[
 
 
 def pulled_prototypes(
-    X: Float[Array, "N d"],
-    y: Int[Array, " N"],
-    text: Float[Array, "C d"],
-    penalty: Float[Array, " C"],
-    scale: float,
+    X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"], penalty: Float[Array, " C"], scale: float
 ) -> Float[Array, "C d"]:
     weights = (scale / (len(y) * penalty)).astype(text.dtype)
     return text + weights[:, None] * class_sums(X, y, len(text))

@@ -68,8 +68,6 @@ def winning_range(
     return low, high
 
 
-def wins_by_weight(
-    low: Float[Array, " n"], high: Float[Array, " n"], weights: Float[Array, " L"]
-) -> Int[Array, " L"]:
+def wins_by_weight(low: Float[Array, " n"], high: Float[Array, " n"], weights: Float[Array, " L"]) -> Int[Array, " L"]:
     """How many of the intervals hold each weight."""
     return np.count_nonzero((low[:, None] < weights) & (weights < high[:, None]), axis=0)

@@ -35,9 +35,7 @@ class Estimate:
     def _repr_html_(self) -> str:
         names = ("mean", "low", "high", "n", "G")
         head = "".join(f"<th>{name}</th>" for name in names)
-        cells = "".join(
-            f"<td>{getattr(self, name):.4g}</td>" for name in names if getattr(self, name) is not None
-        )
+        cells = "".join(f"<td>{getattr(self, name):.4g}</td>" for name in names if getattr(self, name) is not None)
         return f"<table><tr>{head}</tr><tr>{cells}</tr></table>"
 
     @property

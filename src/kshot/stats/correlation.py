@@ -9,9 +9,7 @@ from kshot.types import Array
 BLOCK = 500
 
 
-def rank_correlation(
-    a: Float[Array, " n"], b: Float[Array, " n"], given: Float[Array, " n"] | None = None
-) -> float:
+def rank_correlation(a: Float[Array, " n"], b: Float[Array, " n"], given: Float[Array, " n"] | None = None) -> float:
     """Spearman's rho; with `given`, the rank correlation of what a line through its ranks leaves of both.
 
     NaN where a side is constant or fewer than three points exist.
@@ -21,10 +19,7 @@ def rank_correlation(
 
 
 def spearman(
-    a: Float[Array, " n"],
-    b: Float[Array, " n"],
-    clusters: Shaped[Array, " n"],
-    given: Float[Array, " n"] | None = None,
+    a: Float[Array, " n"], b: Float[Array, " n"], clusters: Shaped[Array, " n"], given: Float[Array, " n"] | None = None
 ) -> Estimate:
     """`rank_correlation` of the finite values, with an interval: Student-t on the bootstrap standard error, cut to
     [−1, 1]."""
@@ -47,9 +42,7 @@ def spearman(
     error = float(resampled.std(ddof=1))
     half = half_width(error, len(names))
     low, high = np.quantile(resampled, [0.025, 0.975])
-    return Estimate(
-        rho, max(-1.0, rho - half), min(1.0, rho + half), n, len(names), error, (float(low), float(high))
-    )
+    return Estimate(rho, max(-1.0, rho - half), min(1.0, rho + half), n, len(names), error, (float(low), float(high)))
 
 
 def weighted_ranks(values: Float[Array, " n"], weights: Float[Array, "R n"]) -> Float[Array, "R n"]:

@@ -52,9 +52,7 @@ def matched_design(differences: Float[Array, " n"], clusters: Shaped[Array, " n"
     return Design(tuple(int(s) for s in sizes), float(np.sqrt(max(between, 0))), float(np.sqrt(within)))
 
 
-def simulate_coverage(
-    design: Design, trials: int = 20_000, resamples: int = 1_000, seed: int = 0
-) -> Coverage:
+def simulate_coverage(design: Design, trials: int = 20_000, resamples: int = 1_000, seed: int = 0) -> Coverage:
     """Draw worlds whose true mean is zero and count the intervals that hold it."""
     rng = np.random.default_rng(seed)
     sizes = np.array(design.sizes, float)
@@ -72,9 +70,7 @@ def _worlds(design: Design, sizes: Float[Array, " G"], count: int, rng: np.rando
     return sizes[:, None] * effects + np.sqrt(sizes)[:, None] * noise
 
 
-def _held(
-    sums: Float[Array, "G t"], sizes: Float[Array, " G"], resamples: int, seed: int
-) -> Int[Array, " 2"]:
+def _held(sums: Float[Array, "G t"], sizes: Float[Array, " G"], resamples: int, seed: int) -> Int[Array, " 2"]:
     drawn = draw_counts(len(sizes), resamples, seed)
     means = (drawn @ sums) / (drawn @ sizes)[:, None]
     tail = (1 - LEVEL) / 2

@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float
 
-from kshot.answer_codes import Answers
 from kshot.errors import StudyError, unknown
-from kshot.outsiders import load_named
+from kshot.own_code import load_named
+from kshot.stats.answers import Answers
 from kshot.types import Array
 
 BINS = 15

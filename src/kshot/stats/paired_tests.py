@@ -39,9 +39,7 @@ def sample_contrast(panel: Panel, first: str, second: str) -> SampleContrast:
         if one is not None and two is not None:
             contrasts.append((np.count_nonzero(one & ~two), np.count_nonzero(two & ~one), len(one)))
     only_first, only_second, pictures = np.array(contrasts, int).reshape(-1, 3).T
-    return SampleContrast(
-        first, second, only_first, only_second, pictures, holm(mcnemar(only_first, only_second))
-    )
+    return SampleContrast(first, second, only_first, only_second, pictures, holm(mcnemar(only_first, only_second)))
 
 
 def mcnemar(only_first: Int[Array, " c"], only_second: Int[Array, " c"]) -> Float[Array, " c"]:

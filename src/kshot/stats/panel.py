@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from kshot.errors import StudyError
 from kshot.profiles import split_profile
-from kshot.selected import RATIO, ratio_of
 from kshot.stats.metrics import ACCURACY, Metric
+from kshot.stats.selected import RATIO, ratio_of
 from kshot.types import LABEL_FREE_EVIDENCE, Array
 
 if TYPE_CHECKING:
@@ -115,9 +115,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         raise StudyError("there are no records to compare. Run `kshot run` first.")
     _refuse_mixtures(table)
     columns = {name: _strings_or_numbers(table, name) for name in CELL}
-    numbered = np.stack(
-        [np.unique(values, return_inverse=True)[1].reshape(-1) for values in columns.values()], axis=1
-    )
+    numbered = np.stack([np.unique(values, return_inverse=True)[1].reshape(-1) for values in columns.values()], axis=1)
     _, first, cell = np.unique(numbered, axis=0, return_index=True, return_inverse=True)
     cell = cell.reshape(-1)
     method = _strings_or_numbers(table, "method")
@@ -146,9 +144,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         row=row,
         methods=methods,
         titles=titles,
-        reference_points=frozenset(
-            name for name, seen in sees.items() if not set(seen) <= LABEL_FREE_EVIDENCE
-        ),
+        reference_points=frozenset(name for name, seen in sees.items() if not set(seen) <= LABEL_FREE_EVIDENCE),
         transductive=frozenset(
             name for name, seen in sees.items() if "queries" in seen and set(seen) <= LABEL_FREE_EVIDENCE
         ),
@@ -166,9 +162,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
 def _refuse_mixtures(table: "pa.Table") -> None:
     for name, called in ONE_OF.items():
         values = table[name].to_pylist()
-        found = (
-            set(zip(table["study"].to_pylist(), values, strict=True)) if name == "study_hash" else set(values)
-        )
+        found = set(zip(table["study"].to_pylist(), values, strict=True)) if name == "study_hash" else set(values)
         if len(found) > 1:
             listed = ", ".join(sorted(" ".join(v) if isinstance(v, tuple) else str(v) for v in found))
             raise StudyError(f"these records come from different {called}: {listed}. Report one at a time.")
@@ -184,6 +178,4 @@ def _numbers(table: "pa.Table", name: str) -> Float[Array, " N"]:
 
 def _ratios(selected: Iterable[str | None]) -> Float[Array, " N"]:
     # Most records keep no ratio, and looking for its name is cheaper than reading them.
-    return np.array(
-        [ratio_of(json.loads(text)) if text and f'"{RATIO}"' in text else np.nan for text in selected]
-    )
+    return np.array([ratio_of(json.loads(text)) if text and f'"{RATIO}"' in text else np.nan for text in selected])

@@ -92,9 +92,7 @@ def relabelling_classes_permutes_predictions(make: Make) -> None:
         rows = np.argsort(moved.y, kind="stable")
         moved = replace(moved, X=moved.X[rows], y=moved.y[rows])
     same = renamed[fitted(make, data).predict(data.test.X)] == fitted(make, moved).predict(data.test.X)
-    assert same.mean() >= (1 if exact else 0.9), (
-        f"renaming classes changes {np.mean(~same):.0%} of predictions"
-    )
+    assert same.mean() >= (1 if exact else 0.9), f"renaming classes changes {np.mean(~same):.0%} of predictions"
 
 
 def labels_of_any_kind_are_given_back(make: Make) -> None:
@@ -106,9 +104,7 @@ def labels_of_any_kind_are_given_back(make: Make) -> None:
         if "support" not in head.info.sees:
             head = make().fit(text=data.text, classes=labels.tolist())
         predicted = head.predict(data.test.X)
-        assert np.array_equal(predicted, labels[expected]), (
-            f"labels {labels[0]!r} … {labels[-1]!r} come back wrong"
-        )
+        assert np.array_equal(predicted, labels[expected]), f"labels {labels[0]!r} … {labels[-1]!r} come back wrong"
         accuracy = float(np.mean(expected == data.test.y))
         assert head.score(data.test.X, labels[data.test.y]) == accuracy, f"score misreads {labels[0]!r} …"
 
@@ -160,9 +156,7 @@ def round_trip_through_the_head_file(make: Make) -> None:
     assert loaded.get_params() == head.get_params(), "parameters change on the way through a head file"
     assert loaded.selected_ == head.selected_, "selected_ changes on the way through a head file"
     same = np.array_equal(loaded.scores(data.test.X), head.scores(data.test.X))
-    assert same, (
-        "scores change on the way through a head file: keep what _scores needs in attributes ending in _"
-    )
+    assert same, "scores change on the way through a head file: keep what _scores needs in attributes ending in _"
 
 
 def parameters_are_read_set_and_cloned(make: Make) -> None:
@@ -192,9 +186,7 @@ def shuffled_test_labels_reach_only_declared_oracles(make: Make) -> None:
     data = problem()
     shuffled = Labelled(data.test.X, np.random.default_rng(1).permutation(data.test.y))
     everything = data.evidence(frozenset(get_args(Evidence)) - {"test"})
-    honest, twisted = (
-        make().fit(**everything, test=test).scores(data.test.X) for test in (data.test, shuffled)
-    )
+    honest, twisted = (make().fit(**everything, test=test).scores(data.test.X) for test in (data.test, shuffled))
     same = np.array_equal(honest, twisted)
     assert same or "test" in make().info.sees, "test labels change a head that does not declare them"
 

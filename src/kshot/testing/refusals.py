@@ -33,9 +33,7 @@ def a_head_that_is_not_fitted(make: Make) -> None:
 
     for ask in ("predict", "scores", "decision_function", "predict_proba"):
         raised = _raised(NotFittedError, lambda ask=ask: getattr(make(), ask)(problem().test.X))
-        assert isinstance(raised, InputError), (
-            f"{ask} before fit gives {raised!r}, not a NotFittedError of kshot"
-        )
+        assert isinstance(raised, InputError), f"{ask} before fit gives {raised!r}, not a NotFittedError of kshot"
 
 
 def a_parameter_that_does_not_exist(make: Make) -> None:
@@ -122,9 +120,7 @@ def a_class_without_shots(make: Make) -> None:
     head = fit_named()
     assert np.isfinite(head.scores(data.test.X)).all(), "scores are not finite where classes have no shots"
     accuracy = head.score(*data.test)
-    assert accuracy > 1 / 3, (
-        f"accuracy is {accuracy:.2f}, not twice chance, where two of six classes have no shots"
-    )
+    assert accuracy > 1 / 3, f"accuracy is {accuracy:.2f}, not twice chance, where two of six classes have no shots"
     if least and sees == FREE_EVIDENCE:
         seen = np.unique(data.y)
         alone = make().fit(data.X, np.searchsorted(seen, data.y), text=data.text[seen])

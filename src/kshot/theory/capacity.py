@@ -87,9 +87,7 @@ def best_on_path(forms: PairForms) -> tuple[Float[Array, " P"], Float[Array, " P
     return np.maximum(margin, 0) ** 2, np.take_along_axis(candidates, best, axis=0)[0]
 
 
-def pair_forms(
-    means: Float[Array, "C d"], text: Float[Array, "C d"], covariance: Float[Array, "d d"]
-) -> PairForms:
+def pair_forms(means: Float[Array, "C d"], text: Float[Array, "C d"], covariance: Float[Array, "d d"]) -> PairForms:
     """Every pair's forms from six C×C Gram matrices; Sigma must be positive definite."""
     from scipy.linalg import solve_triangular
 
@@ -109,9 +107,7 @@ def pair_forms(
     )
 
 
-def capacity(
-    means: Float[Array, "C d"], text: Float[Array, "C d"], covariance: Float[Array, "d d"]
-) -> Capacity:
+def capacity(means: Float[Array, "C d"], text: Float[Array, "C d"], covariance: Float[Array, "d d"]) -> Capacity:
     """The three nested squared margins of all C(C−1)/2 pairs, in the order of `numpy.triu_indices`."""
     forms = pair_forms(means, text, covariance)
     path, shrinkage = best_on_path(forms)

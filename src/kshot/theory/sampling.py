@@ -57,9 +57,7 @@ def participation_ratio(trace: Values, trace_square: Values) -> Values:
     return trace**2 / trace_square
 
 
-def general_standard_error(
-    g2: Values, trace: Values, trace_square: Values, along: Values, shots: int
-) -> Values:
+def general_standard_error(g2: Values, trace: Values, trace_square: Values, along: Values, shots: int) -> Values:
     """Standard error of the ratio for any covariance (paper, Eq. 11); Eq. 10 when Sigma = sigma²·I."""
     v = trace / shots
     d2 = g2 + v
@@ -87,7 +85,5 @@ def unbiased_trace_of_square(rows: Float[Array, "n d"]) -> float:
     triples = 2 * diagonal - total
     quadruples = trace**2 - 6 * diagonal + 2 * total
     return float(
-        pairs / (n * (n - 1))
-        - 2 * triples / (n * (n - 1) * (n - 2))
-        + quadruples / (n * (n - 1) * (n - 2) * (n - 3))
+        pairs / (n * (n - 1)) - 2 * triples / (n * (n - 1) * (n - 2)) + quadruples / (n * (n - 1) * (n - 2) * (n - 3))
     )

@@ -24,9 +24,7 @@ class PairGeometry:
     eta: float = 0.0  # Delta·delta
 
 
-def pair_geometry(
-    u: Float[Array, " d"], delta: Float[Array, " d"], offset: Float[Array, " d"]
-) -> PairGeometry:
+def pair_geometry(u: Float[Array, " d"], delta: Float[Array, " d"], offset: Float[Array, " d"]) -> PairGeometry:
     scalars = (u @ u, delta @ delta, u @ delta, offset @ u, offset @ delta)
     return PairGeometry(*map(float, scalars))
 

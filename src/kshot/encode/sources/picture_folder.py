@@ -15,9 +15,7 @@ def folder_source(root: Path) -> Listed:
     splits = {name: root / name for name in PARTS if (root / name).is_dir()}
     parts = {PARTS[name]: path for name, path in splits.items()}
     if splits and (len(parts) < len(splits) or len(parts) < 2):
-        raise InputError(
-            f"{root} has {', '.join(splits)}; needed are one of train, pool and one of test, val."
-        )
+        raise InputError(f"{root} has {', '.join(splits)}; needed are one of train, pool and one of test, val.")
     pictures = {
         path: (part, path.relative_to(base).parts[0])
         for part, base in (parts or {"all": root}).items()

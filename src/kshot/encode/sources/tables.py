@@ -20,9 +20,7 @@ from kshot.errors import InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SPLITS = {"train": "train", "test": "test"} | dict.fromkeys(
-    ("validation", "valid", "val", "dev"), "validation"
-)
+SPLITS = {"train": "train", "test": "test"} | dict.fromkeys(("validation", "valid", "val", "dev"), "validation")
 SUFFIXES = (".arrow", ".parquet")
 
 
@@ -62,9 +60,7 @@ class SavedTables:
         chunk = next(chunk for chunk in self.chunks if chunk.shard == shard)
         table = next(_chunks(chunk.file, [self.image, self.label], chunk.number))
         number = {name: place for place, name in enumerate(self.classes)}
-        for row, (value, label) in enumerate(
-            zip(*(table[name] for name in (self.image, self.label)), strict=True)
-        ):
+        for row, (value, label) in enumerate(zip(*(table[name] for name in (self.image, self.label)), strict=True)):
             name = f"{chunk.split}/{chunk.start + row:07d}"
             found = label.as_py()
             place = number.get(found, -1) if isinstance(found, str) else found
@@ -87,12 +83,8 @@ def find_tables(root: Path) -> dict[str, list[Path]]:
 def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
     """Look at the schema and the labels; pictures are read when they are asked for."""
     schema = _schema(next(iter(tables.values()))[0])
-    features = (
-        json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
-    )
-    image = _column(
-        root, schema, "image", [name for name in schema.names if _holds_pictures(schema.field(name).type)]
-    )
+    features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    image = _column(root, schema, "image", [name for name in schema.names if _holds_pictures(schema.field(name).type)])
     named = [name for name in schema.names if features.get(name, {}).get("_type") == "ClassLabel"]
     label = _column(root, schema, "label", named or [name for name in schema.names if name != image])
     parts, chunks, labels = _parts(root, set(tables)), [], set()
@@ -104,9 +96,7 @@ def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
                 chunks.append(Chunk(parts[split], split, file, number, start, len(table), size))
                 labels |= set(table[label].unique().to_pylist())
                 start += len(table)
-    return SavedTables(
-        str(root), _classes(features.get(label, {}).get("names"), labels, root), chunks, image, label
-    )
+    return SavedTables(str(root), _classes(features.get(label, {}).get("names"), labels, root), chunks, image, label)
 
 
 def _parts(root: Path, splits: set[str]) -> dict[str, str]:
@@ -127,9 +117,7 @@ def _classes(named: list[str] | None, labels: set[Any], root: Path) -> tuple[str
         return tuple(sorted(labels))
     if all(isinstance(label, int) and label >= 0 for label in labels):
         return tuple(map(str, range(max(labels) + 1)))
-    raise InputError(
-        f"{root} has labels that are neither class numbers nor words, such as {next(iter(labels))}."
-    )
+    raise InputError(f"{root} has labels that are neither class numbers nor words, such as {next(iter(labels))}.")
 
 
 def _column(root: Path, schema: "pa.Schema", wanted: str, fitting: list[str]) -> str:
@@ -144,9 +132,7 @@ def _column(root: Path, schema: "pa.Schema", wanted: str, fitting: list[str]) ->
 def _holds_pictures(kind: "pa.DataType") -> bool:
     import pyarrow as pa
 
-    inner = (
-        kind.field("bytes").type if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0 else kind
-    )
+    inner = kind.field("bytes").type if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0 else kind
     return pa.types.is_binary(inner) or pa.types.is_large_binary(inner)
 
 
@@ -195,6 +181,4 @@ def _named(file: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, KeyError) as error:
-        raise InputError(
-            f"{file} cannot be read as a saved dataset: {str(error).splitlines()[0][:200]}"
-        ) from None
+        raise InputError(f"{file} cannot be read as a saved dataset: {str(error).splitlines()[0][:200]}") from None

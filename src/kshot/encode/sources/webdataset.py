@@ -44,9 +44,7 @@ class WebDataset:
         with self.shelf.opened(shard.key) as file:
             for name, content, label in _samples(file, where):
                 if not 0 <= label < len(self.classes):
-                    raise InputError(
-                        f"{where}: {name} has class {label}; allowed is 0..{len(self.classes) - 1}."
-                    )
+                    raise InputError(f"{where}: {name} has class {label}; allowed is 0..{len(self.classes) - 1}.")
                 picture_id = f"{shard.key.removesuffix('.tar')}/{name}"
                 yield Picture(shard.part, picture_id, label, partial(decode, content, f"{where}:{name}"))
 
@@ -56,20 +54,14 @@ def webdataset_source(origin: str, evaluation_only: bool = False, keep: Path | N
     if is_url(origin):
         require_connection(origin)
     shelf = Shelf(origin, keep)
-    counts = {
-        split: _count(shelf, f"{split}/nshards.txt")
-        for split in SPLITS
-        if shelf.exists(f"{split}/nshards.txt")
-    }
+    counts = {split: _count(shelf, f"{split}/nshards.txt") for split in SPLITS if shelf.exists(f"{split}/nshards.txt")}
     if "test" not in counts:
         raise InputError(f"{origin} has no test/nshards.txt; expected clip-benchmark's webdataset layout.")
     templates = "zeroshot_classification_templates.txt"
     return WebDataset(
         origin,
         tuple(_lines(shelf, "classnames.txt")),
-        tuple(line.replace("{c}", "{}") for line in _lines(shelf, templates))
-        if shelf.exists(templates)
-        else (),
+        tuple(line.replace("{c}", "{}") for line in _lines(shelf, templates)) if shelf.exists(templates) else (),
         counts,
         evaluation_only or "train" not in counts,
         shelf,
@@ -84,9 +76,7 @@ def _count(shelf: Shelf, name: str) -> int:
     lines = _lines(shelf, name)
     if len(lines) != 1 or not lines[0].strip().isdecimal() or not 0 < int(lines[0]) <= MOST_SHARDS:
         shown = " ".join(lines)[:40]
-        raise InputError(
-            f"{name} says '{shown}'; it must hold one number of shards, from 1 to {MOST_SHARDS:,}."
-        )
+        raise InputError(f"{name} says '{shown}'; it must hold one number of shards, from 1 to {MOST_SHARDS:,}.")
     return int(lines[0])
 
 

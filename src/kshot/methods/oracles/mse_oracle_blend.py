@@ -6,9 +6,9 @@ from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend, ratio_summary
 from kshot.methods.evidence import Task
-from kshot.selected import RATIO
 from kshot.solvers.rows import class_counts, squared_norms
 from kshot.solvers.shrinkage import optimal_ratio, population_moments
+from kshot.stats.selected import RATIO
 from kshot.types import Choice, MethodInfo
 
 INFO = MethodInfo(
@@ -31,9 +31,7 @@ class MSEOracleBlend(Classifier):
         assert task.pool is not None
         thin = np.flatnonzero(class_counts(task.pool.y, task.n_classes) < 2)
         if len(thin):
-            raise InputError(
-                f"mse_oracle needs two pool images per class; class {thin[0]} has one sample or none."
-            )
+            raise InputError(f"mse_oracle needs two pool images per class; class {thin[0]} has one sample or none.")
         mu_star, trace = population_moments(task.pool.X, task.pool.y, task.n_classes)
         g2 = squared_norms(task.text - mu_star)
         ratios = optimal_ratio(g2, trace / task.counts.astype(g2.dtype))

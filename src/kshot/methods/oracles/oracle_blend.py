@@ -4,8 +4,8 @@ from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
 from kshot.methods.evidence import Task
 from kshot.methods.ratio_knob import RatioKnob
-from kshot.selected import RATIO, curve_name
 from kshot.solvers.ratio_sweep import GRID
+from kshot.stats.selected import RATIO, curve_name
 from kshot.types import Choice, MethodInfo
 
 INFO = MethodInfo(

@@ -9,9 +9,9 @@ from kshot.report.context import Context
 from kshot.report.figures.style import BLEND_COLOUR, COLOURS, IMAGE_COLOUR, TEXT_COLOUR, new_figure
 from kshot.report.focus import JS, LOO, ORACLE, ZERO_SHOT, focus, primary, single
 from kshot.report.numbers import interval
-from kshot.selected import ratio_curve, ratio_grid
 from kshot.stats.correlation import spearman
 from kshot.stats.panel import Panel
+from kshot.stats.selected import ratio_curve, ratio_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,9 +25,7 @@ MARKS = ((ORACLE, "*", "oracle", 9), (LOO, "D", "LOO", 5), (JS, "^", "James–St
 def geometry(panel: Panel, context: Context) -> "Figure | str":
     """Image and text prototypes in the plane of their first principal directions, with the offset and the paths."""
     wanted = focus(panel)
-    sketch = next(
-        (s for s in context.sketches if (s.backbone, s.tier) == (wanted.backbone, wanted.tier)), None
-    )
+    sketch = next((s for s in context.sketches if (s.backbone, s.tier) == (wanted.backbone, wanted.tier)), None)
     if sketch is None:
         return context.sketches_absent
     figure, axes = new_figure(5.6, 4.2)
@@ -37,9 +35,7 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
     axis.plot(*sketch.text.T, "o", color=TEXT_COLOUR, markerfacecolor="white", label="text prototype")
     axis.plot(*sketch.image.T, "o", color=IMAGE_COLOUR, label="image mean (pool)")
     middle_text, middle_image = sketch.text.mean(axis=0), sketch.image.mean(axis=0)
-    axis.annotate(
-        "", middle_text, middle_image, arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1.4}
-    )
+    axis.annotate("", middle_text, middle_image, arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1.4})
     own = panel.where(
         (panel.dataset == sketch.dataset) & (panel.backbone == sketch.backbone) & (panel.tier == sketch.tier)
     )
@@ -56,9 +52,7 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
             label = f"blend at {name} λ = {ratio:.2f}"
             axis.plot(*points.T, marker, color=BLEND_COLOUR, markersize=size / 2, label=label, alpha=0.8)
     shown = f"{len(sketch.names)} of {sketch.classes} classes"
-    axis.set_title(
-        f"{sketch.dataset}, {sketch.backbone}, {shown};\n{100 * sketch.explained:.0f} % of the variance"
-    )
+    axis.set_title(f"{sketch.dataset}, {sketch.backbone}, {shown};\n{100 * sketch.explained:.0f} % of the variance")
     axis.set_xlabel("first principal direction")
     axis.set_ylabel("second principal direction")
     axis.legend(loc="best")
@@ -147,8 +141,7 @@ def _profiles(panel: Panel) -> list[tuple[str, Panel, np.ndarray]]:
         if curves:
             profiles.append((name, own, 100 * np.mean(curves, axis=0)))
     return sorted(
-        profiles,
-        key=lambda item: _mean(item[1].column(ZERO_SHOT)) if ZERO_SHOT in panel.methods else item[2][0],
+        profiles, key=lambda item: _mean(item[1].column(ZERO_SHOT)) if ZERO_SHOT in panel.methods else item[2][0]
     )
 
 

@@ -47,9 +47,7 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
         axis.annotate(f"{means[method]:.1f}", (left, place), (4, 0), textcoords="offset points", **ink)
     axis.set_yticks(range(len(order)), [panel.titles[m] for m in order])
     if ORACLE in means:
-        axis.axvline(
-            means[ORACLE], color=COLOURS[1], linestyle="--", label=f"oracle ratio {means[ORACLE]:.1f}"
-        )
+        axis.axvline(means[ORACLE], color=COLOURS[1], linestyle="--", label=f"oracle ratio {means[ORACLE]:.1f}")
         axis.legend(loc="lower right", bbox_to_anchor=(1, 1))
     axis.grid(visible=False, axis="y")
     absent = [panel.titles[m] for m in panel.methods if m not in means]
@@ -119,10 +117,7 @@ def headroom_against_surplus(panel: Panel, context: Context) -> "Figure | str":
     shown = primary(panel)
     strata = sorted(context.headroom)
     surplus = np.array(
-        [
-            paired(shown.where((shown.dataset == d) & (shown.backbone == b)), CLAP, ORACLE).mean
-            for d, b in strata
-        ]
+        [paired(shown.where((shown.dataset == d) & (shown.backbone == b)), CLAP, ORACLE).mean for d, b in strata]
     )
     predicted = np.array([context.headroom[s] for s in strata])
     names = np.array([d for d, _ in strata])

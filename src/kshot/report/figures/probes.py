@@ -21,9 +21,7 @@ TRANSLATION = "translation.a = "
 def offset_and_per_class(panel: Panel, context: Context) -> "Figure | str":
     """Accuracy as every prototype moves along the offset, and the per-class oracle in and out of sample (Fig. 5)."""
     shown, probed = primary(panel), context.probed.of(panel)
-    steps = sorted(
-        float(name.removeprefix(TRANSLATION)) for name in probed.values if name.startswith(TRANSLATION)
-    )
+    steps = sorted(float(name.removeprefix(TRANSLATION)) for name in probed.values if name.startswith(TRANSLATION))
     if not steps:
         return f"no probes beside these records: {HOW_TO_PROBE}"
     figure, axes = new_figure(6.4, 2.5, 1, 2)

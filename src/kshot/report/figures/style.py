@@ -48,9 +48,7 @@ def styled() -> Iterator[None]:
         yield
 
 
-def new_figure(
-    width: float, height: float, rows: int = 1, columns: int = 1, **options: Any
-) -> "tuple[Figure, Any]":
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> "tuple[Figure, Any]":
     """A figure that no global state knows, so that nothing has to be closed."""
     from matplotlib.figure import Figure
 

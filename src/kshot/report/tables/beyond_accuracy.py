@@ -19,9 +19,7 @@ def metrics_table(panel: Panel, context: Context) -> Table:
     key, title = "metrics", "Beyond accuracy: means over the same cells"
     measured = {name: primary(found) for name, found in context.measured.items()}
     if not measured:
-        return absent_table(
-            key, title, "no answers are kept beside these records, so only their accuracy is known."
-        )
+        return absent_table(key, title, "no answers are kept beside these records, so only their accuracy is known.")
     boards = {name: leaderboard(found) for name, found in measured.items()}
     first = next(iter(boards.values()))
     order = [placing.method for placing in first.ranked + first.reference_points]

@@ -102,20 +102,14 @@ def further_contrasts_table(panel: Panel, context: Context) -> Table:
         columns=("contrast", "mean", "n"),
         rows=tuple(rows),
         caption=sentences(
-            f"Tier {focus(panel).tier}; {counted(two_shots)}.",
-            INTERVALS,
-            missing(panel, (JS, LOO)),
-            provenance(panel),
+            f"Tier {focus(panel).tier}; {counted(two_shots)}.", INTERVALS, missing(panel, (JS, LOO)), provenance(panel)
         ),
     )
 
 
 def by_shots_table(panel: Panel, context: Context) -> Table:
     """The central contrasts at each K for one backbone; the pooled rows have the cells where all of them exist."""
-    key, title = (
-        "by_shots",
-        f"By shots, {focus(panel).backbone}: against the oracle ratio (percentage points)",
-    )
+    key, title = ("by_shots", f"By shots, {focus(panel).backbone}: against the oracle ratio (percentage points)")
     shown, methods = single(panel), _contrasted(panel)
     if not len(shown.shots):
         return absent_table(key, title, "no cell of these records has text.")

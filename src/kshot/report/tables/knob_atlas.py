@@ -6,16 +6,7 @@ import numpy as np
 from jaxtyping import Int
 
 from kshot.report.context import Context
-from kshot.report.focus import (
-    CLAP,
-    FOLD_GDA,
-    GAUSS_PROBE,
-    INTERVALS,
-    LPP,
-    ORACLE,
-    provenance,
-    sentences,
-)
+from kshot.report.focus import CLAP, FOLD_GDA, GAUSS_PROBE, INTERVALS, LPP, ORACLE, provenance, sentences
 from kshot.report.numbers import ABSENT, count, interval, number
 from kshot.report.table import Table, absent_table
 from kshot.stats.atlas import SELECTED, knob_cells, saw_queries, surveys
@@ -45,10 +36,7 @@ def knobs_table(panel: Panel, context: Context) -> Table:
         return absent_table(key, title, NOTHING)
     for method in order:
         cells = knob_cells(panel, method)
-        shown = (
-            number(float(cells.accuracy[name].mean())) if name in cells.accuracy else ABSENT
-            for name in SELECTED
-        )
+        shown = (number(float(cells.accuracy[name].mean())) if name in cells.accuracy else ABSENT for name in SELECTED)
         recovered = cells.recovered
         rows.append(
             (
@@ -97,12 +85,9 @@ def fixed_heads_table(panel: Panel, context: Context) -> Table:
         cells = knob_cells(panel, method, ["fixed"])
         fixed = cells.accuracy["fixed"][np.isin(cells.rows, shared)]
         against = [
-            interval(cluster_mean(fixed - panel.column(rival)[shared], panel.dataset[shared]))
-            for rival in rivals
+            interval(cluster_mean(fixed - panel.column(rival)[shared], panel.dataset[shared])) for rival in rivals
         ]
-        rows.append(
-            (head, number(float(fixed.mean()) if len(shared) else None), *against, count(len(shared)))
-        )
+        rows.append((head, number(float(fixed.mean()) if len(shared) else None), *against, count(len(shared))))
     rule = _inductive(panel, heads.values())
     rows[:rule] = sorted(rows[:rule], key=lambda row: -float(row[1]))
     return Table(

@@ -33,9 +33,7 @@ def base_to_new_table(panel: Panel, context: Context) -> Table:
     key, title = "base_to_new", "Base to new: accuracy (%)"
     there = set(panel.profile.tolist())
     if not there.issuperset(HALVES):
-        absent = (
-            'these records do not go from base to new; a study asks for it with profiles = ["base", "new"].'
-        )
+        absent = 'these records do not go from base to new; a study asks for it with profiles = ["base", "new"].'
         return absent_table(key, title, absent)
     parts = same_draws(panel.where(panel.tier == focus(panel).tier), list(HALVES))
     told = "; ".join(f"{name}: {what}" for name, what in HALVES.items())
@@ -59,9 +57,7 @@ def _both(key: str, title: str, names: tuple[str, ...], trained: Panel, untraine
         key=key,
         title=title,
         columns=("method", *names, "harmonic mean", f"{names[1]} − zero-shot"),
-        rows=tuple(
-            (trained.titles[m], *(number(value) for value in means[m]), interval(gains[m])) for m in order
-        ),
+        rows=tuple((trained.titles[m], *(number(value) for value in means[m]), interval(gains[m])) for m in order),
         caption=sentences(
             f"{told} {len(left)} draws, tier {focus(trained).tier}; the harmonic mean is taken within each of them. –: "
             "undefined. Below the rule: reference points.",

@@ -77,16 +77,7 @@ def tracking_table(panel: Panel, context: Context) -> Table:
         given = spearman(ratio, oracle, shown.dataset, plain)
         error = float(np.abs(ratio - oracle)[both].mean())
         means = (number(float(ratio[both].mean()), 3), number(float(oracle[both].mean()), 3))
-        rows.append(
-            (
-                panel.titles[method],
-                *means,
-                number(error, 3),
-                interval(rho),
-                interval(given),
-                count(both.sum()),
-            )
-        )
+        rows.append((panel.titles[method], *means, number(error, 3), interval(rho), interval(given), count(both.sum())))
     return Table(
         key="ratio_tracking",
         title="Estimated against oracle ratio",
@@ -106,11 +97,5 @@ def _by_draw(panel: Panel) -> dict[tuple, np.ndarray]:
     """Zero-shot accuracy, d², oracle and LOO ratio of every (dataset, backbone, K, seed)."""
     columns = [panel.column(ZERO_SHOT), panel.d2, panel.column(ORACLE, "ratio"), panel.column(LOO, "ratio")]
     values = np.stack(columns, axis=1)
-    keys = zip(
-        panel.dataset.tolist(),
-        panel.backbone.tolist(),
-        panel.shots.tolist(),
-        panel.seed.tolist(),
-        strict=True,
-    )
+    keys = zip(panel.dataset.tolist(), panel.backbone.tolist(), panel.shots.tolist(), panel.seed.tolist(), strict=True)
     return dict(zip(keys, values, strict=True))

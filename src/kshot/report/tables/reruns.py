@@ -69,9 +69,7 @@ def augmentation_table(panel: Panel, context: Context) -> Table:
     for method, move in _moves(panel, base, used):
         slices = [(shared.shots >= least) & (shared.shots <= most) for least, most in SHOT_SLICES.values()]
         changes = (interval(cluster_mean(move[keep], shared.dataset[keep])) for keep in slices)
-        rows.append(
-            (panel.titles[method], used[method], *changes, count(np.count_nonzero(np.isfinite(move))))
-        )
+        rows.append((panel.titles[method], used[method], *changes, count(np.count_nonzero(np.isfinite(move)))))
     return Table(
         key=key,
         title=title,
@@ -90,9 +88,7 @@ def _views_of(panel: Panel) -> dict[str, str]:
     if "views" not in panel.records.column_names:
         return {}
     found = {}
-    for method, text in zip(
-        panel.records["method"].to_pylist(), panel.records["views"].to_pylist(), strict=True
-    ):
+    for method, text in zip(panel.records["method"].to_pylist(), panel.records["views"].to_pylist(), strict=True):
         if views := json.loads(text or "{}"):
             found[method] = f"{views['recipe']} × {views['count']}"
     return found

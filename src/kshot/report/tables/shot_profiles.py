@@ -38,11 +38,7 @@ def profiles_table(panel: Panel, context: Context) -> Table:
         title=title,
         columns=("method", *names, *(f"{name} − {BALANCED}" for name in names[1:])),
         rows=tuple(
-            (
-                panel.titles[m],
-                *written(panel.metric, means[m]),
-                *(interval(differences[name][m]) for name in names[1:]),
-            )
+            (panel.titles[m], *written(panel.metric, means[m]), *(interval(differences[name][m]) for name in names[1:]))
             for m in order
         ),
         caption=sentences(

@@ -20,15 +20,7 @@ from kshot.report.focus import (
 )
 from kshot.report.numbers import Number, best_of, count, interval, marked, named, written
 from kshot.report.table import Table, TableCell, absent_table
-from kshot.stats.leaderboard import (
-    Leaderboard,
-    Placing,
-    best_first,
-    counting,
-    leaderboard,
-    paired_with,
-    side_by_side,
-)
+from kshot.stats.leaderboard import Leaderboard, Placing, best_first, counting, leaderboard, paired_with, side_by_side
 from kshot.stats.metrics import Metric
 from kshot.stats.multiplicity import simultaneous
 from kshot.stats.panel import Panel
@@ -116,24 +108,14 @@ def headline_table(panel: Panel, context: Context) -> Table:
     free = shown.free_methods()
     overall = paired_with(shown, free, ORACLE)
     later, late = (shown.where((shown.shots >= k) & np.isfinite(shown.column(ORACLE))) for k in (2, 4))
-    slices = {
-        "all K": overall,
-        "K≥2": side_by_side(later, free, ORACLE),
-        "K≥4": side_by_side(late, free, ORACLE),
-    }
+    slices = {"all K": overall, "K≥2": side_by_side(later, free, ORACLE), "K≥4": side_by_side(late, free, ORACLE)}
     order = sorted(free, key=lambda m: (-np.nan_to_num(overall[m].mean, nan=-1e9), m))
     columns = ["method", *slices, "n, all K"]
-    rows = [
-        [panel.titles[m], *(interval(found[m]) for found in slices.values()), count(overall[m].n)]
-        for m in order
-    ]
+    rows = [[panel.titles[m], *(interval(found[m]) for found in slices.values()), count(overall[m].n)] for m in order]
     note = "No correction for the number of intervals."
     if context.corrected:
         wider = {name: simultaneous(found) for name, found in slices.items()}
-        rows = [
-            [*row, *(interval(found[m]) for found in wider.values())]
-            for row, m in zip(rows, order, strict=True)
-        ]
+        rows = [[*row, *(interval(found[m]) for found in wider.values())] for row, m in zip(rows, order, strict=True)]
         columns += [f"{name}, simultaneous" for name in wider]
         note = f"Simultaneous: Bonferroni over the {len(order)} rows, beside the plain interval."
     above = {
@@ -180,9 +162,7 @@ def per_dataset_table(panel: Panel, context: Context) -> Table:
         key="per_dataset",
         title=f"{named(panel.metric, True)} per dataset at K={shots}, {focused.backbone}",
         columns=("method", *names, *(["mean"] if len(names) > 1 else [])),
-        rows=tuple(
-            (panel.titles[m], *written(panel.metric, row)) for m, row in zip(order, values, strict=True)
-        ),
+        rows=tuple((panel.titles[m], *written(panel.metric, row)) for m, row in zip(order, values, strict=True)),
         caption=sentences(
             f"Tier {focused.tier}, means over {len(np.unique(at.seed))} seeds; {counted(at)}; no interval: the columns "
             "are the clusters. Bold: best validation-free method. Below the rule: reference points.",
@@ -208,9 +188,7 @@ def _without_mean(shown: Panel, board: Leaderboard) -> str:
     return incomplete(counted, (placing.method for placing in board.ranked + board.reference_points))
 
 
-def _leaderboard_row(
-    panel: Panel, board: Leaderboard, placing: Placing, warning: str = ""
-) -> tuple[TableCell, ...]:
+def _leaderboard_row(panel: Panel, board: Leaderboard, placing: Placing, warning: str = "") -> tuple[TableCell, ...]:
     cells = written(panel.metric, [placing.by_shots[k] for k in board.shots] + [placing.mean])
     return (panel.titles[placing.method] + warning, *cells, _behind(panel.metric, board, placing))
 

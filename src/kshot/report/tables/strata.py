@@ -25,14 +25,7 @@ from kshot.stats.leaderboard import leaderboard, paired
 from kshot.stats.paired_tests import sample_contrast
 from kshot.stats.panel import Panel
 
-STORED_COLUMNS = (
-    "path/full",
-    "d_eff",
-    "SD λ K=2",
-    "predicted K=2",
-    "SD λ K=16",
-    "predicted K=16",
-)
+STORED_COLUMNS = ("path/full", "d_eff", "SD λ K=2", "predicted K=2", "SD λ K=16", "predicted K=16")
 
 
 def strata_table(panel: Panel, context: Context) -> Table:

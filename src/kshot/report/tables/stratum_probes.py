@@ -5,18 +5,7 @@ import json
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.focus import (
-    CLAP,
-    INTERVALS,
-    JS,
-    LOO,
-    ORACLE,
-    ZERO_SHOT,
-    focus,
-    primary,
-    provenance,
-    sentences,
-)
+from kshot.report.focus import CLAP, INTERVALS, JS, LOO, ORACLE, ZERO_SHOT, focus, primary, provenance, sentences
 from kshot.report.numbers import Number, interval
 from kshot.report.probed import HOW_TO_PROBE, Probed
 from kshot.report.table import Table, absent_table

@@ -33,9 +33,7 @@ def datasets_table(panel: Panel, context: Context) -> Table:
                 _gate_word(accuracy, band, bool(len(judged.shots))),
             )
         )
-    bands = (
-        f"{context.band_backbone} with tier {context.band_tier}" if context.band_backbone else "no backbone"
-    )
+    bands = f"{context.band_backbone} with tier {context.band_tier}" if context.band_backbone else "no backbone"
     return Table(
         key="datasets",
         title="Datasets and the sanity gate",

@@ -1,0 +1,54 @@
+"""The answers that lie beside the records, read back for metrics."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from kshot.bench.record import CELL
+from kshot.bench.records import Records
+from kshot.bench.study import Cell
+from kshot.data.draw import class_shots
+from kshot.profiles import split_profile
+from kshot.stats.answers import Answers, unpack_answers
+from kshot.types import Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_answers(records: Records, cell: Cell) -> Iterator[tuple[str, Answers]]:
+    """Every method of the cell whose answers were kept."""
+    for row in records.answers(cell):
+        truth = np.frombuffer(row["truth"], np.uint16).astype(np.int64)
+        answers = unpack_answers(row["answers"], truth, row["n_classes"])
+        yield row["method"], replace(answers, unseen=_unseen(cell, row["n_classes"]))
+
+
+def metric_values(
+    records: Records, table: "pa.Table", metrics: Mapping[str, Callable[[Answers], float]]
+) -> dict[str, Float[Array, " N"]]:
+    """Every metric of every record of the table, in its order; NaN where no answers of that very record were kept."""
+    values = {name: np.full(table.num_rows, np.nan) for name in metrics}
+    columns = (table[name].to_pylist() for name in (*CELL, "method", "n_correct"))
+    places: dict[Cell, dict[str, tuple[int, int | None]]] = {}
+    for row, (*cell, method, correct) in enumerate(zip(*columns, strict=True)):
+        places.setdefault(Cell(*cell), {})[method] = row, correct
+    for cell, methods in places.items():
+        for method, answers in read_answers(records, cell):
+            row, correct = methods.get(method, (0, None))
+            if correct == np.count_nonzero(answers.hits):
+                for name, metric in metrics.items():
+                    values[name][row] = metric(answers)
+    return values
+
+
+def _unseen(cell: Cell, n_classes: int) -> Bool[Array, " C"] | None:
+    """Which classes are without shots follows from the names alone."""
+    dataset, profile = split_profile(cell.dataset)
+    if profile != "missing":
+        return None
+    no_labels = np.empty(0, np.int64)
+    return class_shots(profile, dataset, no_labels, n_classes, cell.shots, cell.seed) == 0

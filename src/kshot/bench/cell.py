@@ -1,0 +1,269 @@
+"""What a worker does with a batch: load features once, draw each cell's episode, run every method on it, measure, and
+write the cell at once."""
+
+import time
+import traceback
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.bench.record import CellFacts, Record
+from kshot.bench.records import Records
+from kshot.bench.study import Cell, MethodSpec, Study
+from kshot.bench.work import CellBatch
+from kshot.data import catalog
+from kshot.data.episode import Episode
+from kshot.data.store import Store
+from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
+from kshot.errors import FeatureError, InputError, UndefinedError
+from kshot.methods import registry
+from kshot.methods.base import Classifier, plain_choices
+from kshot.methods.shared_work import SharedWork, sharing
+from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
+from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
+from kshot.stats.answers import Answers, answers_of, one_after_another
+from kshot.types import FREE_EVIDENCE, Array, Views
+
+# How far float32 may be off over a thousand classes.
+PROBABILITIES_ADD_UP = 1e-3
+
+
+def run_batch(study: Study, features: Path, records: Records, batch: CellBatch) -> int:
+    """Compute and write the cells that are still absent; return how many that were."""
+    computed = 0
+    for cell in batch.cells:
+        if not records.path(cell).exists():
+            stratum = loaded_stratum(features, cell.dataset, cell.backbone, study.dtype, batch.hashes, batch.views)
+            prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
+            facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue, study.answers)
+            records.write(study, facts, rows)
+            computed += 1
+    return computed
+
+
+def run_cell(
+    cell: Cell,
+    specs: Sequence[MethodSpec],
+    stratum: Stratum,
+    prior: Prior | None,
+    min_residue: int | None = None,
+    keep_answers: bool = False,
+) -> tuple[CellFacts, list[Record]]:
+    """Facts about the cell and one record per method; a method's failure is its record, not an exception."""
+    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
+    work = SharedWork()
+    records = [run_method(cell, spec, episode, stratum, prior, min_residue, keep_answers, work) for spec in specs]
+    return _facts(episode, stratum, prior), records
+
+
+def run_method(
+    cell: Cell,
+    spec: MethodSpec,
+    episode: Episode,
+    stratum: Stratum,
+    prior: Prior | None,
+    min_residue: int | None = None,
+    keep_answers: bool = False,
+    work: SharedWork | None = None,
+) -> Record:
+    """Methods of the package share what is kept in `work`; it is out of an outsider's reach."""
+    method = registry.create_afresh(spec.use, **spec.params)
+    # Read once: what is declared is what is handed out and what is recorded.
+    info = method.info
+    views = spec.views if info.views else None
+    common = {
+        "cell": cell,
+        "method": spec.name,
+        "title": info.title if spec.name == info.key else f"{info.title} ({spec.name})",
+        "sees": tuple(sorted(info.sees)),
+        "n_test": episode.n_test,
+        "views": {} if views is None else asdict(views) | {"sha256": stratum.views[views].digest},
+    }
+    if prior is None and "text" in info.sees:
+        return Record(**common, status="undefined", reason=f"{cell.backbone} has no text")
+    least = max(1, min_residue or 0)
+    left = min((episode.left[seen] for seen in info.sees if seen in episode.left), default=least)
+    if left < least:
+        reason = f"a class keeps {left} pool pictures beside its shots, fewer than {least}"
+        return Record(**common, status="undefined", reason=reason)
+    if len(episode.asked) < episode.n_classes and not info.sees <= FREE_EVIDENCE:
+        reason = "base to new is defined for methods that look at text and shots alone"
+        return Record(**common, status="undefined", reason=reason)
+    use_known_constants(method, spec, stratum, prior)
+    ours, scores = spec.use in registry.BUILTIN, None
+    try:
+        with sharing(work if ours else None):
+            start = time.perf_counter()
+            method.fit(**episode.reveal(info.sees, views).fit_arguments())
+            fitted = time.perf_counter()
+            head = asked_head(method, episode)
+            if ours:
+                told, scores = head.predict_with_scores(episode.queries)
+            else:
+                # An outsider may have rules of its own for either.
+                told = head.predict(episode.queries)
+        predicted = checked_predictions(told, episode.n_test, len(episode.asked))
+        scored = time.perf_counter()
+        selected = plain_choices(method.selected_)
+        truth = episode.reveal(frozenset({"test"})).test.y
+        answers = answered(head, episode.queries, truth, predicted, scores) if keep_answers else None
+    except UndefinedError as error:
+        return Record(**common, status="undefined", reason=str(error))
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        return Record(**common, status="failed", reason=reason, traceback=traceback.format_exc())
+    hits = predicted == truth
+    return Record(
+        **common,
+        status="ok",
+        accuracy=float(np.mean(hits)),
+        n_correct=int(np.count_nonzero(hits)),
+        hits=np.packbits(hits).tobytes(),
+        selected={name: choice["value"] for name, choice in selected.items()},
+        selected_from={name: choice["from_"] for name, choice in selected.items()},
+        fit_seconds=fitted - start,
+        score_seconds=scored - fitted,
+        answers=answers,
+    )
+
+
+def asked_head(method: Classifier, episode: Episode) -> Classifier:
+    """The fitted head over the classes that the test asks for, which are named by their places."""
+    if len(episode.asked) == episode.n_classes:
+        return method
+    head = method.among(episode.asked)
+    head.classes_ = np.arange(len(episode.asked))
+    return head
+
+
+def checked_predictions(predicted: object, rows: int, n_classes: int) -> Int[Array, " n"]:
+    """Classes as a plain array of our own; anything else would be scored by rules that the method brings along."""
+    if type(predicted) is not np.ndarray or not np.issubdtype(predicted.dtype, np.integer):
+        kind = predicted.dtype if isinstance(predicted, np.ndarray) else type(predicted).__name__
+        raise InputError(f"predict gave {kind}; it must give a numpy array of whole numbers, one class per query.")
+    if predicted.shape != (rows,):
+        raise InputError(f"predict gave an array of shape {predicted.shape} for {rows} queries; give ({rows},).")
+    if rows and not 0 <= predicted.min() <= predicted.max() < n_classes:
+        span = f"{predicted.min()}..{predicted.max()}"
+        raise InputError(f"predict gave classes {span}; allowed is 0..{n_classes - 1}.")
+    return predicted.astype(np.int64)
+
+
+def answered(
+    method: Classifier,
+    queries: Float[Array, "n d"],
+    truth: Int[Array, " n"],
+    predicted: Int[Array, " n"],
+    scores: Float[Array, "n C"] | None = None,
+) -> Answers:
+    """The head's probabilities as it gives them, or of known scores, block by block: of all pictures at once they would
+    not fit memory."""
+    from scipy.special import softmax
+
+    blocks = []
+    for here in row_blocks(len(queries)):
+        given = method.predict_proba(queries[here]) if scores is None else softmax(scores[here], axis=1)
+        found = np.asarray(given)
+        shape = (len(queries[here]), len(method.classes_))
+        sound = found.shape == shape and np.isfinite(found).all() and (found >= 0).all()
+        if not sound or np.abs(found.sum(axis=1) - 1).max(initial=0) > PROBABILITIES_ADD_UP:
+            raise InputError(
+                f"predict_proba gave an array of shape {found.shape}; it must give {shape} probabilities, the rows "
+                "adding up to 1. Or write answers = false in the study file."
+            )
+        blocks.append(answers_of(found, truth[here], predicted[here]))
+    return one_after_another(blocks)
+
+
+def use_known_constants(method: Classifier, spec: MethodSpec, stratum: Stratum, prior: Prior | None) -> None:
+    """What encoder and dataset know of the method's declared constants, where the study does not say."""
+    give_constants(method, spec.params, known_constants(method.info.sees, stratum, prior))
+
+
+def known_constants(sees: Collection[str], stratum: Stratum, prior: Prior | None) -> dict[str, Any]:
+    """What encoder and dataset know of a method's constants.
+
+    A dataset's constants were chosen by people who saw test accuracies: only a method that may see those gets them.
+    """
+    known = {"logit_scale": stratum.logit_scale, "anchor_scale": None if prior is None else prior.norm}
+    if "test" in sees and (entry := catalog.dataset_entry(stratum.dataset)):
+        known |= entry.constants
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def give_constants(method: Classifier, params: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Set the constants that the method declares and the study does not set."""
+    takes = method.info.constants - params.keys()
+    method.set_params(**{name: value for name, value in known.items() if name in takes})
+
+
+def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:
+    """Geometry for the tables; measured by the runner, shown to no method."""
+    hashes = stratum.hashes | ({"text": prior.sha256} if prior else {})
+    seen = episode.reveal(frozenset({"support", "pool"}))
+    lambda_js = d2 = v = share = None
+    if prior is not None:
+        counts = class_counts(seen.support.y, episode.n_classes)
+        with np.errstate(invalid="ignore"):
+            means = class_means(seen.support.X, seen.support.y, episode.n_classes)
+        distances = squared_norms(prior.text - means)
+        d2 = float(distances[counts > 0].mean())
+        if counts.min() > 1:
+            variances = mean_variances(seen.support.X, seen.support.y, means)
+            v, lambda_js = float(variances.mean()), float(james_stein_ratio(variances, distances).mean())
+        if class_counts(seen.pool.y, episode.n_classes).min() > 0:
+            outside = class_means(seen.pool.X, seen.pool.y, episode.n_classes)
+            share = class_independent_share(outside, prior.text)
+    return CellFacts(
+        simulated=stratum.simulated,
+        dtype=str(stratum.test.X.dtype),
+        n_classes=len(episode.asked),
+        protocol=stratum.protocol,
+        feature_hashes=hashes,
+        lambda_js=lambda_js,
+        d2=d2,
+        v=v,
+        share=share,
+    )
+
+
+# Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
+# One stratum at a time: batches hold one, and two of the largest would take a gigabyte.
+@lru_cache(maxsize=1)
+def loaded_stratum(
+    features: Path,
+    dataset: str,
+    backbone: str,
+    dtype: str,
+    hashes: frozenset[str],
+    views: frozenset[Views] = frozenset(),
+) -> Stratum:
+    stratum = load_stratum(Store(features), dataset, backbone, dtype, views)
+    viewed = (digest for stored in stratum.views.values() for digest in stored.hashes)
+    _check_unchanged(f"{dataset}/{backbone}", [*stratum.hashes.values(), *viewed], hashes)
+    return stratum
+
+
+@lru_cache(maxsize=8)
+def loaded_prior(
+    features: Path, dataset: str, backbone: str, tier: str, dtype: str, hashes: frozenset[str]
+) -> Prior | None:
+    store = Store(features)
+    if not store.tiers(dataset, backbone):
+        return None
+    prior = load_prior(store, dataset, backbone, tier, dtype)
+    _check_unchanged(f"{dataset}/{backbone}/text-{tier}", [prior.sha256], hashes)
+    return prior
+
+
+def _check_unchanged(name: str, found: Iterable[str], expected: frozenset[str]) -> None:
+    if not expected.issuperset(found):
+        raise FeatureError(
+            f"{name} was written again after this run had begun. Finished cells are kept; restore the features, or run "
+            "with another --records."
+        )

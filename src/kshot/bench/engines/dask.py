@@ -1,0 +1,134 @@
+"""dask.distributed: an existing cluster by address, or one started here.
+
+Workers are given paths, not features; they must see the feature store and the records folder.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kshot.bench.engines import ONE_THREAD, Workload
+from kshot.bench.work import CellBatch, count_cells
+from kshot.errors import KshotError, missing_extra
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+LOSSES_WITHOUT_PROGRESS = 3
+SECONDS_BETWEEN_LOOKS = 30
+LOOPBACK = "127.0.0.1:0"
+CONFIG = {
+    **{f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")},
+    # Replaces dask's own, whose MALLOC_TRIM_THRESHOLD_ gives every temporary array back to the system at once and
+    # makes training half as fast. The log of a worker would only tell, in tracebacks, that its driver was killed.
+    "distributed.nanny.pre-spawn-environ": ONE_THREAD | {"DASK_LOGGING__DISTRIBUTED": "critical"},
+    # After dask's 15 seconds a busy machine is still starting the successor of a lost worker.
+    "distributed.deploy.lost-worker-timeout": "1 hour",
+}
+
+
+@dataclass(frozen=True)
+class DaskEngine:
+    """The scheduler at `address`, or a local cluster of `workers` processes without one."""
+
+    workers: int
+    address: str | None = None
+
+    def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
+        remaining = list(workload.batches)
+        losses = 0
+        while remaining:
+            before = count_cells(remaining)
+            with self._client() as client:
+                self._drain(client, workload, remaining, finished)
+            handed_out = count_cells(remaining)
+            remaining = workload.unfinished(remaining)
+            finished(handed_out - count_cells(remaining))
+            losses = 0 if count_cells(remaining) < before else losses + 1
+            if remaining and losses >= LOSSES_WITHOUT_PROGRESS:
+                raise KshotError(
+                    f"the cluster lost {len(remaining)} batches {losses} times in a row; finished cells are kept. "
+                    "Look at the workers' memory and logs, then run the same command again."
+                )
+
+    def _drain(
+        self, client: "Client", workload: Workload, remaining: list[CellBatch], finished: Callable[[int], None]
+    ) -> None:
+        """Hand out every batch once; those whose workers were lost stay in `remaining`."""
+        from distributed import KilledWorker
+
+        waiting: dict[Any, CellBatch] = {
+            client.submit(_one_thread_batch, workload, batch, pure=False, priority=-number): batch
+            for number, batch in enumerate(remaining)
+        }
+        for future in self._as_they_end(client, set(waiting)):
+            batch = waiting.pop(future)
+            # Not its result, for which it would be computed again where the worker was lost meanwhile.
+            if future.status == "finished":
+                remaining.remove(batch)
+                finished(len(batch.cells))
+            elif future.status == "error" and not isinstance(future.exception(), KilledWorker):
+                future.result()
+
+    def _as_they_end(self, client: "Client", futures: set[Any]) -> Iterator[Any]:
+        """Fewer than all where a cluster of our own stays without workers; others may still send some to theirs."""
+        from distributed import as_completed
+
+        deserted = False
+        while futures:
+            try:
+                for future in as_completed(list(futures), timeout=SECONDS_BETWEEN_LOOKS):
+                    futures.remove(future)
+                    yield future
+            except TimeoutError:
+                before, deserted = deserted, self.address is None and not client.nthreads()
+                if before and deserted:
+                    return
+
+    @contextmanager
+    def _client(self) -> Iterator["Client"]:
+        try:
+            import dask.config
+            from distributed import Client, LocalCluster, Security
+
+            security = Security.temporary() if self.address is None else None
+        except ImportError as error:
+            raise missing_extra("distributed", "dask") from error
+        if self.address is not None:
+            try:
+                client = Client(self.address, timeout="20s")
+            except (OSError, ValueError) as error:
+                raise KshotError(f"no dask scheduler answers at {self.address} ({error}).") from error
+            with client:
+                yield client
+            return
+        with dask.config.set(CONFIG), ExitStack() as opened:
+            try:
+                # Whoever reaches a scheduler or worker may run code in it, so only this process gets a key.
+                cluster = opened.enter_context(
+                    LocalCluster(
+                        n_workers=self.workers,
+                        threads_per_worker=1,
+                        dashboard_address=LOOPBACK,
+                        worker_dashboard_address=LOOPBACK,
+                        silence_logs=logging.CRITICAL,
+                        protocol="tls://",
+                        security=security,
+                    )
+                )
+                client = opened.enter_context(Client(cluster))
+            except (OSError, RuntimeError) as error:
+                raise KshotError(
+                    f"the dask cluster did not start ({error}). Run again, or with --engine local."
+                ) from error
+            yield client
+
+
+def _one_thread_batch(workload: Workload, batch: CellBatch) -> int:
+    """Workers of an existing cluster were not started by us, so their BLAS is limited here."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return workload.run(workload.study, workload.features, workload.target, batch)

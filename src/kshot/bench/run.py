@@ -1,0 +1,193 @@
+"""A run from start to end: check, claim the folder, compute what is missing, keep the folder small."""
+
+import json
+import logging
+import os
+import platform
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from kshot.bench.cell import run_batch
+from kshot.bench.compact import compact
+from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, Workload
+from kshot.bench.parquet import set_aside
+from kshot.bench.records import RUNS, Records, records_folder
+from kshot.bench.study import Study, load_study
+from kshot.bench.work import Work, count_cells, find_work, missing_cells
+from kshot.data.catalog import BAND_BACKBONE
+from kshot.data.gate import failed_gates
+from kshot.data.store import Store
+from kshot.errors import KshotError, StudyError, unknown
+from kshot.files import remove_torn, write_text
+from kshot.progress import Progress, human_seconds
+
+# Reading thousands of small files is slow; beyond this many they are joined.
+LOOSE_FILES = 1000
+AnyStudy = Study | Path | str
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyShard:
+    """Part `index` of `count`."""
+
+    index: int = 0
+    count: int = 1
+
+
+WHOLE = StudyShard()
+
+
+def choose_engine(engine: Engine | str, workers: int) -> Engine:
+    """`local`, `dask` (a cluster started here) or `dask:ADDRESS`; one that is an engine already stays as it is."""
+    if not isinstance(engine, str):
+        return engine
+    name, _, address = engine.partition(":")
+    if engine == "local":
+        from kshot.bench.engines.local import LocalEngine
+
+        return LocalEngine(workers)
+    if name == "dask":
+        from kshot.bench.engines.dask import DaskEngine
+
+        return DaskEngine(workers, address or None)
+    raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see `kshot slurm --help`."))
+
+
+def load_any(study: AnyStudy) -> Study:
+    return study if isinstance(study, Study) else load_study(study)
+
+
+def complete(
+    study: AnyStudy,
+    records: Path | str | None,
+    features: Path | str,
+    engine: Engine,
+    method: Sequence[str] = (),
+    shard: StudyShard = WHOLE,
+) -> Path:
+    """Compute what a study, or a shard of it, lacks; the folder of its records."""
+    loaded = load_any(study).with_methods(method)
+    target = Records(records_folder(records, loaded.name))
+    work = open_run(loaded, Path(features), target)
+    todo = count_cells(work.batches(shard.index, shard.count))
+    share = f" in shard {shard.index}/{shard.count}" if shard.count > 1 else ""
+    logger.info(
+        f"{loaded.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
+        f"{work.done} done, {todo} to compute{share} with {engine!r}."
+    )
+    banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE]
+    for warning in failed_gates(Store(features), banded) if todo and banded else ():
+        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot check`.")
+    start = time.perf_counter()
+    with Progress("cells", todo) as progress:
+        compute(work, Path(features), target, engine, shard, progress.advance)
+    look_back(work, target, shard)
+    logger.info(f"finished in {human_seconds(time.perf_counter() - start)}; records in {target.folder}")
+    return target.folder
+
+
+def open_run(study: Study, features: Path, records: Records) -> Work:
+    """Check the study against features and records and make the folder its own."""
+    work = find_work(study, Store(features), records)
+    records.claim(study, work.dropped, work.features)
+    remove_torn(records.folder)
+    with records.lock():
+        loose, joined = records.files()
+        set_aside(records.folder, [*loose, *joined])
+    if records.grows_into(study) and any(records.path(cell).exists() for cell in work.missing):
+        # These cells lack methods that the study did not have; joined, their files are not overwritten.
+        compact(records)
+    return work
+
+
+def compute(
+    work: Work,
+    features: Path,
+    records: Records,
+    engine: Engine,
+    shard: StudyShard = WHOLE,
+    finished: Callable[[int], None] = lambda cells: None,
+) -> None:
+    """Run what this shard lacks."""
+    batches = work.batches(shard.index, shard.count)
+    if not batches:
+        return
+    _log_run(records, engine, shard)
+    written = 0
+
+    def finished_and_tidied(cells: int) -> None:
+        nonlocal written
+        written += cells
+        finished(cells)
+        # Shards run side by side, and their owner joins the files when all are done.
+        if written >= LOOSE_FILES and shard.count == 1:
+            written = 0
+            compact(records)
+
+    workload = Workload(work.study, features, records, batches, run_batch, missing_cells)
+    hand_out(workload, engine, finished_and_tidied)
+
+
+def hand_out(workload: Workload, engine: Engine, finished: Callable[[int], None]) -> None:
+    """Let an engine run all batches; the processes that it starts meanwhile find the environment of workers."""
+    before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
+    os.environ.update(WORKER_ENVIRONMENT)
+    try:
+        engine(workload, finished)
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def this_machine() -> dict[str, str]:
+    """Its name and its processor: seconds compare only between runs where both are the same."""
+    return {"machine": platform.node(), "processor": _processor()}
+
+
+def look_back(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
+    """Before a run says that it is finished: is every record there, and is the folder still this study's?"""
+    if not records.header.is_file():
+        logger.warning("%s was removed during the run and is written again.", records.header)
+        records.claim(work.study, work.dropped, work.features)
+    if records.owners()[0] != work.study.hash:
+        logger.warning("Another run made the study of %s larger; `kshot status` counts what it lacks.", records.folder)
+    if shard.count == 1:
+        cells = [cell for cell in work.cells if cell not in work.dropped]
+    else:
+        cells = [cell for batch in work.batches(shard.index, shard.count) for cell in batch.cells]
+    missing = missing_cells(records, work.study, {cell: work.cells[cell] for cell in cells})
+    if missing:
+        raise StudyError(
+            f"not finished: {len(missing)} of {len(cells)} cells are missing or damaged again in {records.folder}. "
+            "Run the same command again."
+        )
+
+
+def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:
+    """Which machine computed here; `kshot diff` shows it when records disagree."""
+    about = this_machine() | {
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "kshot": version("kshot"),
+        "numpy": version("numpy"),
+        "engine": repr(engine),
+        "shard": f"{shard.index}/{shard.count}",
+        "pid": os.getpid(),
+    }
+    write_text(records.folder / RUNS / f"{uuid.uuid4().hex}.json", json.dumps(about, indent=1) + "\n")
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()

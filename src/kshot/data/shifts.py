@@ -1,0 +1,94 @@
+"""Shots of one dataset, test pictures of another: written into the store as a dataset of its own.
+
+Its classes are those that both have, under the names and with the text of the dataset that shots come from.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from kshot.data.catalog import ShiftEntry
+from kshot.data.format import Manifest
+from kshot.data.store import ImageFeatures, Store
+from kshot.errors import FeatureError
+
+
+def can_be_written(shift: ShiftEntry, backbone: str, store: Store) -> bool:
+    """Whether both datasets are stored."""
+    return all(_part(store, name, backbone, part) for name, part in ((shift.train, "pool"), (shift.test, "test")))
+
+
+def write_shift(shift: ShiftEntry, backbone: str, store: Store) -> None:
+    """Text first and test last: the parts are read once all are there."""
+    train = store.images(shift.train, backbone, _part(store, shift.train, backbone, "pool"))
+    test = store.images(shift.test, backbone, _part(store, shift.test, backbone, "test"))
+    _check_encoders(shift, train.manifest, test.manifest)
+    shared = _shared(shift, train.manifest.classes, test.manifest.classes)
+    rows = [train.manifest.classes.index(name) for name in shared]
+    for tier in store.tiers(shift.train, backbone):
+        stored = store.text(shift.train, backbone, tier)
+        norms = None if stored.norms is None else np.array(stored.norms)[rows]
+        about = _about(shift, stored.manifest)
+        store.write_text(shift.name, backbone, tier, np.array(stored.prototypes)[rows], norms, list(shared), **about)
+    _write(shift, backbone, store, "pool", train, list(shared), list(shared))
+    _write(shift, backbone, store, "test", test, list(shared.values()), list(shared))
+
+
+def is_shift_written(shift: ShiftEntry, backbone: str, store: Store) -> bool:
+    tiers = {f"text-{tier}" for tier in store.tiers(shift.train, backbone)}
+    return all(store.has(shift.name, backbone, part) for part in {"pool", "test", *tiers})
+
+
+def _part(store: Store, dataset: str, backbone: str, part: str) -> str:
+    """The split's own part, the whole where there is no split, nothing where neither is stored."""
+    return next((name for name in (part, "all") if store.has(dataset, backbone, name)), "")
+
+
+def _shared(shift: ShiftEntry, train: tuple[str, ...], test: tuple[str, ...]) -> dict[str, str]:
+    """For each class of the shots the class of the test pictures, in the order of the shots' dataset."""
+    wanted = shift.classes or {name: name for name in train if name in test}
+    strange = [f"{shift.train} '{name}'" for name in wanted if name not in train]
+    strange += [f"{shift.test} '{name}'" for name in wanted.values() if name not in test]
+    if strange or len(wanted) < 2:
+        found = f"no class {', '.join(strange)}" if strange else f"{len(wanted)} classes in common"
+        raise FeatureError(f"{shift.name} cannot be made of the stored features: there is {found}. Encode both again.")
+    return {name: wanted[name] for name in train if name in wanted}
+
+
+def _check_encoders(shift: ShiftEntry, train: Manifest, test: Manifest) -> None:
+    if (train.dim, train.encoder) != (test.dim, test.encoder):
+        raise FeatureError(
+            f"{shift.train} and {shift.test} with {train.backbone} come from different encoders. Encode both again."
+        )
+
+
+def _write(
+    shift: ShiftEntry,
+    backbone: str,
+    store: Store,
+    part: str,
+    images: ImageFeatures,
+    names: list[str],
+    classes: list[str],
+) -> None:
+    """The pictures of these classes, numbered in their order; ids say which dataset they come from."""
+    number = {images.manifest.classes.index(name): place for place, name in enumerate(names)}
+    y = np.array(images.y)
+    rows = np.flatnonzero(np.isin(y, list(number)))
+    labels = np.array([number[int(label)] for label in y[rows]], np.int64)
+    ids = [f"{images.manifest.dataset}/{images.ids[row]}" for row in rows]
+    about = _about(shift, images.manifest)
+    store.write_images(shift.name, backbone, part, np.array(images.X)[rows], labels, ids, classes, **about)
+
+
+def _about(shift: ShiftEntry, manifest: Manifest) -> dict[str, Any]:
+    return {
+        "encoder": manifest.encoder,
+        "logit_scale": manifest.logit_scale,
+        "logit_bias": manifest.logit_bias,
+        "simulated": manifest.simulated,
+        "licence": manifest.licence,
+        "source": f"{shift.train} (shots) and {shift.test} (test)",
+        "protocol": f"{shift.train} to {shift.test}",
+        "provenance": {"sha256": manifest.sha256},
+    }

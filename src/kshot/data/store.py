@@ -1,0 +1,261 @@
+"""The feature store: ROOT/dataset/backbone/part.safetensors with a manifest written last.
+
+Parts of a stratum: `pool` and `test` (and `val`) where the dataset has official splits, `all` where it has none,
+`pool-tip-view03` for an augmented view of a recipe, `text-TIER` for prototypes. Features, labels and ids all live in
+the hashed file; the manifest stays small, so listing a large store stays fast. A stratum that the folder lacks is
+read from the features that come with the package.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.data.format import Manifest, image_tensors, join_shards, map_tensors, read_ids, read_manifest
+from kshot.errors import FeatureError, InputError, unknown
+from kshot.files import safe_name, sha256, write_hashed, write_text
+from kshot.profiles import plain_name
+from kshot.types import Array
+
+IMAGE_PARTS = ("pool", "test", "all")
+BUNDLED = Path(__file__).parent / "bundled"
+# Not the hidden ones, which somebody is writing.
+MANIFESTS = "[!.]*.json"
+
+
+@dataclass(frozen=True)
+class ImageFeatures:
+    """Encoded pictures: rows of features, labels 0..C−1 and ids that never change."""
+
+    X: Float[Array, "N d"]
+    y: Int[Array, " N"]
+    ids: tuple[str, ...]
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class TextFeatures:
+    """Unit prototypes and the norms they had before normalisation, where those were kept."""
+
+    prototypes: Float[Array, "C d"]
+    norms: Float[Array, " C"] | None
+    manifest: Manifest
+
+
+class Store:
+    """A folder of features; reading falls back on the bundled ones, stratum by stratum."""
+
+    def __init__(self, root: Path | str):
+        self.root = Path(root)
+
+    def manifests(self) -> Iterator[Manifest]:
+        """Everything that was written completely, sorted by path."""
+        for path in sorted(self.root.glob(f"*/*/{MANIFESTS}")):
+            yield read_manifest(path)
+
+    def bundled(self) -> Iterator[Manifest]:
+        """What comes with the package and is not replaced in this folder."""
+        for path in sorted(BUNDLED.glob(f"*/*/{MANIFESTS}")):
+            if self._home(path.parts[-3], path.parts[-2]) == BUNDLED:
+                yield read_manifest(path)
+
+    def readable(self) -> Iterator[Manifest]:
+        """This folder's parts and the bundled ones that it does not replace."""
+        yield from self.manifests()
+        yield from self.bundled()
+
+    def hashes(self, strata: Iterable[tuple[str, str]]) -> dict[str, str]:
+        """sha256 of every stored part of these (dataset, backbone), and a hash of what its manifest says."""
+        wanted = {(plain_name(dataset), backbone) for dataset, backbone in strata}
+        hashes = {}
+        for manifest in self.readable():
+            if (manifest.dataset, manifest.backbone) in wanted:
+                name = f"{manifest.dataset}/{manifest.backbone}/{manifest.part}"
+                hashes |= {name: manifest.sha256, f"{name}.json": manifest.meaning()}
+        return hashes
+
+    def path(self, dataset: str, backbone: str, part: str) -> Path:
+        """Where a part is written."""
+        return _path(self.root, dataset, backbone, part)
+
+    def manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
+        """What is said of a part, without touching its features."""
+        path = self._found(dataset, backbone, part).with_suffix(".json")
+        if not path.is_file():
+            known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.readable()}
+            where = f"They are not stored completely under {self.root}; see `kshot ls features`."
+            raise FeatureError(unknown("features", f"{dataset}/{backbone}/{part}", known, where))
+        return read_manifest(path)
+
+    def has(self, dataset: str, backbone: str, part: str) -> bool:
+        return self._found(dataset, backbone, part).with_suffix(".json").is_file()
+
+    def tiers(self, dataset: str, backbone: str) -> list[str]:
+        """Prompt tiers stored for a stratum; none for a backbone without text."""
+        folder = self._found(dataset, backbone, "any").parent
+        return sorted(path.stem.removeprefix("text-") for path in folder.glob("text-*.json"))
+
+    def write_images(
+        self,
+        dataset: str,
+        backbone: str,
+        part: str,
+        X: Float[Array, "N d"],
+        y: Int[Array, " N"],
+        ids: Sequence[str],
+        classes: Sequence[str],
+        **about: Any,
+    ) -> Manifest:
+        """Store encoded pictures; `about` fills the manifest's other fields."""
+        check_images(X, y, ids, classes)
+        tensors = image_tensors(X, y, ids)
+        return self._write(dataset, backbone, part, _saver(tensors), X, classes, about)
+
+    def join_images(
+        self, dataset: str, backbone: str, part: str, shards: Sequence[Path], classes: Sequence[str], **about: Any
+    ) -> Manifest:
+        """Store pictures that were encoded shard by shard (each one checked), without loading them all."""
+        ids = [name for path in shards for name in read_ids(map_tensors(path))]
+        _check_unique(ids)
+        first = map_tensors(shards[0])["features"]
+        like = np.broadcast_to(first[:1], (len(ids), first.shape[1]))
+        return self._write(dataset, backbone, part, lambda path: join_shards(shards, path), like, classes, about)
+
+    def write_text(
+        self,
+        dataset: str,
+        backbone: str,
+        tier: str,
+        prototypes: Float[Array, "C d"],
+        norms: Float[Array, " C"] | None,
+        classes: Sequence[str],
+        **about: Any,
+    ) -> Manifest:
+        """Store one prompt tier's unit prototypes and the norms they had."""
+        if len(prototypes) != len(classes) or (norms is not None and len(norms) != len(classes)):
+            raise InputError(f"{len(prototypes)} prototypes for {len(classes)} classes; give one of each.")
+        if not np.isfinite(prototypes).all():
+            raise InputError("text prototypes hold NaN or infinite values; no file was written.")
+        tensors = {"prototypes": np.ascontiguousarray(prototypes)}
+        if norms is not None:
+            tensors["norms"] = norms.astype(np.float32)
+        return self._write(dataset, backbone, f"text-{tier}", _saver(tensors), prototypes, classes, about)
+
+    def images(self, dataset: str, backbone: str, part: str) -> ImageFeatures:
+        """Memory-mapped pictures, verified by hash."""
+        manifest, tensors = self._open(dataset, backbone, part)
+        return ImageFeatures(tensors["features"], tensors["labels"], read_ids(tensors), manifest)
+
+    def text(self, dataset: str, backbone: str, tier: str) -> TextFeatures:
+        """One tier's prototypes, verified by hash."""
+        manifest, tensors = self._open(dataset, backbone, f"text-{tier}")
+        return TextFeatures(tensors["prototypes"], tensors.get("norms"), manifest)
+
+    def verify(self, manifest: Manifest) -> Path:
+        """Raise unless the file is exactly the one its manifest was written for."""
+        path = self._found(manifest.dataset, manifest.backbone, manifest.part)
+        if not path.is_file():
+            raise FeatureError(f"{path} is missing although its manifest exists. Encode it again.")
+        digest = sha256(path)
+        if digest != manifest.sha256:
+            raise FeatureError(
+                f"{path} is damaged: its manifest says sha256 {manifest.sha256}, the file has {digest}. "
+                f"Delete {path.with_suffix('.json')} and write the features again."
+            )
+        return path
+
+    def _home(self, dataset: str, backbone: str) -> Path:
+        """The folder that answers for a stratum: this one if it holds any of it."""
+        own = _path(self.root, dataset, backbone, "any").parent
+        bundled = _path(BUNDLED, dataset, backbone, "any").parent
+        return BUNDLED if bundled.is_dir() and not any(own.glob(MANIFESTS)) else self.root
+
+    def _found(self, dataset: str, backbone: str, part: str) -> Path:
+        return _path(self._home(dataset, backbone), dataset, backbone, part)
+
+    def _open(self, dataset: str, backbone: str, part: str) -> tuple[Manifest, dict[str, Array]]:
+        manifest = self.manifest(dataset, backbone, part)
+        return manifest, map_tensors(self.verify(manifest))
+
+    def _write(
+        self,
+        dataset: str,
+        backbone: str,
+        part: str,
+        write: Callable[[Path], object],
+        rows: Float[Array, "N d"],
+        classes: Sequence[str],
+        about: dict[str, Any],
+    ) -> Manifest:
+        path = self.path(dataset, backbone, part)
+        beside = path.with_suffix(".json")
+        digest = write_hashed(path, write, lambda new: _forget_other_bytes(beside, new))
+        manifest = Manifest(
+            dataset=dataset,
+            backbone=backbone,
+            part=part,
+            sha256=digest,
+            rows=rows.shape[0],
+            dim=rows.shape[1],
+            dtype=str(rows.dtype),
+            classes=tuple(classes),
+            versions=library_versions(),
+            **about,
+        )
+        write_text(beside, manifest.to_json())
+        return read_manifest(beside)
+
+
+def view_part(part: str, recipe: str, number: int) -> str:
+    """The name of one augmented view of a part."""
+    return f"{part}-{recipe}-view{number:02d}"
+
+
+def _forget_other_bytes(manifest: Path, digest: str) -> None:
+    """A manifest of other bytes goes before they are replaced. One of the same bytes stays, so that readers do not miss
+    features that two processes write at once."""
+    if manifest.is_file() and digest not in manifest.read_text(encoding="utf-8"):
+        manifest.unlink(missing_ok=True)
+
+
+def _path(root: Path, dataset: str, backbone: str, part: str) -> Path:
+    folder = root / safe_name("dataset", plain_name(dataset)) / safe_name("backbone", backbone)
+    return folder / f"{safe_name('part', part)}.safetensors"
+
+
+def _saver(tensors: dict[str, Array]) -> Callable[[Path], object]:
+    from safetensors.numpy import save
+
+    # The library's own file writer reports a full disk as an error of its own; bytes fail as OSError.
+    return lambda path: path.write_bytes(save(tensors))
+
+
+def library_versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("kshot", "numpy", "safetensors")}
+
+
+def check_images(X: Float[Array, "N d"], y: Int[Array, " N"], ids: Sequence[str], classes: Sequence[str]) -> None:
+    if not len(X) == len(y) == len(ids):
+        raise InputError(f"{len(X)} feature rows, {len(y)} labels and {len(ids)} ids; they must be equal.")
+    if not np.isfinite(X).all():
+        raise InputError("features hold NaN or infinite values; no file was written.")
+    if np.asarray(y).dtype.kind not in "iu":
+        raise InputError(
+            f"labels are numbers 0..{len(classes) - 1} that count the classes, not {next(iter(y), 'words')!s:.40}. "
+            "Give y = np.array([classes.index(name) for name in names])."
+        )
+    if len(y) and (y.min() < 0 or y.max() >= len(classes)):
+        raise InputError(f"labels span {y.min()}..{y.max()}; allowed is 0..{len(classes) - 1}.")
+    _check_unique(ids)
+
+
+def _check_unique(ids: Sequence[str]) -> None:
+    if len(set(ids)) != len(ids):
+        raise InputError("ids repeat; every picture needs an id of its own.")
+    if any("\n" in name for name in ids):
+        raise InputError("an id contains a line break.")

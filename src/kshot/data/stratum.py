@@ -1,0 +1,185 @@
+"""One (dataset, backbone): pool, test and text, ready to draw episodes from."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.data.draw import asked_classes, class_shots, draw_support, keyed_order, self_split
+from kshot.data.episode import Episode
+from kshot.data.format import Manifest
+from kshot.data.store import IMAGE_PARTS, ImageFeatures, Store
+from kshot.data.views import StoredViews, open_views
+from kshot.errors import FeatureError
+from kshot.profiles import plain_name, split_profile
+from kshot.solvers.rows import frozen, unit_rows
+from kshot.types import Array, Labelled, Views
+
+# Few-shot validation in the literature: as many pictures per class as shots, but no more than this.
+MOST_VALIDATION_SHOTS = 4
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Unit features in one working dtype, with the encoder's constants and the hashes they came from.
+
+    `protocol` tells whose splits these are: official ones, the 68/32 rule's (self), CoOp's.
+    """
+
+    dataset: str
+    backbone: str
+    pool: Labelled
+    pool_ids: tuple[str, ...]
+    test: Labelled
+    test_ids: tuple[str, ...]
+    n_classes: int
+    simulated: bool
+    logit_scale: float | None
+    hashes: dict[str, str]
+    val: Labelled | None = None
+    protocol: str = ""
+    views: Mapping[Views, StoredViews] = field(default_factory=dict)
+
+    def episode(self, shots: int, seed: int, text: Float[Array, "C d"] | None) -> Episode:
+        """The support of (dataset, shots, seed) and everything around it."""
+        support = self._drawn(shots, seed)
+        drawn = [self.pool_ids[row] for row in support]
+        residue = np.setdiff1d(np.arange(len(self.pool.y)), support)
+        asked = asked_classes(split_profile(self.dataset)[1], self.n_classes)
+        shown = np.flatnonzero(np.isin(self.test.y, asked))
+        test_ids = tuple(self.test_ids[row] for row in shown)
+        return Episode(
+            text=text,
+            support=_take(self.pool, support),
+            residue=_take(self.pool, residue),
+            test=self._asked_for(asked, shown),
+            n_classes=self.n_classes,
+            few_shot_validation=_take(self.pool, self._next_drawn(shots, seed)),
+            query_order=keyed_order(test_ids, "queries", plain_name(self.dataset)),
+            validation=self.val,
+            views={views: stored.of(drawn) for views, stored in self.views.items()},
+            asked=asked,
+        )
+
+    def _asked_for(self, asked: Int[Array, " A"], shown: Int[Array, " n"]) -> Labelled:
+        """The test pictures of these classes, labelled by their places among them."""
+        if len(shown) == len(self.test.y):
+            return self.test
+        return Labelled(frozen(self.test.X[shown]), frozen(np.searchsorted(asked, self.test.y[shown])))
+
+    def _next_drawn(self, shots: int, seed: int) -> Int[Array, " n"]:
+        """The pictures that the draw would have taken next: as many per class as shots, at most four."""
+        more = min(shots, MOST_VALIDATION_SHOTS)
+        return np.setdiff1d(self._drawn(shots, seed, more), self._drawn(shots, seed))
+
+    def _drawn(self, shots: int, seed: int, more: int = 0) -> Int[Array, " n"]:
+        """The shots of every class, as the profile in the dataset's name has them, and as many more."""
+        dataset, profile = split_profile(self.dataset)
+        per_class = class_shots(profile, dataset, self.pool.y, self.n_classes, shots, seed)
+        return draw_support(dataset, self.pool_ids, self.pool.y, per_class + more, seed)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """One tier's text prototypes."""
+
+    text: Float[Array, "C d"]
+    norm: float | None
+    sha256: str
+
+
+def load_stratum(
+    store: Store, dataset: str, backbone: str, dtype: str = "float32", views: Iterable[Views] = ()
+) -> Stratum:
+    """Read, verify and normalise; official splits where stored, else the 68/32 rule."""
+    val = None
+    if store.has(dataset, backbone, "all"):
+        whole = store.images(dataset, backbone, "all")
+        in_pool = self_split(plain_name(dataset), whole.ids, whole.y)
+        pool, test = _select(whole, in_pool, dtype), _select(whole, ~in_pool, dtype)
+        pool_ids, test_ids = (
+            tuple(name for name, here in zip(whole.ids, in_pool, strict=True) if here == wanted)
+            for wanted in (True, False)
+        )
+        manifests = [whole.manifest]
+    else:
+        pool_part, test_part = (store.images(dataset, backbone, "pool"), store.images(dataset, backbone, "test"))
+        _check_pair(pool_part, test_part)
+        pool, test = _select(pool_part, None, dtype), _select(test_part, None, dtype)
+        pool_ids, test_ids = pool_part.ids, test_part.ids
+        manifests = [pool_part.manifest, test_part.manifest]
+        if store.has(dataset, backbone, "val"):
+            val_part = store.images(dataset, backbone, "val")
+            _check_pair(val_part, test_part)
+            val = _select(val_part, None, dtype)
+            manifests.append(val_part.manifest)
+    first = manifests[0]
+    return Stratum(
+        dataset=dataset,
+        backbone=backbone,
+        pool=pool,
+        pool_ids=pool_ids,
+        test=test,
+        test_ids=test_ids,
+        n_classes=len(first.classes),
+        simulated=first.simulated,
+        logit_scale=first.logit_scale,
+        hashes={m.part: m.sha256 for m in manifests},
+        val=val,
+        protocol=first.protocol or ("self" if first.part == "all" else "official"),
+        views={asked: open_views(store, manifests[0], asked, dtype) for asked in views},
+    )
+
+
+def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str = "float32") -> Prior:
+    """One tier's prototypes; its norm is the mean the encoder gave, or None where it was lost."""
+    stored = store.text(dataset, backbone, tier)
+    _check_text(store, stored.manifest)
+    text = unit_rows(np.array(stored.prototypes), f"text of {dataset}", np.dtype(dtype))
+    norm = None if stored.norms is None else float(np.mean(stored.norms, dtype=np.float64))
+    return Prior(frozen(text), norm, stored.manifest.sha256)
+
+
+def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, " N"], int]:
+    """Labels of the pool and the number of classes, without touching the features."""
+    if store.has(dataset, backbone, "all"):
+        whole = store.images(dataset, backbone, "all")
+        labels = np.array(whole.y)
+        return labels[self_split(plain_name(dataset), whole.ids, labels)], len(whole.manifest.classes)
+    pool = store.images(dataset, backbone, "pool")
+    return np.array(pool.y), len(pool.manifest.classes)
+
+
+def _select(part: ImageFeatures, keep: Array | None, dtype: str) -> Labelled:
+    rows = slice(None) if keep is None else keep
+    name = f"{part.manifest.dataset}/{part.manifest.backbone}/{part.manifest.part}"
+    X = unit_rows(np.asarray(part.X[rows]), name, np.dtype(dtype))
+    return Labelled(frozen(X), frozen(np.asarray(part.y[rows], np.int64)))
+
+
+def _take(rows: Labelled, indices: Int[Array, " n"]) -> Labelled:
+    return Labelled(frozen(rows.X[indices]), frozen(rows.y[indices]))
+
+
+def _check_text(store: Store, text: Manifest) -> None:
+    """Prototypes must stand for the pictures' classes, in their order."""
+    for part in IMAGE_PARTS:
+        if store.has(text.dataset, text.backbone, part):
+            named = store.manifest(text.dataset, text.backbone, part).classes
+            if named != text.classes:
+                raise FeatureError(
+                    f"{text.part} of {text.dataset}/{text.backbone} names other classes than {part} does. "
+                    "Encode the text again."
+                )
+
+
+def _check_pair(part: ImageFeatures, test: ImageFeatures) -> None:
+    name, where = part.manifest.part, f"{part.manifest.dataset}/{part.manifest.backbone}"
+    if part.manifest.classes != test.manifest.classes:
+        raise FeatureError(f"{name} and test of {where} name different classes. Encode both again.")
+    if part.X.shape[1] != test.X.shape[1]:
+        raise FeatureError(f"{name} and test of {where} have {part.X.shape[1]} and {test.X.shape[1]} dimensions.")
+    shared = set(part.ids) & set(test.ids)
+    if shared:
+        raise FeatureError(f"{len(shared)} pictures of {where} are in {name} and test (first: {min(shared)}).")

@@ -1,0 +1,61 @@
+"""Augmented views in the store: opened as a whole, read for the drawn pictures only."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.data.format import Manifest
+from kshot.data.store import Store, view_part
+from kshot.errors import FeatureError
+from kshot.solvers.rows import frozen, unit_rows
+from kshot.types import Array, Views
+
+
+@dataclass(frozen=True)
+class OneView:
+    """A memory map with the row of each picture."""
+
+    X: Float[Array, "M d"]
+    row: Mapping[str, int]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class StoredViews:
+    """One recipe's views of the part that supports are drawn from."""
+
+    views: tuple[OneView, ...]
+    dtype: str
+
+    def of(self, ids: Sequence[str]) -> Float[Array, "E N d"]:
+        """Unit rows of these pictures, view by view."""
+        rows = [np.asarray(view.X[[view.row[name] for name in ids]]) for view in self.views]
+        return frozen(np.stack([unit_rows(X, "views", np.dtype(self.dtype)) for X in rows]))
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        return tuple(view.sha256 for view in self.views)
+
+    @property
+    def digest(self) -> str:
+        """One name for all of these views, for the records."""
+        return hashlib.sha256("\n".join(self.hashes).encode()).hexdigest()
+
+
+def open_views(store: Store, base: Manifest, asked: Views, dtype: str) -> StoredViews:
+    """The views of a part, held to the pictures they were made of."""
+    original = store.images(base.dataset, base.backbone, base.part)
+    labels = dict(zip(original.ids, original.y.tolist(), strict=True))
+    opened = []
+    for number in range(asked.count):
+        part = store.images(base.dataset, base.backbone, view_part(base.part, asked.recipe, number))
+        if dict(zip(part.ids, part.y.tolist(), strict=True)) != labels or part.X.shape[1] != base.dim:
+            raise FeatureError(
+                f"{base.dataset}/{base.backbone}/{part.manifest.part} holds views of other pictures than {base.part}. "
+                "Delete it and encode the views again."
+            )
+        opened.append(OneView(part.X, {name: row for row, name in enumerate(part.ids)}, part.manifest.sha256))
+    return StoredViews(tuple(opened), dtype)

@@ -1,1 +1,0 @@
-"""Where features come from: open sets, caches people have, CoOp splits, simulated worlds, prompt tiers."""

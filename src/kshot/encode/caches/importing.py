@@ -1,0 +1,189 @@
+"""A cache into the store: everything is read and checked first, then all parts appear at once."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kshot.data.format import Manifest
+from kshot.data.store import Store
+from kshot.encode.caches import looks
+from kshot.encode.caches.arrays import Address, read_array
+from kshot.encode.caches.layouts import Cache
+from kshot.encode.caches.store_form import Rows, label_words, read_names, read_rows, read_text
+from kshot.errors import FeatureError, InputError, KshotError
+from kshot.files import sha256
+from kshot.types import Array, Labelled
+
+STAGING = ".importing"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A cache in memory, checked; `told` are the things its owner should know."""
+
+    parts: dict[str, Rows]
+    text: dict[str, Array]
+    classes: tuple[str, ...]
+    told: list[str]
+
+    @property
+    def dim(self) -> int:
+        return next(iter(self.parts.values())).X.shape[1]
+
+    @property
+    def test(self) -> Labelled:
+        """What zero-shot is told of."""
+        rows = self.parts.get("test") or self.parts["all"]
+        return Labelled(rows.X, rows.y)
+
+
+def read_cache(cache: Cache) -> Imported:
+    """Read and check every file; the first that does not fit is named in the error."""
+    if set(cache.parts) not in ({"pool", "test"}, {"pool", "val", "test"}, {"all"}):
+        raise InputError(
+            f"give --pool and --test, perhaps with --val, or --all alone; given was {', '.join(cache.parts)}."
+        )
+    names = read_names(cache.classes) if cache.classes is not None else _names_in_labels(cache)
+    parts = {part: read_rows(part, files, names) for part, files in cache.parts.items()}
+    first = next(iter(cache.parts))
+    dim = parts[first].X.shape[1]
+    for part, rows in parts.items():
+        if rows.X.shape[1] != dim:
+            raise InputError(
+                f"{cache.parts[part].features} has {rows.X.shape[1]} dimensions, but {cache.parts[first].features} has "
+                f"{dim}: they come from two backbones."
+            )
+    told = [sentence for rows in parts.values() for sentence in rows.told]
+    text: dict[str, Array] = {}
+    for tier, address in cache.text.items():
+        text[tier], also = read_text(address, dim, cache.parts[first].features)
+        told += also
+    classes = _classes(cache, parts, text, names)
+    if names is None:
+        told.append("no class names are known; classes are numbered. Give --classes FILE to name them")
+    told += _looks(cache, parts)
+    told += [_about_unused(path, dim) for path in cache.unused]
+    return Imported(parts, text, classes, list(dict.fromkeys(told)))
+
+
+def write_cache(
+    found: Imported,
+    store: Store,
+    dataset: str,
+    backbone: str,
+    also: Callable[[Store], object] = lambda aside: None,
+    **about: Any,
+) -> list[Manifest]:
+    """All parts and tiers of a stratum, or none: they are written aside and moved into place as one folder.
+
+    `also` may write more of the stratum into the store aside.
+    """
+    aside = Store(store.root / STAGING)
+    target, staged = (root.path(dataset, backbone, "any").parent for root in (store, aside))
+    shutil.rmtree(staged, ignore_errors=True)
+    try:
+        for part, rows in found.parts.items():
+            aside.write_images(dataset, backbone, part, rows.X, rows.y, rows.ids, found.classes, **about)
+        for tier, T in found.text.items():
+            aside.write_text(dataset, backbone, tier, T, None, found.classes, **about)
+        also(aside)
+        manifests = _of(aside, staged)
+        _move(staged, target, store, manifests)
+        return manifests
+    except OSError as error:
+        raise KshotError(f"cannot write {target}: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+        for folder in (staged.parent, aside.root):
+            with suppress(OSError):  # another import is using it
+                folder.rmdir()
+
+
+def cache_provenance(cache: Cache, told: Sequence[str]) -> dict[str, Any]:
+    """What the manifests say about where the rows came from."""
+    return {"layout": cache.layout, "files": {path.name: sha256(path) for path in cache.files()}, "told": list(told)}
+
+
+def _move(staged: Path, target: Path, store: Store, manifests: Sequence[Manifest]) -> None:
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staged.rename(target)
+    elif {m.part: m.sha256 for m in _of(store, target)} != {m.part: m.sha256 for m in manifests}:
+        raise FeatureError(
+            f"{target} holds other features. Delete it, or give another --dataset, --backbone or --features."
+        )
+
+
+def _of(store: Store, folder: Path) -> list[Manifest]:
+    return [m for m in store.manifests() if store.path(m.dataset, m.backbone, m.part).parent == folder]
+
+
+def _names_in_labels(cache: Cache) -> tuple[str, ...] | None:
+    words = set().union(*(label_words(files.labels) for files in cache.parts.values()))
+    return tuple(sorted(words)) or None
+
+
+def _classes(
+    cache: Cache, parts: dict[str, Rows], text: dict[str, Array], names: tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """One name for each text row and each label; every other count is refused."""
+    counts = {str(cache.text[tier]): len(T) for tier, T in text.items()}
+    if names is not None:
+        counts[str(cache.classes or "the labels")] = len(names)
+    highest, where = max((int(rows.y.max()), str(cache.parts[part].labels)) for part, rows in parts.items())
+    total = next(iter(counts.values()), highest + 1)
+    for file, count in counts.items():
+        if count != total:
+            one, other = next(iter(counts)), file
+            raise InputError(f"{one} has {total} classes, but {other} has {count}.")
+        if highest >= count:
+            raise InputError(
+                f"{where} has the label {highest}, but {file} has {count} classes (labels 0..{count - 1}): a label "
+                "without text."
+            )
+    for part, rows in parts.items():
+        absent = np.setdiff1d(np.arange(total), rows.y)
+        if len(absent) and part in ("pool", "all"):
+            raise InputError(
+                f"{cache.parts[part].labels} has no row of class {absent[0]} ({len(absent)} of {total} classes have "
+                f"none), but {next(iter(counts), 'the other labels')} has it: a class without labels."
+            )
+    return names if names is not None else tuple(f"class {number}" for number in range(total))
+
+
+def _looks(cache: Cache, parts: dict[str, Rows]) -> list[str]:
+    half = [cache.parts[part].features.file.name for part, rows in parts.items() if rows.X.dtype == np.float16]
+    told = [f"float16 rows, stored as they are: {', '.join(dict.fromkeys(half))}"] if half else []
+    told += [
+        f"{files.features.file.name}: {cache.layout} keys are means over augmented views; test rows are not"
+        for files in cache.parts.values()
+        if files.averaged
+    ]
+    if "pool" in parts:
+        pool, test = (Labelled(parts[part].X, parts[part].y) for part in ("pool", "test"))
+        shared, compared = looks.shared_rows(pool.X, test.X)
+        if shared:
+            told.append(f"{shared} of {compared} test rows are (nearly) rows of the pool: the same pictures?")
+        ratio = looks.scatter(pool) / max(looks.scatter(test), 1e-12)
+        if ratio < looks.AVERAGED and not cache.parts["pool"].averaged:
+            told.append(
+                f"pool rows scatter {100 * (1 - ratio):.0f} % less within classes than test rows: means over views?"
+            )
+    return told
+
+
+def _about_unused(path: Path, dim: int) -> str:
+    """Files of a known folder that are no part of it; those of another backbone are named as such."""
+    try:
+        shape = read_array(Address(path)).shape
+    except KshotError as error:
+        return f"left out: {error}"
+    size = " × ".join(map(str, shape))
+    if len(shape) == 2 and dim not in shape:
+        return f"refused {path.name}: it is {size}, these features have {dim} dimensions; it is another backbone's"
+    return f"left out {path.name} ({size}): no part of the layout"

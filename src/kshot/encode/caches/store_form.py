@@ -1,0 +1,158 @@
+"""Features, labels, text and class names of a cache, each brought to the store's form or refused by its file's name."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from kshot.encode.caches.arrays import Address, read_array
+from kshot.encode.caches.layouts import PartFiles
+from kshot.encode.coop import is_split, read_json, read_split
+from kshot.errors import InputError
+from kshot.solvers.rows import row_blocks, unit_rows
+from kshot.types import Array
+
+# What float16 storage does to a unit vector, as `kshot check` has it.
+NORM_TOLERANCE = 2e-3
+
+
+class Rows(NamedTuple):
+    """Unit rows (N, d) with labels (N,) and ids; `told` are the things a reader should know."""
+
+    X: Array
+    y: Array
+    ids: list[str]
+    told: list[str]
+
+
+def read_rows(part: str, files: PartFiles, names: Sequence[str] | None) -> Rows:
+    """One part; labels that are words are looked up in the class names."""
+    y = _labels(files.labels, names)
+    X, told = _oriented(files.features, len(y))
+    X, also = _unit(X, files.features)
+    if files.ids is None:
+        ids = [f"{part}/{number:06d}" for number in range(len(y))]
+    else:
+        ids = [str(name) for name in read_array(files.ids).reshape(-1)]
+        if len(ids) != len(y):
+            raise InputError(f"{files.ids} has {len(ids)} ids for {len(y)} labels in {files.labels}.")
+    return Rows(X, y, ids, told + also)
+
+
+def read_text(address: Address, dim: int, like: Address) -> tuple[Float[Array, "C d"], list[str]]:
+    """Prototypes, one row for each class; columns are turned into rows where only that fits."""
+    T = _matrix(address)
+    if dim not in T.shape:
+        raise InputError(f"{address} is {_shape(T)}, but {like} has {dim} dimensions: another backbone's text.")
+    turned = T.shape[1] != dim
+    T, told = _unit(T.T if turned else T, address)
+    return T, ([f"{address.file.name} is {dim} × C; its columns became rows"] if turned else []) + told
+
+
+def read_names(address: Address) -> tuple[str, ...]:
+    """Class names in the order of the labels: lines of a text file, a JSON list, a CoOp split, or an array."""
+    path = address.file
+    if path.suffix == ".json":
+        content = read_json(path)
+        if is_split(content):
+            return read_split(path).classes
+        if not (isinstance(content, list) and all(isinstance(name, str) for name in content)):
+            raise InputError(f"{path} must hold a list of class names, or be a CoOp split.")
+        names = tuple(content)
+    elif path.suffix == ".txt":
+        names = _lines(path)
+    else:
+        array = read_array(address)
+        if array.ndim != 1 or array.dtype.kind != "U":
+            raise InputError(f"{address} is {_shape(array)} of {array.dtype}; class names are a list of words.")
+        names = tuple(map(str, array))
+    if not names or len(set(names)) < len(names) or any(not name.strip() or "\n" in name for name in names):
+        raise InputError(f"{address} names no class, an empty one, or one class twice.")
+    return names
+
+
+def label_words(address: Address) -> set[str]:
+    """The different labels where they are words, else nothing."""
+    array = read_array(address)
+    return set(map(str, np.unique(array))) if array.dtype.kind == "U" else set()
+
+
+def _lines(path: Path) -> tuple[str, ...]:
+    try:
+        return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is not a readable text file ({error}).") from None
+
+
+def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
+    array = read_array(address)
+    if array.ndim == 2 and 1 not in array.shape:
+        return _from_one_hot(array, address)
+    y = array.reshape(-1)
+    if not len(y):
+        raise InputError(f"{address} holds no labels.")
+    if y.dtype.kind == "U":
+        places = {name: place for place, name in enumerate(names or ())}
+        unknown = sorted(set(map(str, y)) - set(places))
+        if unknown:
+            raise InputError(f"{address} has the label '{unknown[0]}', which is not among the class names.")
+        return np.array([places[str(name)] for name in y], np.int64)
+    if y.dtype.kind not in "iuf" or not np.array_equal(y, np.round(y)) or not np.isfinite(y).all():
+        raise InputError(f"{address} has labels of {y.dtype} that are no whole numbers.")
+    if y.min() < 0 or y.max() > np.iinfo(np.int32).max:
+        raise InputError(f"{address} has labels {y.min():.0f}..{y.max():.0f}; they count from 0.")
+    return y.astype(np.int64)
+
+
+def _from_one_hot(values: Array, address: Address) -> Int[Array, " N"]:
+    one_hot = values.dtype.kind in "iufb" and bool(
+        ((values == 0) | (values == 1)).all() and (np.count_nonzero(values, axis=1) == 1).all()
+    )
+    if not one_hot:
+        raise InputError(f"{address} is {_shape(values)} but not one-hot; give labels or one-hot rows.")
+    return values.argmax(axis=1)
+
+
+def _oriented(address: Address, rows: int) -> tuple[Array, list[str]]:
+    """Rows first, whichever way the file has them; a square file is taken as it lies."""
+    X = _matrix(address)
+    if len(X) == rows:
+        return X, []
+    if X.shape[1] == rows:
+        return X.T, [f"{address.file.name} is d × N ({_shape(X)}); its columns became rows"]
+    raise InputError(f"{address} is {_shape(X)}, but there are {rows} labels for it.")
+
+
+def _matrix(address: Address) -> Array:
+    X = read_array(address)
+    if X.ndim != 2 or 0 in X.shape or X.dtype.kind != "f":
+        raise InputError(f"{address} is {_shape(X)} of {X.dtype}; features are a matrix of floating-point numbers.")
+    return X
+
+
+def _unit(X: Array, address: Address) -> tuple[Float[Array, "N d"], list[str]]:
+    """float16 and float32 rows keep their bytes where they have unit length; the rest is normalised and told."""
+    X = X if X.dtype in (np.float16, np.float32) else X.astype(np.float32)
+    told = []
+    kept = np.empty(X.shape, X.dtype)
+    low, high = np.inf, 0.0
+    for rows in row_blocks(len(X)):
+        block = np.asarray(X[rows], np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            norms = np.linalg.norm(block.astype(np.float64), axis=1)
+        if not np.isfinite(norms).all() or not norms.all():
+            bad = rows.start + int(np.flatnonzero(~np.isfinite(norms) | (norms == 0))[0])
+            raise InputError(f"{address} has a row that is zero or not finite: row {bad}. Remove or encode it again.")
+        low, high = min(low, norms.min()), max(high, norms.max())
+        off = np.abs(norms - 1) > NORM_TOLERANCE
+        kept[rows] = X[rows]
+        kept[rows][off] = unit_rows(block[off], str(address)) if off.any() else kept[rows][off]
+    if low < 1 - NORM_TOLERANCE or high > 1 + NORM_TOLERANCE:
+        told.append(f"rows of {address.file.name} had lengths {low:.3g} to {high:.3g}; they were renormalised")
+    return kept, told
+
+
+def _shape(X: Array) -> str:
+    return " × ".join(map(str, X.shape)) or "a single value"

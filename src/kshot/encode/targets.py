@@ -1,0 +1,134 @@
+"""What is to be encoded: a dataset by a backbone, each part as it is and as augmented views, each a file."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kshot.data.format import Manifest, map_tensors, read_ids, read_manifest
+from kshot.data.store import Store, view_part
+from kshot.encode.augment import RECIPES, draw_view
+from kshot.encode.preprocess import Preprocessing
+from kshot.encode.protocol import Encoder
+from kshot.encode.sources.source import Listed, Picture, Shard, Source
+from kshot.errors import FeatureError
+from kshot.types import Array
+
+WORK = ".encoding"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One dataset by one backbone."""
+
+    dataset: str
+    backbone: str
+    source: Source
+    encoder: Encoder
+    licence: str = ""
+    about_source: str = ""
+    protocol: str = ""
+    batch: int = 32
+    threads: int = 2
+
+    def about(self) -> dict[str, Any]:
+        """What the manifests of all parts share."""
+        return {
+            "encoder": self.encoder.facts(),
+            "logit_scale": self.encoder.logit_scale,
+            "logit_bias": self.encoder.logit_bias,
+            "source": self.about_source or self.source.origin,
+            "licence": self.licence,
+            "protocol": self.protocol,
+        }
+
+
+@dataclass(frozen=True)
+class Look:
+    """A part's pictures as they are, or, with a recipe, one augmented view of each."""
+
+    part: str
+    recipe: str = ""
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        """The part in the store."""
+        return view_part(self.part, self.recipe, self.number) if self.recipe else self.part
+
+    def facts(self) -> dict[str, Any]:
+        return {"view_least_area": RECIPES[self.recipe]} if self.recipe else {}
+
+    def prepared(self, picture: Picture, preprocessings: Sequence[Preprocessing]) -> list[Array]:
+        """The picture is decoded once, however many encoders look at it."""
+        image = picture.load()
+        if not self.recipe:
+            return [preprocessing(image) for preprocessing in preprocessings]
+        view = draw_view(picture.id, self.number, image.size, RECIPES[self.recipe])
+        return [preprocessing.view(image, *view) for preprocessing in preprocessings]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One look by one encoder: a part of the store, made of a file for each shard."""
+
+    job: Encoding
+    look: Look
+    store: Store
+
+    def about(self) -> dict[str, Any]:
+        about = self.job.about()
+        return about | {"encoder": about["encoder"] | self.look.facts()}
+
+    @property
+    def work(self) -> Path:
+        """Shards of different weights, sources or batch sizes never meet in one file."""
+        source, encoder = self.job.source, self.about()["encoder"]
+        facts = [self.look.name, source.origin, source.classes, self.job.batch, encoder]
+        key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+        return self.store.root / WORK / self.job.dataset / self.job.backbone / key
+
+    def file(self, number: int, shard: Shard) -> Path:
+        name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
+        return self.work / f"{number:05d}-{name}.safetensors"
+
+    def join(self, shards: Sequence[Shard]) -> Manifest:
+        """The finished part; the files of its shards go."""
+        job, files = self.job, [self.file(number, shard) for number, shard in enumerate(shards)]
+        manifest = self.store.join_images(
+            job.dataset, job.backbone, self.look.name, files, job.source.classes, **self.about()
+        )
+        shutil.rmtree(self.work, ignore_errors=True)
+        return manifest
+
+    def present(self) -> Manifest | None:
+        """The part if this very encoder has written it from the pictures that are there now; anything else under its
+        name is refused."""
+        job, encoder = self.job, self.about()["encoder"]
+        path = self.store.path(job.dataset, job.backbone, self.look.name).with_suffix(".json")
+        if not path.is_file():
+            return None
+        manifest = read_manifest(path)
+        known = sorted(encoder.keys() | manifest.encoder.keys())
+        differs = [key for key in known if manifest.encoder.get(key) != encoder.get(key)]
+        if manifest.classes != job.source.classes:
+            differs.append("classes")
+        elif isinstance(job.source, Listed):
+            then, now = _listing(self.store, manifest), job.source.listing(self.look.part)
+            # What could not be read was left out; it is looked at again only where something is missing.
+            if then != now and then != job.source.readable(self.look.part, {name for name, _ in then}):
+                differs.append(f"pictures: {len(then)} then, {len(now)} now")
+        if not differs:
+            return manifest
+        raise FeatureError(
+            f"{path.parent} holds {self.look.name} of another encoding (differs in {', '.join(differs)}). "
+            "Delete it or give another folder with --features."
+        )
+
+
+def _listing(store: Store, manifest: Manifest) -> list[tuple[str, int]]:
+    tensors = map_tensors(store.path(manifest.dataset, manifest.backbone, manifest.part))
+    return list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))

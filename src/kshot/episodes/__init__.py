@@ -1,1 +1,0 @@
-"""Splits, support draws and the evidence guard."""

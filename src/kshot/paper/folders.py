@@ -1,0 +1,63 @@
+"""Records of the paper's studies, wherever they lie, beside what the paper printed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kshot.bench.query import load_table
+from kshot.bench.records import Records, records_around
+from kshot.data import catalog
+from kshot.errors import StudyError
+from kshot.paper.arms import MATRIX, gather
+from kshot.paper.claims import Claim
+from kshot.paper.compare import Beside, compare_claims
+from kshot.paper.rules import paper_rules
+from kshot.theory.probes.stored import ProbeFolder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MATRIX_STUDY = "paper"
+
+
+def compare_folders(folder: Path, claims: Sequence[Claim]) -> tuple[list[Beside], bool]:
+    """All lines, and whether the features behind them are simulated."""
+    folders = arm_folders(folder)
+    probes = [ProbeFolder(path).load() for path in folders]
+    arms = gather([load_table(path) for path in folders], [*probes, _facts(folders)])
+    return compare_claims(claims, paper_rules(), arms), arms.sides[MATRIX].panel.simulated
+
+
+def arm_folders(folder: Path) -> list[Path]:
+    """The folder and the arms beside it, or the records folders in it; the paper's matrix first."""
+    own = (folder / "study.json").is_file()
+    around = records_around(folder.parent if own else folder)
+    names = {path: Records(path).study().name for path in around if path != folder and _begun(path)}
+    wanted = [path for path, name in names.items() if name in paper_rules().paper["studies"]]
+    if not own and not wanted:
+        raise StudyError(f"{folder} holds no records of the paper's studies. Run `kshot run paper` first.")
+    return [*([folder] if own else []), *sorted(wanted, key=lambda path: (names[path] != MATRIX_STUDY, path))]
+
+
+def is_arm(folder: Path) -> bool:
+    """Whether these records belong to an arm whose matrix lies beside them."""
+    own, *around = (Records(path).study().name for path in arm_folders(folder))
+    return own != MATRIX_STUDY and MATRIX_STUDY in around
+
+
+def _begun(folder: Path) -> bool:
+    return bool(Records(folder).loose() or Records(folder).joined())
+
+
+def _facts(folders: Sequence[Path]) -> "pa.Table":
+    """What records do not hold: the cells dropped for a thin pool, and the published zero-shot bands."""
+    import pyarrow as pa
+
+    dropped = {cell for path in folders for cell in Records(path).dropped()}
+    rows = [(c.dataset, c.backbone, c.tier, c.shots, c.seed, "dropped", 1.0) for c in dropped]
+    for entry in catalog.datasets().values():
+        if entry.band:
+            where = (entry.name, catalog.BAND_BACKBONE, catalog.BAND_TIER, 0, -1)
+            rows += [(*where, "band low", float(entry.band[0])), (*where, "band high", float(entry.band[1]))]
+    names = ("dataset", "backbone", "tier", "shots", "seed", "quantity", "value")
+    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

@@ -1,0 +1,78 @@
+"""Which method to use with so many shots, and why: what the records of open and real sets say, in one place."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from kshot.errors import InputError
+from kshot.methods import registry
+from kshot.methods.base import Classifier
+from kshot.types import FREE_EVIDENCE, Array
+
+AUTO = "auto"
+# Written by tools/evidence.py from the records in docs: by shots and kind of dataset, the best head and its leads.
+EVIDENCE = Path(__file__).with_name("evidence.json")
+# Whoever asks has heard of this one; where it is best itself, the next best is told.
+KNOWN = "clap"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A registered method, its parameters and the reason for it."""
+
+    method: str
+    params: dict[str, Any]
+    reason: str
+
+    @property
+    def make(self) -> Callable[[], Classifier]:
+        return partial(registry.create, self.method, **self.params)
+
+
+def advise(counts: Int[Array, " C"], logit_scale: float | None, text_norm: float, wanted: str = AUTO) -> Advice:
+    """By the middle class's shots; `wanted` names a method instead, which must need no more than the shots."""
+    shots = int(np.median(counts))
+    if wanted == AUTO:
+        method, reason = _by_evidence(shots)
+    else:
+        method, reason = wanted, "asked for"
+    params = scales(method, logit_scale, text_norm)
+    info = registry.create(method, **params).info
+    if not info.sees <= FREE_EVIDENCE:
+        raise InputError(
+            f"{method} looks at data that you do not have ({', '.join(sorted(info.sees))}). Leave --method out."
+        )
+    return Advice(method, params, reason)
+
+
+def known_method(wanted: str) -> None:
+    """A wrong name is told before pictures are encoded."""
+    if wanted != AUTO:
+        registry.create(wanted)
+
+
+def scales(method: str, logit_scale: float | None, text_norm: float) -> dict[str, Any]:
+    """The encoder's own constants, for the methods that use them."""
+    given = {"logit_scale": logit_scale, "anchor_scale": text_norm}
+    takes = registry.create(method).info.constants
+    return {name: value for name, value in given.items() if name in takes and value is not None}
+
+
+def _by_evidence(shots: int) -> tuple[str, str]:
+    """The head with the best mean at as many shots or the next fewer, and how sure that is."""
+    rows = [row for row in json.loads(EVIDENCE.read_text(encoding="utf-8")) if row["kind"] == "all"]
+    row = max((r for r in rows if r["shots"] <= shots), key=lambda r: r["shots"], default=rows[0])
+    head, leads = row["head"], row["lead"]
+    rival = KNOWN if head != KNOWN else min(leads, key=lambda name: leads[name][0])
+    mean, low, high = leads[rival]
+    sure = "" if low > 0 else ", which could be chance"
+    return head, (
+        f"best on average over {row['datasets']} sets with {row['shots']} pictures per class: {mean:+.1f} points "
+        f"[{low:+.1f}, {high:+.1f}] over {registry.create(rival).info.title}{sure}"
+    )

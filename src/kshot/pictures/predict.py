@@ -1,0 +1,138 @@
+"""Predictions of a picture head, and what speaks for them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kshot.encode.encoders import load_encoder
+from kshot.encode.protocol import Encoder
+from kshot.errors import InputError
+from kshot.pictures.encoded import Encoded, encode_files
+from kshot.pictures.head import PictureHead
+from kshot.types import Array
+
+NONE = "none of these"
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A class and its probability."""
+
+    name: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The likeliest classes of a picture; `error` says why there are none.
+
+    `one_of` are classes that hold the right one 95 times in 100, empty where too few pictures were left out to tell.
+    """
+
+    picture: str
+    top: tuple[Guess, ...]
+    known: bool
+    one_of: tuple[str, ...] = ()
+    error: str = ""
+
+    @property
+    def answer(self) -> str:
+        return self.error or (self.top[0].name if self.known else NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A shot and how near it is."""
+
+    row: int
+    name: str
+    label: str
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A class's score, cut exactly in two: what points along its text prototype, and the rest."""
+
+    name: str
+    probability: float
+    text: float
+    pictures: float
+
+
+def head_encoder(head: PictureHead, backbone: str | None = None, weights: Path | None = None) -> Encoder:
+    """The head's own encoder, or the one asked for if it is the same."""
+    encoder = load_encoder(backbone or head.about.backbone, weights)
+    head.check_encoder(encoder)
+    return encoder
+
+
+def predict_files(
+    head: PictureHead,
+    files: Sequence[Path],
+    top: int = 3,
+    threshold: float | None = None,
+    encoder: Encoder | None = None,
+) -> list[Prediction]:
+    """One prediction per file, in order; unreadable files carry their error."""
+    results = encode_files(encoder or head_encoder(head), files)
+    return [
+        Prediction(str(file), (), False, error=str(result))
+        if isinstance(result, InputError)
+        else judge_picture(head, str(file), result.feature, top, threshold)
+        for file, result in zip(files, results, strict=True)
+    ]
+
+
+def judge_picture(
+    head: PictureHead, picture: str, feature: Array, top: int = 3, threshold: float | None = None
+) -> Prediction:
+    """`threshold` is the least probability of a known class; the head's own unless given."""
+    own = head.probabilities(feature[None])[0]
+    order, classes = np.argsort(-own, kind="stable"), head.about.classes
+    limit = head.about.threshold if threshold is None else threshold
+    guesses = tuple(Guess(classes[c], float(own[c])) for c in order[:top])
+    one_of = ()
+    if head.about.set_threshold is not None:
+        # The likeliest class is named even where none reaches the threshold.
+        reach = max(1, int((own >= head.about.set_threshold).sum()))
+        one_of = tuple(classes[c] for c in order[:reach])
+    return Prediction(picture, guesses, bool(own[order[0]] >= limit), one_of)
+
+
+def nearest_shots(head: PictureHead, feature: Array, count: int = 5) -> list[Neighbour]:
+    cosine = head.shots.X @ feature
+    return [
+        Neighbour(int(row), head.about.shot_names[row], head.about.classes[head.shots.y[row]], float(cosine[row]))
+        for row in np.argsort(-cosine, kind="stable")[:count]
+    ]
+
+
+def evidence(head: PictureHead, feature: Array, count: int = 3) -> list[Evidence]:
+    """Scores over the temperature, relative to the mean over classes, which a softmax does not see."""
+    coef, bias = linear_parts(head)
+    text = head.shots.text
+    along_text = (coef * text).sum(axis=1) * (text @ feature)
+    rest = coef @ feature + bias - along_text
+    own = head.probabilities(feature[None])[0]
+    along_text, rest = ((part - part.mean()) / head.about.temperature for part in (along_text, rest))
+    return [
+        Evidence(head.about.classes[c], float(own[c]), float(along_text[c]), float(rest[c]))
+        for c in np.argsort(-own, kind="stable")[:count]
+    ]
+
+
+def linear_parts(head: PictureHead) -> tuple[Array, Array]:
+    """Weights and biases of a linear head."""
+    if not head.head.info.linear:
+        raise InputError(f"{head.head.info.title} is not one linear map. Fit again with --method clap or lpp.")
+    return head.head.coef_, head.head.intercept_
+
+
+def encode_one(encoder: Encoder, file: Path) -> Encoded:
+    encoded = next(encode_files(encoder, [file]))
+    if isinstance(encoded, InputError):
+        raise encoded
+    return encoded

@@ -1,0 +1,113 @@
+"""Probes of a whole study, stored beside its records.
+
+RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K04.parquet    all draws of one shot count; whole or absent
+RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K00.parquet    what needs no draw
+
+A row is one quantity of one cell. What belongs to all draws of a shot count has seed −1, what belongs to the stratum
+has 0 shots too.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kshot.bench.parquet import intact_only, whose_columns, write_sealed, written_by
+from kshot.bench.record import CELL
+from kshot.bench.study import Cell, MethodSpec, Study
+from kshot.theory.probes.section import Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NO_SEED, NO_SHOTS = -1, 0
+
+
+class ProbeFolder:
+    """The probes of one records folder."""
+
+    def __init__(self, records: Path):
+        self.folder = records / "probes"
+
+    def path(self, cell: Cell, group: str) -> Path:
+        return self.folder / group / cell.dataset / cell.backbone / cell.tier / f"K{cell.shots:02d}.parquet"
+
+    def missing(self, cells: Mapping[Cell, Sequence[MethodSpec]]) -> dict[Cell, tuple[MethodSpec, ...]]:
+        """A file holds all draws of its shot count, so where one is missing all are."""
+        by_file: dict[Path, set[int]] = {}
+        for cell, specs in cells.items():
+            for spec in specs:
+                by_file.setdefault(self.path(cell, spec.name), set()).add(cell.seed)
+        whole = {path for path, seeds in by_file.items() if seeds <= _seeds(path)}
+        remaining = {
+            cell: tuple(spec for spec in specs if self.path(cell, spec.name) not in whole)
+            for cell, specs in cells.items()
+        }
+        return {cell: specs for cell, specs in remaining.items() if specs}
+
+    def write(
+        self,
+        study: Study,
+        group: str,
+        cells: Sequence[Cell],
+        measured: Sequence[tuple[Cell, str, Row]],
+        simulated: bool,
+    ) -> None:
+        """All quantities of one file, all or nothing; `cells` are the draws that went into it."""
+        import pyarrow as pa
+
+        shared = {
+            "study": study.name,
+            "study_hash": study.hash,
+            "simulated": simulated,
+            "dtype": study.dtype,
+            "version": written_by(),
+        }
+        rows = [
+            shared
+            | {axis: getattr(cell, axis) for axis in CELL}
+            | {"probe": probe, "quantity": f"{probe}.{name}", "value": float(value)}
+            for cell, probe, row in measured
+            for name, value in row.items()
+        ]
+        seeds = ",".join(str(cell.seed) for cell in cells)
+        content = pa.Table.from_pylist(rows, schema=probe_schema()).replace_schema_metadata({"seeds": seeds})
+        write_sealed(content, self.path(cells[0], group), named=True)
+
+    def load(self) -> "pa.Table":
+        """Every row, in an order that does not depend on how they were computed; no rows where nothing is stored."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        paths = intact_only(sorted(self.folder.glob("*/*/*/*/K*.parquet")))
+        tables = [pq.ParquetFile(path).read() for path in paths]
+        whole = (
+            pa.concat_tables(t.replace_schema_metadata() for t in tables) if tables else probe_schema().empty_table()
+        )
+        return whole.sort_by([(name, "ascending") for name in (*CELL, "quantity")])
+
+
+def probe_schema() -> "pa.Schema":
+    import pyarrow as pa
+
+    text = pa.string()
+    return pa.schema(
+        [
+            *whose_columns(),
+            ("probe", text),
+            ("quantity", text),
+            ("value", pa.float64()),
+            ("simulated", pa.bool_()),
+            ("dtype", text),
+            ("version", text),
+        ]
+    )
+
+
+def _seeds(path: Path) -> set[int]:
+    """The draws that a file holds; none where there is no file, or a damaged one."""
+    import pyarrow.parquet as pq
+
+    if not path.is_file() or not intact_only([path]):
+        return set()
+    metadata = pq.read_schema(path).metadata or {}
+    return {int(seed) for seed in metadata.get(b"seeds", b"").decode().split(",") if seed}

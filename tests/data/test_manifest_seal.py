@@ -1,0 +1,84 @@
+"""A manifest that was changed after it was written is noticed, byte by byte."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from kshot.data.format import read_manifest
+from kshot.data.store import BUNDLED, Store
+from kshot.data.stratum import load_prior, load_stratum
+from kshot.errors import FeatureError, KshotError
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    store = Store(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 4)).astype(np.float16)
+    names = [str(row) for row in range(6)]
+    for part in ("pool", "test"):
+        ids = [f"{part}{name}" for name in names]
+        store.write_images("d", "b", part, X, np.arange(6) % 2, ids, ["cat", "dog"], logit_scale=100.0)
+    store.write_text("d", "b", "photo", X[:2], None, ["cat", "dog"], logit_scale=100.0)
+    return store.path("d", "b", "pool").with_suffix(".json")
+
+
+def test_no_single_changed_bit_passes_for_something_else(manifest):
+    good, before = manifest.read_bytes(), read_manifest(manifest)
+    for place in range(len(good)):
+        changed = bytearray(good)
+        changed[place] ^= 1 << place % 7
+        manifest.write_bytes(bytes(changed))
+        try:
+            after = read_manifest(manifest)
+        except KshotError:
+            continue
+        assert after == before, bytes(changed)
+
+
+def test_a_changed_logit_scale_stops_the_stratum(manifest):
+    content = json.loads(manifest.read_text())
+    content["logit_scale"] = 1.0
+    manifest.write_text(json.dumps(content))
+    with pytest.raises(FeatureError, match=r"pool.json is damaged"):
+        load_stratum(Store(manifest.parents[2]), "d", "b")
+
+
+def test_a_manifest_without_its_seal_is_damaged(manifest):
+    content = json.loads(manifest.read_text())
+    del content["seal"]
+    manifest.write_text(json.dumps(content))
+    with pytest.raises(FeatureError, match="damaged"):
+        read_manifest(manifest)
+
+
+def test_a_manifest_in_the_place_of_another_is_damaged(manifest):
+    """Two encoders of one size: whole, sealed, and of other pictures than the pool beside it."""
+    store = Store(manifest.parents[2])
+    X = np.random.default_rng(1).normal(size=(6, 4)).astype(np.float16)
+    ids = [f"test{row}" for row in range(6)]
+    store.write_images("d", "other", "test", X, np.arange(6) % 2, ids, ["cat", "dog"], logit_scale=100.0)
+    for suffix in (".json", ".safetensors"):
+        shutil.copy(store.path("d", "other", "test").with_suffix(suffix), manifest.with_name(f"test{suffix}"))
+    with pytest.raises(FeatureError, match="it is the manifest of d/other/test"):
+        load_stratum(store, "d", "b")
+
+
+def test_text_must_name_the_classes_of_the_pictures(manifest):
+    store = Store(manifest.parents[2])
+    store.write_text("d", "b", "other", np.eye(2, 4, dtype=np.float16), None, ["dog", "cat"])
+    load_prior(store, "d", "b", "photo")
+    with pytest.raises(FeatureError, match="names other classes than pool"):
+        load_prior(store, "d", "b", "other")
+
+
+def test_manifests_of_before_stay_readable_and_the_bundled_ones_are_sealed(manifest):
+    content = json.loads(manifest.read_text())
+    del content["seal"]
+    content["versions"]["kshot"] = "0.1.0"
+    manifest.write_text(json.dumps(content))
+    assert read_manifest(manifest).rows == 6
+    for path in BUNDLED.glob("*/*/*.json"):
+        assert json.loads(path.read_text())["seal"] == read_manifest(path).seal

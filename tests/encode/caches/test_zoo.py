@@ -1,0 +1,277 @@
+"""Malformed files: one sentence that names the file, exit code 2, nothing run, nothing written."""
+
+import json
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch_zip
+from safetensors.numpy import save_file
+
+GOOD = ("good.npz", "--backbone", "mine", "--test", "Xt,yt", "--text", "photo=T", "--classes", "names")
+ZOO = {}
+
+
+def malformed(make):
+    """A case writes its bad file and returns the name that must be told and the arguments that reach it."""
+    ZOO[make.__name__] = make
+    return make
+
+
+def changed(name, **arrays):
+    """A case that replaces arrays of the good file and reads all of them from the bad one."""
+
+    def make(good):
+        np.savez("bad.npz", **{**good, **{k: v(good) if callable(v) else v for k, v in arrays.items()}})
+        return "bad.npz", ("bad.npz", *GOOD[1:], "--pool", "X,y")
+
+    ZOO[name] = make
+
+
+def pool_file(name, write):
+    """A case in which the pool's features come from a bad file."""
+
+    def make(good):
+        write(Path(name), good)
+        return name, (*GOOD, "--pool", f"{name},y" if ":" not in name else name)
+
+    ZOO[f"{name}_{len(ZOO)}"] = make
+
+
+def poisoned(array, row, value):
+    found = np.array(array, np.float32)
+    found[row, 0] = value
+    return found
+
+
+changed("pool_of_other_dimension", X=lambda g: g["X"][:, :8])
+changed("test_of_other_dimension", Xt=lambda g: np.hstack([g["Xt"], g["Xt"]]))
+changed("text_of_other_dimension", T=lambda g: g["T"][:, :5])
+changed("transposed_and_short", X=lambda g: g["X"][:-1].T)
+changed("too_few_labels", y=lambda g: g["y"][:-1])
+changed("too_many_labels", y=lambda g: np.append(g["y"], 0))
+changed("fractional_labels", y=lambda g: g["y"] + 0.5)
+changed("labels_not_a_number", y=lambda g: np.where(g["y"] == 1, np.nan, g["y"]))
+changed("infinite_labels", y=lambda g: np.where(g["y"] == 1, np.inf, g["y"]))
+changed("negative_labels", y=lambda g: g["y"] - 1)
+changed("labels_from_one", y=lambda g: g["y"] + 1)
+changed("huge_labels", y=lambda g: g["y"] + 2**40)
+changed("complex_labels", y=lambda g: g["y"] + 1j)
+changed("labels_that_are_dates", y=lambda g: g["y"].astype("datetime64[D]"))
+changed("labels_that_are_unknown_words", y=lambda g: np.array(["cat", "dog", "cow"])[g["y"]])
+changed("label_without_text", yt=lambda g: np.where(g["yt"] == 2, 3, g["yt"]))
+changed("text_row_without_labels", y=lambda g: np.where(g["y"] == 2, 0, g["y"]))
+changed("fewer_text_rows", T=lambda g: g["T"][:2])
+changed("more_text_rows", T=lambda g: np.vstack([g["T"], -g["T"][:1]]))
+changed("one_name_too_many", names=np.array(["cat", "dog", "fox", "owl"]))
+changed("a_name_twice", names=np.array(["cat", "dog", "dog"]))
+changed("an_empty_name", names=np.array(["cat", "dog", ""]))
+changed("names_that_are_numbers", names=np.arange(3))
+changed("nan_row", X=lambda g: poisoned(g["X"], 3, np.nan))
+changed("infinite_row", Xt=lambda g: poisoned(g["Xt"], 3, np.inf))
+changed("nan_text", T=lambda g: poisoned(g["T"], 1, np.nan))
+changed("zero_row", X=lambda g: g["X"] * (np.arange(24) != 5)[:, None])
+changed("whole_numbers_as_features", X=lambda g: np.round(10 * g["X"]).astype(int))
+changed("complex_features", X=lambda g: g["X"] + 1j)
+changed("no_rows", X=lambda g: g["X"][:0], y=lambda g: g["y"][:0])
+changed("no_dimensions", X=lambda g: g["X"][:, :0])
+changed("three_axes", X=lambda g: g["X"][None])
+changed("one_axis", X=lambda g: g["X"][:, 0])
+changed("single_value", X=np.float32(1))
+changed("two_hot_values", y=lambda g: np.eye(3)[g["y"]] + np.eye(3)[0])
+changed("soft_values", y=lambda g: np.full((24, 3), 1 / 3))
+changed(
+    "a_million_rows_with_one_nan",
+    X=lambda g: poisoned(np.ones((1_000_000, 16), np.float16), 999_999, np.nan),
+    y=np.arange(1_000_000) % 3,
+)
+
+
+class Payload:
+    def __reduce__(self):
+        return (Path.touch, (Path("ran"),))
+
+
+def forged_npy(path, header: str, content: bytes) -> None:
+    text = header.encode() + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content)
+
+
+def forged_safetensors(path, header: object, content=b"\0" * 64) -> None:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content)
+
+
+def cut_torch(path, good, share):
+    torch_zip.save(path, good["X"])
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+
+
+def flipped_torch(path, good):
+    torch_zip.save(path, good["X"])
+    content = bytearray(path.read_bytes())
+    content[content.index(good["X"].tobytes()[:16])] ^= 1
+    path.write_bytes(content)
+
+
+def other_zip(path, good):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data.txt", "no torch")
+
+
+pool_file("empty.pt", lambda path, good: path.write_bytes(b""))
+pool_file("text.pt", lambda path, good: path.write_text("no torch file"))
+pool_file("cut.pt", lambda path, good: cut_torch(path, good, 0.5))
+pool_file("cut-late.pt", lambda path, good: cut_torch(path, good, 0.97))
+pool_file("flipped.pt", flipped_torch)
+pool_file("pickle.pt", lambda path, good: path.write_bytes(pickle.dumps(Payload())))
+pool_file("payload.pt", lambda path, good: torch_zip.write(path, pickle.dumps(Payload(), 2), {}))
+pool_file("payload-4.pt", lambda path, good: torch_zip.write(path, pickle.dumps(Payload(), 4), {}))
+pool_file("list.pt", lambda path, good: torch_zip.write(path, pickle.dumps([1, 2], 2), {}))
+pool_file("number.pt", lambda path, good: torch_zip.write(path, pickle.dumps(7, 2), {}))
+pool_file("garbage.pt", lambda path, good: torch_zip.write(path, b"\xff\xfe\x00garbage", {}))
+pool_file("underflow.pt", lambda path, good: torch_zip.write(path, b"\x80\x02R.", {}))
+pool_file("unmarked.pt", lambda path, good: torch_zip.write(path, b"\x80\x02t.", {}))
+pool_file("unended.pt", lambda path, good: torch_zip.write(path, b"\x80\x02K\x01", {}))
+pool_file("forgotten.pt", lambda path, good: torch_zip.write(path, b"\x80\x02h\x07.", {}))
+pool_file("called-dict.pt", lambda path, good: torch_zip.write(path, b"\x80\x02}}R.", {}))
+pool_file("outside.pt", lambda path, good: torch_zip.save(path, good["X"], size=(24, 1600)))
+pool_file("few-bytes.pt", lambda path, good: torch_zip.save(path, good["X"], members={"data/0": b"few"}))
+pool_file("big-endian.pt", lambda path, good: torch_zip.save(path, good["X"], members={"byteorder": b"big"}))
+pool_file("bomb.pt", lambda path, good: torch_zip.save(path, good["X"], compression=zipfile.ZIP_DEFLATED))
+pool_file("other.pth", other_zip)
+pool_file("empty.npy", lambda path, good: path.write_bytes(b""))
+pool_file("objects.npy", lambda path, good: np.save(path, np.array([Payload()]), allow_pickle=True))
+pool_file(
+    "lie.npy", lambda path, good: forged_npy(path, "{'descr':'<f4','fortran_order':False,'shape':(24,16)}", b"few")
+)
+pool_file(
+    "huge.npy", lambda path, good: forged_npy(path, "{'descr':'<f4','fortran_order':False,'shape':(10**9,10**9)}", b"")
+)
+pool_file("no-header.npy", lambda path, good: forged_npy(path, "nonsense", b""))
+pool_file("code.npy", lambda path, good: forged_npy(path, "__import__('pathlib').Path('ran').touch()", b""))
+pool_file("empty.npz", lambda path, good: path.write_bytes(b""))
+pool_file("objects.npz", lambda path, good: np.savez(path, X=np.array([Payload()]), allow_pickle=True))
+pool_file("several.npz", lambda path, good: np.savez(path, a=good["X"], b=good["X"]))
+pool_file("none.npz", lambda path, good: np.savez(path))
+pool_file("empty.safetensors", lambda path, good: path.write_bytes(b""))
+pool_file("long.safetensors", lambda path, good: path.write_bytes(b"\xff" * 40))
+pool_file("list.safetensors", lambda path, good: forged_safetensors(path, [1, 2]))
+pool_file("numbers.safetensors", lambda path, good: forged_safetensors(path, {"a": 3}))
+pool_file("no-json.safetensors", lambda path, good: forged_safetensors(path, b"{"))
+pool_file(
+    "offsets.safetensors",
+    lambda path, good: forged_safetensors(
+        path, {"a": {"dtype": "F32", "shape": [24, 16], "data_offsets": [-8, 10**6]}}
+    ),
+)
+pool_file(
+    "kind.safetensors",
+    lambda path, good: forged_safetensors(path, {"a": {"dtype": "F8_E4M3", "shape": [64], "data_offsets": [0, 64]}}),
+)
+pool_file("empty.parquet", lambda path, good: path.write_bytes(b""))
+pool_file("text.parquet", lambda path, good: path.write_text("PAR1 but not really PAR1"))
+pool_file("ragged.parquet", lambda path, good: pq.write_table(pa.table({"v": [[1.0], [1.0, 2.0]] * 12}), path))
+pool_file("missing.parquet", lambda path, good: pq.write_table(pa.table({"v": [[1.0, 2.0], None] * 12}), path))
+pool_file("holes.parquet", lambda path, good: pq.write_table(pa.table({"v": [[1.0, None]] * 24}), path))
+pool_file("words.parquet", lambda path, good: pq.write_table(pa.table({"v": [["a", "b"]] * 24}), path))
+pool_file("structs.parquet", lambda path, good: pq.write_table(pa.table({"v": [{"a": 1}] * 24}), path))
+pool_file("features.csv", lambda path, good: path.write_text("1,2,3"))
+
+
+@malformed
+def one_dimension_other_in_safetensors(good):
+    save_file({"X": good["X"][:, :9].copy()}, "bad.safetensors")
+    return "bad.safetensors", (*GOOD, "--pool", "bad.safetensors,good.npz:y")
+
+
+@malformed
+def no_such_key(good):
+    return "good.npz", (*GOOD, "--pool", "nothing,y")
+
+
+@malformed
+def no_labels_named(good):
+    return "--pool X", (*GOOD, "--pool", "X")
+
+
+@malformed
+def neither_pool_nor_layout(good):
+    Path("folder").mkdir()
+    return "folder", ("folder", "--backbone", "mine")
+
+
+@malformed
+def half_a_tip_cache(good):
+    Path("folder").mkdir()
+    torch_zip.save(Path("folder/keys_16shots.pt"), good["X"])
+    return "values_16shots.pt", ("folder", "--backbone", "mine")
+
+
+@malformed
+def backbone_of_other_dimension(good):
+    arguments = [a if a != "mine" else "ViT-B-16" for a in GOOD]
+    return "good.npz", (*arguments, "--pool", "X,y")
+
+
+@malformed
+def a_name_that_is_no_folder_name(good):
+    return "../outside", (*GOOD, "--pool", "X,y", "--dataset", "../outside")
+
+
+@malformed
+def ids_that_repeat(good):
+    np.savez("bad.npz", ids=np.array(["a"] * 24))
+    return "ids repeat", (*GOOD, "--pool", "X,y,bad.npz:ids")
+
+
+@malformed
+def fewer_ids(good):
+    np.savez("bad.npz", ids=np.array(["a", "b"]))
+    return "bad.npz", (*GOOD, "--pool", "X,y,bad.npz:ids")
+
+
+def classes_file(name, content):
+    def make(good):
+        Path(name).write_bytes(content)
+        return name, (*GOOD[:-2], "--pool", "X,y", "--classes", name)
+
+    ZOO[f"{name}_{len(ZOO)}"] = make
+
+
+classes_file("cut.json", b'["cat", "dog"')
+classes_file("numbers.json", b"[1, 2, 3]")
+classes_file("deep.json", b"[" * 100_000)
+classes_file("latin.txt", b"caf\xe9\ndog\nfox\n")
+classes_file("empty.txt", b"")
+classes_file("split.json", b'{"train": [["a.jpg", 0, "cat"], ["b.jpg", 0, "dog"]], "val": [], "test": []}')
+classes_file("gap.json", b'{"train": [["a.jpg", 0, "cat"], ["b.jpg", 2, "dog"]], "val": [], "test": []}')
+classes_file("twice.json", b'{"train": [["a.jpg", 0, "cat"]], "val": [], "test": [["a.jpg", 0, "cat"]]}')
+classes_file("shape.json", b'{"train": [["a.jpg", "cat"]], "val": [], "test": []}')
+classes_file("kinds.json", b'{"train": 5, "val": [], "test": []}')
+classes_file("none.json", b'{"train": [], "val": [], "test": []}')
+
+
+@pytest.mark.parametrize("case", ZOO)
+def test_malformed(imported, arrays, case):
+    np.savez("good.npz", **arrays)
+    told, arguments = ZOO[case](arrays)
+    code, out, error = imported(*arguments)
+    assert code == 2, (out, error)
+    assert error.startswith("kshot: ")
+    assert len(error.strip().splitlines()) == 1
+    assert told in error
+    assert not Path("features").exists() or not list(Path("features").rglob("*"))
+    assert not Path("ran").exists()
+
+
+def test_there_are_at_least_forty_and_the_good_file_passes(imported, arrays):
+    assert len(ZOO) >= 40
+    np.savez("good.npz", **arrays)
+    code, out, error = imported(*GOOD, "--pool", "X,y")
+    assert (code, error) == (0, "")
+    assert "zero-shot with tier photo: 100.0 %" in out

@@ -1,0 +1,56 @@
+"""Shots of one dataset, test pictures of another."""
+
+import numpy as np
+import pytest
+
+from kshot.bench.study import Grid, MethodSpec, Study
+from kshot.bench.work import strata_of
+from kshot.data.catalog import ShiftEntry, shifts
+from kshot.data.features import load_features
+from kshot.data.shifts import is_shift_written, write_shift
+from kshot.data.store import Store
+from kshot.errors import FeatureError
+
+OPEN = ["clipart-to-emoji", "emoji-to-clipart", "clipart-to-tuxpaint"]
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_pictures_and_text_are_those_of_the_two_datasets(name, tmp_path):
+    store, shift = Store(tmp_path), shifts()[name]
+    write_shift(shift, "lite0", store)
+    found = load_features(name, "lite0", features=tmp_path)
+    train, test = (load_features(d, "lite0", features=tmp_path) for d in (shift.train, shift.test))
+    assert set(found.classes) == set(shift.classes)
+    rows = [train.classes.index(own) for own in found.classes]
+    assert np.allclose(found.text["dataset"], train.text["dataset"][rows], atol=1e-6)
+    for part, ids, other, names in (
+        (found.pool, found.stratum.pool_ids, train, list(found.classes)),
+        (found.test, found.stratum.test_ids, test, [shift.classes[own] for own in found.classes]),
+    ):
+        whole = np.concatenate([other.pool.X, other.test.X])
+        labels = np.concatenate([other.pool.y, other.test.y])
+        known = [f"{other.stratum.dataset}/{one}" for one in (*other.stratum.pool_ids, *other.stratum.test_ids)]
+        place = [known.index(one) for one in ids]
+        assert np.allclose(part.X, whole[place], atol=1e-6)
+        assert [other.classes[label] for label in labels[place]] == [names[label] for label in part.y]
+
+
+def test_a_study_writes_the_shift_that_it_needs(tmp_path):
+    grid = Grid(("clipart-to-emoji",), ("lite0",), ("dataset",), (2,), (0,), (MethodSpec("ncm", "ncm"),))
+    sizes = strata_of(Study("s", (grid,)), Store(tmp_path), must_be_stored=True)
+    assert sizes["clipart-to-emoji", "lite0"].classes == 13
+    assert is_shift_written(shifts()["clipart-to-emoji"], "lite0", Store(tmp_path))
+
+
+def test_classes_of_equal_names_are_found_without_a_map(tmp_path):
+    write_shift(ShiftEntry("s", "S", "openclipart", "tuxpaint"), "lite0", Store(tmp_path))
+    found = load_features("s", "lite0", features=tmp_path)
+    assert set(found.classes) == {"animals", "food", "vehicles"}
+
+
+def test_a_map_that_names_no_class(tmp_path):
+    wrong = ShiftEntry("s", "S", "openclipart", "tuxpaint", {"animals": "beasts", "food": "food"})
+    with pytest.raises(FeatureError, match="no class tuxpaint 'beasts'"):
+        write_shift(wrong, "lite0", Store(tmp_path))
+    with pytest.raises(FeatureError, match="0 classes in common"):
+        write_shift(ShiftEntry("s", "S", "digits", "cifar10"), "lite0", Store(tmp_path))

@@ -1,0 +1,86 @@
+"""Heads that grow and shrink without their old pictures: as if fitted on all at once."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from colours import shade
+from kshot.errors import InputError
+from kshot.pictures.change import change_head
+from kshot.pictures.fit import fit_folder
+from kshot.pictures.head import PictureHead
+
+
+def by_class(head):
+    """Shots and text of each class, in an order of their own."""
+    return {
+        name: (sorted(map(bytes, head.shots.X[head.shots.y == label])), head.shots.text[label].tobytes())
+        for label, name in enumerate(head.about.classes)
+    }
+
+
+@pytest.fixture
+def parts(shades, tmp_path):
+    """The shades without blue and with less red, and what is missing of them."""
+    for part in ("first", "later"):
+        shutil.copytree(shades, tmp_path / part)
+    shutil.rmtree(tmp_path / "first" / "blue")
+    shutil.rmtree(tmp_path / "later" / "green")
+    (tmp_path / "first" / "red" / "3.png").unlink()
+    return tmp_path / "first", tmp_path / "later"
+
+
+def test_added_later_is_as_if_there_from_the_beginning(shades, parts, colours, tmp_path):
+    first, later = parts
+    fit_folder(first, encoder=colours).head.save(tmp_path / "head.safetensors")
+    shutil.rmtree(first)
+    fitted = change_head(PictureHead.load(tmp_path / "head.safetensors"), colours, later)
+    whole = fit_folder(shades, encoder=colours).head
+    assert by_class(fitted.head) == by_class(whole)
+    assert fitted.head.about.text_norm == pytest.approx(whole.about.text_norm)
+    assert set(fitted.copies) == {f"red/{number}.png" for number in range(3)}
+    order = [whole.about.classes.index(name) for name in fitted.head.about.classes]
+    queries = whole.shots.X
+    np.testing.assert_allclose(fitted.head.probabilities(queries), whole.probabilities(queries)[:, order], atol=1e-3)
+
+
+def test_dropped_is_as_if_never_there(shades, colours):
+    fitted = change_head(fit_folder(shades, encoder=colours).head, drop=["green"])
+    shutil.rmtree(shades / "green")
+    whole = fit_folder(shades, encoder=colours).head
+    assert by_class(fitted.head) == by_class(whole)
+    assert fitted.head.about.shot_names == whole.about.shot_names
+    assert fitted.head.thumbnails == whole.thumbnails
+    np.testing.assert_allclose(fitted.head.probabilities(whole.shots.X), whole.probabilities(whole.shots.X), atol=1e-6)
+
+
+def test_what_cannot_be_changed_is_said(shades, colours):
+    head = fit_folder(shades, encoder=colours).head
+    with pytest.raises(InputError, match="Did you mean green"):
+        change_head(head, drop=["gren"])
+    with pytest.raises(InputError, match="at least two"):
+        change_head(head, drop=["green", "blue"])
+
+
+def test_the_command_adds_drops_and_replaces_nothing_unasked(kshot, shades, colours, tmp_path):
+    """Dropping needs no encoder, so a head of an unknown one will do."""
+    fit_folder(shades, encoder=colours).head.save(tmp_path / "head.safetensors")
+    done = kshot("change", "head.safetensors", "--drop", "red", "-o", "less.safetensors")
+    assert done.returncode == 0, done.stderr
+    assert PictureHead.load("less.safetensors").about.classes == ("blue", "green")
+    for arguments, words in (
+        (("-o", "new.safetensors"), "--add FOLDER"),
+        (("--drop", "red", "-o", "less.safetensors"), "--force"),
+    ):
+        refused = kshot("change", "head.safetensors", *arguments)
+        assert refused.returncode == 2
+        assert words in refused.stderr
+
+
+def test_a_folder_of_one_class_can_be_added(shades, colours, tmp_path):
+    head = fit_folder(shades, encoder=colours).head
+    shade(tmp_path / "more" / "red" / "new.png", "red", np.random.default_rng(5))
+    grown = change_head(head, colours, tmp_path / "more").head
+    assert grown.about.shot_names[-1] == "red/new.png"
+    assert grown.shots.counts.tolist() == [4, 4, 5]
