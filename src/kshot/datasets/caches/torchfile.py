@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from kshot.errors import InputError
-from kshot.features.format import from_bfloat16
 from kshot.types import Array
 
 # Says where tensors lie; the bytes of tensors are not in it.
@@ -169,3 +168,8 @@ def _rebuild_tensor(
         return np.empty(size, storage.dtype)
     steps = tuple(step * storage.itemsize for step in stride)
     return np.lib.stride_tricks.as_strided(storage[offset:], size, steps, writeable=False)
+
+
+def from_bfloat16(bits: Array) -> Array:
+    """float32 values of bfloat16 numbers, which numpy lacks: the upper half of their bits."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
