@@ -13,7 +13,7 @@ from kshot.bench.records.query import query
 from kshot.bench.records.schema import CELL
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.datasets import simulated
-from kshot.datasets.shifts import can_be_written, is_shift_written, write_shift
+from kshot.datasets.shifts import make_shift
 from kshot.episodes.draw import POOL_SHARE
 from kshot.episodes.stratum import pool_labels
 from kshot.errors import StudyError, unknown
@@ -180,8 +180,8 @@ def check_stored(records: Records, store: Store) -> None:
 
 
 def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:
-    """Every (dataset, backbone) of the study; simulated worlds and shifts that are absent or torn are written first
-    where they must be stored."""
+    """Every (dataset, backbone) of the study; simulated worlds that are absent or torn are written first where they
+    must be stored, shifts where both their datasets are."""
     strata = {}
     wanted = dict.fromkeys((cell.dataset, cell.backbone) for cell in study.cells())
     for dataset, backbone in wanted:
@@ -191,9 +191,7 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
                 strata[dataset, backbone] = _from_world(world)
                 continue
             simulated.write(world, store)
-        shift = catalog.shifts().get(plain_name(dataset))
-        if shift and can_be_written(shift, backbone, store) and not is_shift_written(shift, backbone, store):
-            write_shift(shift, backbone, store)
+        make_shift(plain_name(dataset), backbone, store)
         if _stored(store, dataset, backbone):
             strata[dataset, backbone] = _from_store(store, dataset, backbone)
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from jaxtyping import Float
 
+from kshot.datasets.shifts import make_shift
 from kshot.episodes.guard import Episode
 from kshot.episodes.stratum import Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, unknown
@@ -46,8 +47,10 @@ class StoredFeatures:
 def load_features(
     dataset: str, backbone: str, *, features: Path | str = "features", dtype: str = "float32"
 ) -> StoredFeatures:
-    """Features of the folder `features`, or those that come with the package; verified and of unit length."""
+    """Features of the folder `features`, or those that come with the package; verified and of unit length. A shift is
+    made of its two datasets first."""
     store = Store(features)
+    make_shift(dataset, backbone, store)
     known = {(m.dataset, m.backbone) for m in store.readable()}
     if (dataset, backbone) not in known:
         names = [f"{name}/{encoder}" for name, encoder in known]
