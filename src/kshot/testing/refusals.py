@@ -91,9 +91,11 @@ def labels_that_name_no_class(make: Make) -> None:
     sees = make().info.sees
     if "support" in sees:
         gone = replace(data, X=data.X[data.y != 2], y=data.y[data.y != 2])
-        if "text" not in sees:
+        if sees <= {"support", "queries"}:
             labels = fitted(make, gone).classes_.tolist()
             assert labels == [0, 1, 3, 4, 5], f"without text the classes are {labels}, not the shots' labels"
+        elif "text" not in sees:
+            refused(InputError, "no class", lambda: fitted(make, gone))
         elif make()._min_shots():
             refused(InputError, "no shots", lambda: fitted(make, gone))
         else:
