@@ -14,7 +14,7 @@ from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data import catalog, simulated
 from kshot.data.draw import POOL_SHARE
-from kshot.data.shifts import can_be_written, is_shift_written, write_shift
+from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, view_part
 from kshot.data.stratum import pool_labels
 from kshot.errors import StudyError, unknown
@@ -176,8 +176,8 @@ def check_stored(records: Records, store: Store) -> None:
 
 
 def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:
-    """Every (dataset, backbone) of the study; simulated worlds and shifts that are absent or torn are written first
-    where they must be stored."""
+    """Every (dataset, backbone) of the study; simulated worlds that are absent or torn are written first where they
+    must be stored, shifts where both their datasets are."""
     strata = {}
     wanted = dict.fromkeys((cell.dataset, cell.backbone) for cell in study.cells())
     for dataset, backbone in wanted:
@@ -187,9 +187,7 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
                 strata[dataset, backbone] = _from_world(world)
                 continue
             simulated.write(world, store)
-        shift = catalog.shifts().get(plain_name(dataset))
-        if shift and can_be_written(shift, backbone, store) and not is_shift_written(shift, backbone, store):
-            write_shift(shift, backbone, store)
+        make_shift(plain_name(dataset), backbone, store)
         if _stored(store, dataset, backbone):
             strata[dataset, backbone] = _from_store(store, dataset, backbone)
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():
