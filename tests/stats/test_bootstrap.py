@@ -90,7 +90,9 @@ def test_cluster_interval_is_wider_than_one_that_ignores_clusters():
     assert found.high - found.mean > 3 * naive
 
 
-@pytest.mark.parametrize("estimate", [Estimate(-0.5, None, None, 14400, 1), Estimate(-0.5, -1.0, 0.0, 14400, 9)])
+@pytest.mark.parametrize(
+    "estimate", [Estimate(-0.5, None, None, 14400, 1), Estimate(-0.5, -1.0, 0.0, 14400, 9)]
+)
 def test_a_notebook_shows_every_figure_below_its_name(estimate):
     rows = [re.findall(r"<t[hd]>(.*?)</t[hd]>", row) for row in estimate._repr_html_().split("</tr>")[:2]]
     shown = dict(zip(*rows, strict=True))
