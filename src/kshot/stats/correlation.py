@@ -54,7 +54,7 @@ def spearman(
 def _finite(*sides: Float[Array, " n"] | None) -> tuple[list[Float[Array, " m"]], Bool[Array, " n"]]:
     """The points that every given side knows, and which these are: ranked, a NaN would be the largest value."""
     given = [side for side in sides if side is not None]
-    known = np.isfinite(given).all(axis=0)
+    known = np.logical_and.reduce([np.isfinite(side) for side in given])
     return [side[known] for side in given], known
 
 
