@@ -127,7 +127,7 @@ class Results:
         """What the ratio is worth here, and which head to use instead, in sentences with their numbers."""
         from kshot.report.verdict import verdict
 
-        return verdict(self.panel)
+        return verdict(self.panel, self._context.own)
 
     def tables(self) -> list[Table]:
         """All of them; metrics where answers are kept, profiles where the study has them."""
@@ -224,6 +224,7 @@ class Results:
         probes = ProbeFolder(self.folder)
         probed = read_probes(probes.load()) if probes.folder.is_dir() else Probed()
         return Context(
+            own=_own(self.folder),
             probed=probed,
             headroom={
                 key[:2]: value
@@ -314,6 +315,15 @@ def load_records(
     other, plain = (None if given is None else Path(given) for given in (precision, base))
     options = Options(Path(features), other, plain, corrected, headroom)
     return Results(load_table(folder), Path(folder), options, {})
+
+
+def _own(folder: Path) -> list[str]:
+    """The methods of a study that do not come with kshot, as the records name them."""
+    try:
+        study = Records(folder).study()
+    except KshotError:
+        return []
+    return [name for name, spec in study.methods().items() if spec.use not in registry.BUILTIN]
 
 
 def _described(study: Study) -> dict[str, Described]:

@@ -1,6 +1,7 @@
 """Records as a panel: one row per cell, one column per method, so that every comparison is paired."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -134,7 +135,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         "fit_seconds": np.where(defined, _numbers(table, "fit_seconds"), np.nan),
         "score_seconds": np.where(defined, _numbers(table, "score_seconds"), np.nan),
     }
-    titles = dict(zip(method.tolist(), table["title"].to_pylist(), strict=True))
+    titles = _titles(dict(zip(method.tolist(), table["title"].to_pylist(), strict=True)))
     sees = dict(zip(method.tolist(), table["sees"].to_pylist(), strict=True))
     return Panel(
         **{name: values[first] for name, values in columns.items()},
@@ -157,6 +158,13 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         records=table,
         metric=ACCURACY,
     )
+
+
+def _titles(recorded: dict[str, str]) -> dict[str, str]:
+    """As recorded, without the address (`module:Class`) of an own method where the rest of its title is its alone."""
+    short = {name: title.removesuffix(f" ({name})") if ":" in name else title for name, title in recorded.items()}
+    borne = Counter(short.values())
+    return {name: title if borne[title] == 1 else recorded[name] for name, title in short.items()}
 
 
 def _refuse_mixtures(table: "pa.Table") -> None:
