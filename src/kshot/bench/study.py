@@ -22,6 +22,8 @@ AXES = ("datasets", "backbones", "tiers", "shots", "seeds", "methods")
 # The records keep shots and seeds in 32 bits.
 LARGEST = 2**31 - 1
 DTYPES = ("float32", "float64")
+# Of the 120 characters that a study's name may have.
+LONGEST_STRATA = 80
 BUNDLED_STUDIES = Path(__file__).parents[1] / "studies"
 
 
@@ -133,13 +135,14 @@ class Study:
         return replace(self, grids=tuple(grid for grid in kept if grid.datasets))
 
     def on_features(self, strata: Sequence[tuple[str, str, str]]) -> "Study":
-        """The same shots, seeds and methods on these (dataset, backbone, tier), as a study of its own."""
+        """The same shots, seeds and methods on these (dataset, backbone, tier), as a study of its own; their order does
+        not matter."""
+        strata = sorted(set(strata))
         shots = tuple(sorted({k for grid in self.grids for k in grid.shots}))
         seeds = tuple(sorted({seed for grid in self.grids for seed in grid.seeds}))
         methods = tuple(self.methods().values())
         grids = tuple(Grid((d,), (b,), (t,), shots, seeds, methods) for d, b, t in strata)
-        named = "-".join(dict.fromkeys(dataset for dataset, _, _ in strata))
-        return replace(self, name=f"{self.name}-on-{named}", grids=grids)
+        return replace(self, name=f"{self.name}-on-{_name_of(strata)}", grids=grids)
 
     def without(self, uses: Sequence[str]) -> "Study":
         """The study less the methods that use one of these classes."""
@@ -155,6 +158,14 @@ class Study:
         grown = replace(self, grids=tuple(grids))
         _check_names(grown, "with --method")
         return grown
+
+
+def _name_of(strata: Sequence[tuple[str, str, str]]) -> str:
+    """`digits+lite0+photo`, one after the other; a hash in place of a name that would be long or ambiguous."""
+    named = "+".join("+".join(stratum) for stratum in strata)
+    if len(named) <= LONGEST_STRATA and named.count("+") == 3 * len(strata) - 1:
+        return named
+    return hashlib.sha256(json.dumps(strata).encode()).hexdigest()[:16]
 
 
 def load_study(given: Path | str) -> Study:

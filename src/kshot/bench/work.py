@@ -131,6 +131,7 @@ class Work:
 
 def find_work(study: Study, store: Store, records: Records, *, must_be_stored: bool = True) -> Work:
     """Check all names, write simulated worlds that are asked for and absent, find what is missing."""
+    _refuse_main_module(study)
     made = {name: registry.create(spec.use, **spec.params) for name, spec in study.methods().items()}
     trained = frozenset(name for name, method in made.items() if not method.info.closed_form)
     strata = strata_of(study, store, must_be_stored=must_be_stored)
@@ -236,6 +237,17 @@ def thin_cells(study: Study, strata: dict[tuple[str, str], Sizes]) -> frozenset[
         for cell in study.cells()
         if strata[cell.dataset, cell.backbone].drops(cell.shots, study.least_residue)
     )
+
+
+def _refuse_main_module(study: Study) -> None:
+    """Workers, and whoever reads the records later, import a method by its name."""
+    for use in (spec.use for spec in study.methods().values()):
+        module, _, name = use.partition(":")
+        if module == "__main__":
+            raise StudyError(
+                f"method '{use}' lives in the script or session itself, which workers cannot import. Move {name} "
+                f"to a file of its own, such as my_method.py, and name it my_method:{name}."
+            )
 
 
 def _stored(store: Store, dataset: str, backbone: str) -> bool:

@@ -4,12 +4,14 @@ import json
 import logging
 import os
 import platform
+import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 
 from kshot.bench.execution.cell import run_batch
 from kshot.bench.execution.engines import WORKER_ENVIRONMENT, Engine, Workload
@@ -136,10 +138,15 @@ def compute(
 def hand_out(workload: Workload, engine: Engine, finished: Callable[[int], None]) -> None:
     """Let an engine run all batches; the processes that it starts meanwhile find the environment of workers."""
     before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
+    main = sys.modules["__main__"]
     os.environ.update(WORKER_ENVIRONMENT)
+    # A spawned process runs the main module again, and a script without a guard would start its run in every worker.
+    # Workers need nothing from it; an empty module in its place leaves nothing to run.
+    sys.modules["__main__"] = ModuleType("__main__")
     try:
         engine(workload, finished)
     finally:
+        sys.modules["__main__"] = main
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -157,7 +164,13 @@ def look_back(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
     if not records.header.is_file():
         logger.warning("%s was removed during the run and is written again.", records.header)
         records.claim(work.study, work.dropped, work.features)
-    if records.owners()[0] != work.study.hash:
+    own, former = records.owners()
+    if work.study.hash not in (own, *former):
+        raise StudyError(
+            f"another study took {records.folder} before this run had computed a cell. Run it again with another "
+            "--records."
+        )
+    if own != work.study.hash:
         logger.warning(
             "Another run made the study of %s larger; `kshot status` counts what it lacks.", records.folder
         )

@@ -53,10 +53,16 @@ class Records:
         # Listed before we look for the header: another driver may be writing it at this moment.
         occupied = any(not is_temporary(path) for path in self.folder.glob("*"))
         if self.header.is_file():
-            self._check_owner(study, features)
-            before = read_header(self.folder)
-            features = before["features"] | features
-            extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
+            try:
+                self._check_owner(study, features)
+            except StudyError:
+                # A header binds by the records it stands for; without any the folder is free.
+                if any(self.files()):
+                    raise
+            else:
+                before = read_header(self.folder)
+                features = before["features"] | features
+                extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
         elif occupied and not self._proves(study, features):
             raise StudyError(
                 f"{self.folder} is not empty and not a records folder. Choose another --records."
