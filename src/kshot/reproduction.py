@@ -1,14 +1,17 @@
 """Records of the paper's studies, wherever they lie, beside what the paper printed."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kshot.bench.records.folder import Records, records_around
 from kshot.bench.records.query import load_table
+from kshot.bench.records.schema import CELL
 from kshot.diagnose.stored import ProbeFolder
 from kshot.errors import StudyError
 from kshot.features import catalog
+from kshot.profiles import BALANCED
 from kshot.report.published.arms import MATRIX, gather
 from kshot.report.published.claims import Claim
 from kshot.report.published.compare import Beside, compare_claims
@@ -54,10 +57,10 @@ def _facts(folders: Sequence[Path]) -> "pa.Table":
     import pyarrow as pa
 
     dropped = {cell for path in folders for cell in Records(path).dropped()}
-    rows = [(c.dataset, c.backbone, c.tier, c.shots, c.seed, "dropped", 1.0) for c in dropped]
+    rows = [(*astuple(cell), "dropped", 1.0) for cell in dropped]
     for entry in catalog.datasets().values():
         if entry.band:
-            where = (entry.name, catalog.BAND_BACKBONE, catalog.BAND_TIER, 0, -1)
+            where = (entry.name, catalog.BAND_BACKBONE, catalog.BAND_TIER, 0, -1, BALANCED)
             rows += [(*where, "band low", float(entry.band[0])), (*where, "band high", float(entry.band[1]))]
-    names = ("dataset", "backbone", "tier", "shots", "seed", "quantity", "value")
+    names = (*CELL, "quantity", "value")
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

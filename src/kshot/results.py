@@ -83,10 +83,18 @@ class Results:
         backbone: Names = (),
         tier: Names = (),
         shots: Names = (),
+        profile: Names = (),
         method: Names = (),
     ) -> "Results":
         """The records that bear one of these names on every axis."""
-        asked = {"dataset": dataset, "backbone": backbone, "tier": tier, "shots": shots, "method": method}
+        asked = {
+            "dataset": dataset,
+            "backbone": backbone,
+            "tier": tier,
+            "shots": shots,
+            "profile": profile,
+            "method": method,
+        }
         wanted = {axis: _tuple(names) for axis, names in asked.items() if _tuple(names)}
         return replace(self, records=select(self.records, wanted), chosen={**self.chosen, **wanted})
 

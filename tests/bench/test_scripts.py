@@ -26,7 +26,13 @@ kshot.run("small.toml", method=["__main__:Half"], workers={workers})
 
 def start(way, text):
     Path("script.py").write_text(text)
-    arguments = {"file": ["script.py"], "module": ["-m", "script"], "-c": ["-c", text], "stdin": ["-"], "session": ["-i"]}
+    arguments = {
+        "file": ["script.py"],
+        "module": ["-m", "script"],
+        "-c": ["-c", text],
+        "stdin": ["-"],
+        "session": ["-i"],
+    }
     given = text if way in ("stdin", "session") else None
     return subprocess.run([sys.executable, *arguments[way]], input=given, capture_output=True, text=True)
 

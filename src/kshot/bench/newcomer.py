@@ -50,7 +50,9 @@ def knob_oracle(study: Study, cells: set[Cell], newcomer: str, store: Store) -> 
             method = registry.create(newcomer)
             assert isinstance(method, Knob)
             use_known_constants(method, spec, stratum, prior)
-            episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
+            episode = stratum.episode(
+                cell.shots, cell.seed, None if prior is None else prior.text, cell.profile
+            )
             info = replace(method.info, sees=knob_evidence(method.info))
             try:
                 task = prepare(info, info.min_shots, **episode.reveal(info.sees).fit_arguments())

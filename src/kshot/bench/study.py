@@ -14,7 +14,7 @@ from kshot.encode.augment import RECIPES
 from kshot.episodes.draw import SMALLEST_RESIDUE
 from kshot.errors import StudyError, unknown
 from kshot.files import safe_name
-from kshot.profiles import BALANCED, HALVES, PROFILES, profiled
+from kshot.profiles import BALANCED, HALVES, PROFILES
 from kshot.types import Views
 
 OPTIONAL = ("views", "profiles")
@@ -36,6 +36,7 @@ class Cell:
     tier: str
     shots: int
     seed: int
+    profile: str = BALANCED
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Grid:
     shots: tuple[int, ...]
     seeds: tuple[int, ...]
     methods: tuple[MethodSpec, ...]
+    profiles: tuple[str, ...] = (BALANCED,)
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,9 @@ class Study:
             del content["min_residue"]
         # Whether answers are kept changes no record.
         del content["answers"]
+        for grid in content["grids"]:
+            if grid["profiles"] == (BALANCED,):
+                del grid["profiles"]
         for spec in (spec for grid in content["grids"] for spec in grid["methods"]):
             if spec["views"] is None:
                 del spec["views"]
@@ -106,8 +111,9 @@ class Study:
         """Every cell with its methods; grids that meet in a cell join their methods."""
         specs_of: dict[Cell, dict[str, MethodSpec]] = {}
         for grid in self.grids:
-            for axes in product(grid.datasets, grid.backbones, grid.tiers, grid.shots, grid.seeds):
-                specs_of.setdefault(Cell(*axes), {}).update({spec.name: spec for spec in grid.methods})
+            axes = (grid.datasets, grid.backbones, grid.tiers, grid.shots, grid.seeds, grid.profiles)
+            for place in product(*axes):
+                specs_of.setdefault(Cell(*place), {}).update({spec.name: spec for spec in grid.methods})
         return {cell: tuple(specs.values()) for cell, specs in specs_of.items()}
 
     def methods(self) -> dict[str, MethodSpec]:
@@ -135,13 +141,14 @@ class Study:
         return replace(self, grids=tuple(grid for grid in kept if grid.datasets))
 
     def on_features(self, strata: Sequence[tuple[str, str, str]]) -> "Study":
-        """The same shots, seeds and methods on these (dataset, backbone, tier), as a study of its own; their order does
-        not matter."""
+        """The same shots, seeds, profiles and methods on these (dataset, backbone, tier), as a study of its own; their
+        order does not matter."""
         strata = sorted(set(strata))
         shots = tuple(sorted({k for grid in self.grids for k in grid.shots}))
         seeds = tuple(sorted({seed for grid in self.grids for seed in grid.seeds}))
+        profiles = tuple(dict.fromkeys(name for grid in self.grids for name in grid.profiles))
         methods = tuple(self.methods().values())
-        grids = tuple(Grid((d,), (b,), (t,), shots, seeds, methods) for d, b, t in strata)
+        grids = tuple(Grid((d,), (b,), (t,), shots, seeds, methods, profiles) for d, b, t in strata)
         return replace(self, name=f"{self.name}-on-{_name_of(strata)}", grids=grids)
 
     def without(self, uses: Sequence[str]) -> "Study":
@@ -242,15 +249,11 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
                 raise StudyError(f"{where}: '{kind}' must be names in quotes, not {name}.")
             safe_name(kind[:-1], name)
     axes = {axis: tuple(dict.fromkeys(table[axis])) for axis in AXES if axis != "methods"}
-    axes["datasets"] = tuple(
-        profiled(dataset, profile) for profile in _profiles(table, where) for dataset in axes["datasets"]
-    )
-    return Grid(
-        **axes, methods=tuple(replace(_method(entry, where), views=views) for entry in table["methods"])
-    )
+    methods = tuple(replace(_method(entry, where), views=views) for entry in table["methods"])
+    return Grid(**axes, methods=methods, profiles=_profiles(table, where))
 
 
-def _profiles(table: dict[str, Any], where: str) -> list[str]:
+def _profiles(table: dict[str, Any], where: str) -> tuple[str, ...]:
     """`["balanced", "long-tailed"]`; without the key every class gets the same shots."""
     given = table.get("profiles", [BALANCED])
     if not isinstance(given, list) or not given:
@@ -259,7 +262,7 @@ def _profiles(table: dict[str, Any], where: str) -> list[str]:
         if name not in {**PROFILES, **HALVES}:
             known = [*PROFILES, *HALVES]
             raise StudyError(f"{where}: " + unknown("profile", str(name), known, "Give one of them."))
-    return list(dict.fromkeys(given))
+    return tuple(dict.fromkeys(given))
 
 
 def _views(entry: Any, where: str) -> Views:

@@ -20,7 +20,6 @@ from kshot.errors import StudyError, unknown
 from kshot.features import catalog
 from kshot.features.store import IMAGE_PARTS, Store, view_part
 from kshot.methods import registry
-from kshot.profiles import plain_name
 from kshot.types import Views
 
 # A batch is no larger a part of its study than this, so that the last ones keep many workers busy.
@@ -121,7 +120,7 @@ class Work:
 
     def hashes(self, cell: Cell) -> frozenset[str]:
         """The sha256 of every part of the cell's features."""
-        stratum = f"{plain_name(cell.dataset)}/{cell.backbone}/"
+        stratum = f"{cell.dataset}/{cell.backbone}/"
         return frozenset(digest for name, digest in self.features.items() if name.startswith(stratum))
 
     def _cost(self, cell: Cell) -> int:
@@ -186,13 +185,13 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
     strata = {}
     wanted = dict.fromkeys((cell.dataset, cell.backbone) for cell in study.cells())
     for dataset, backbone in wanted:
-        world = simulated.WORLDS.get(plain_name(dataset)) if backbone == simulated.BACKBONE else None
-        if world and not simulated.is_written(plain_name(dataset), store):
+        world = simulated.WORLDS.get(dataset) if backbone == simulated.BACKBONE else None
+        if world and not simulated.is_written(dataset, store):
             if not must_be_stored:
                 strata[dataset, backbone] = _from_world(world)
                 continue
             simulated.write(world, store)
-        shift = catalog.shifts().get(plain_name(dataset))
+        shift = catalog.shifts().get(dataset)
         if shift and can_be_written(shift, backbone, store) and not is_shift_written(shift, backbone, store):
             write_shift(shift, backbone, store)
         if _stored(store, dataset, backbone):

@@ -62,7 +62,7 @@ def run_cell(
     keep_answers: bool = False,
 ) -> tuple[CellFacts, list[Record]]:
     """Facts about the cell and one record per method; a method's failure is its record, not an exception."""
-    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
+    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text, cell.profile)
     work = SharedWork()
     records = [
         run_method(cell, spec, episode, stratum, prior, min_residue, keep_answers, work) for spec in specs

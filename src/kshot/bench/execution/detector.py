@@ -118,7 +118,7 @@ def _alone(
     stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views])
     tiers = store.tiers(cell.dataset, cell.backbone)
     prior = load_prior(store, cell.dataset, cell.backbone, cell.tier, study.dtype) if tiers else None
-    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
+    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text, cell.profile)
     arguments = episode.reveal(sees, views).fit_arguments()
     # The other side names the classes itself, from the shots.
     arguments.pop("classes", None)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kshot.bench.records.compact import compact, forget
 from kshot.bench.records.folder import Records, restore_header
-from kshot.bench.records.parquet import contradictory_rows, is_damaged, move_aside, schema
+from kshot.bench.records.parquet import contradictory_rows, is_damaged, move_aside, schema, with_later_columns
 from kshot.bench.records.query import query
 from kshot.bench.records.schema import CELL, SECONDS
 from kshot.bench.study import Cell
@@ -81,7 +81,7 @@ def why_strange(records: Records, path: Path) -> str:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(path).read()
+        table = with_later_columns(pq.ParquetFile(path).read())
     except (pa.ArrowException, OSError) as error:
         return f"cannot be read ({error})"
     lacks = [name for name in schema().names if name not in table.schema.names]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from kshot.answer_codes import Answers
 from kshot.bench.study import Cell
 
-CELL = ("dataset", "backbone", "tier", "shots", "seed")
+CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
 SECONDS = ("fit_seconds", "score_seconds")
 
 
