@@ -47,7 +47,7 @@ def knob_oracle(study: Study, cells: set[Cell], newcomer: str, store: Store) -> 
                 continue
             prior = load_prior(store, dataset, backbone, cell.tier, study.dtype) if reads_text else None
             # A new one each time: constants of another encoder must not stay.
-            method = registry.create(newcomer)
+            method = registry.create_afresh(newcomer)
             assert isinstance(method, Knob)
             use_known_constants(method, spec, stratum, prior)
             episode = stratum.episode(

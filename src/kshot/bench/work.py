@@ -20,6 +20,7 @@ from kshot.errors import StudyError, unknown
 from kshot.features import catalog
 from kshot.features.store import IMAGE_PARTS, Store, view_part
 from kshot.methods import registry
+from kshot.methods.source_code import code_of
 from kshot.types import Views
 
 # A batch is no larger a part of its study than this, so that the last ones keep many workers busy.
@@ -150,21 +151,32 @@ def missing_cells(
     """Which of the study's cells have no record of some methods, and of which.
 
     A cell's file holds all methods of the study that wrote it, so reading is only needed where this study
-    extends the one that did.
+    extends the one that did, or where the code of a method may have changed.
     """
-    extended = records.grows_into(study)
+    codes = present_codes(study)
+    extended = records.grows_into(study) or bool(codes)
     files = set() if extended else {str(path) for path in records.loose()}
     recorded: dict[Cell, set[str]] = {}
     if records.joined() or (extended and records.loose()):
         view = "records" if extended else "joined"
-        rows = query(records.folder, f"select {', '.join(CELL)}, list(method) from {view} group by all")
-        recorded = {Cell(*row[:-1]): set(row[-1]) for row in rows}
+        rows = query(
+            records.folder, f"select {', '.join(CELL)}, list((method, code)) from {view} group by all"
+        )
+        recorded = {
+            Cell(*row): {name for name, code in made if codes.get(name, code) == code} for *row, made in rows
+        }
     remaining = {
         cell: tuple(spec for spec in specs if spec.name not in recorded.get(cell, ()))
         for cell, specs in cells.items()
         if str(records.path(cell)) not in files
     }
     return {cell: specs for cell, specs in remaining.items() if specs}
+
+
+def present_codes(study: Study) -> dict[str, str]:
+    """The code of every outsider's method whose files are found here, by its name in the records."""
+    codes = {name: code_of(spec.use, spec.params) for name, spec in study.methods().items()}
+    return {name: code for name, code in codes.items() if code}
 
 
 def finished_cells(records: Records, study: Study | None = None) -> set[Cell]:

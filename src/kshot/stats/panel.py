@@ -1,6 +1,7 @@
 """Records as a panel: one row per cell, one column per method, so that every comparison is paired."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -167,6 +168,14 @@ def _refuse_mixtures(table: "pa.Table") -> None:
         if len(found) > 1:
             listed = ", ".join(sorted(" ".join(v) if isinstance(v, tuple) else str(v) for v in found))
             raise StudyError(f"these records come from different {called}: {listed}. Report one at a time.")
+
+    made = set(zip(table["method"].to_pylist(), table["code"].to_pylist(), strict=True))
+    several = [method for method, times in Counter(method for method, _ in made).items() if times > 1]
+    if several:
+        raise StudyError(
+            f"records of {', '.join(several)} were made by different versions of its code. Run the same `kshot run` "
+            "again, which computes the older ones anew."
+        )
 
 
 def _strings_or_numbers(table: "pa.Table", name: str) -> Shaped[Array, " N"]:

@@ -25,6 +25,7 @@ from kshot.features.store import Store
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices
 from kshot.methods.shared_work import SharedWork, sharing
+from kshot.methods.source_code import code_of
 from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
 from kshot.types import FREE_EVIDENCE, Array, Views
@@ -91,6 +92,7 @@ def run_method(
         "title": info.title if spec.name == info.key else f"{info.title} ({spec.name})",
         "sees": tuple(sorted(info.sees)),
         "n_test": episode.n_test,
+        "code": code_of(spec.use, spec.params),
         "views": {} if views is None else asdict(views) | {"sha256": stratum.views[views].digest},
     }
     if prior is None and "text" in info.sees:

@@ -15,11 +15,11 @@ from types import ModuleType
 
 from kshot.bench.execution.cell import run_batch
 from kshot.bench.execution.engines import WORKER_ENVIRONMENT, Engine, Workload
-from kshot.bench.records.compact import compact
+from kshot.bench.records.compact import SUPERSEDED, compact, supersede
 from kshot.bench.records.folder import RUNS, Records, records_folder
 from kshot.bench.records.parquet import set_aside
 from kshot.bench.study import Study, load_study
-from kshot.bench.work import Work, count_cells, find_work, missing_cells
+from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes
 from kshot.episodes.check import failed_gates
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.features.catalog import BAND_BACKBONE
@@ -101,6 +101,11 @@ def open_run(study: Study, features: Path, records: Records) -> Work:
     with records.lock():
         loose, joined = records.files()
         set_aside(records.folder, [*loose, *joined])
+    for name, count in supersede(records, present_codes(study)).items():
+        logger.warning(
+            f"{name} was changed since {count} of its cells were computed; they are computed again, the old records "
+            f"are kept in {records.folder / SUPERSEDED}."
+        )
     if records.grows_into(study) and any(records.path(cell).exists() for cell in work.missing):
         # These cells lack methods that the study did not have; joined, their files are not overwritten.
         compact(records)

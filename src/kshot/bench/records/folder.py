@@ -6,6 +6,7 @@ RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; 
                                                         and the like under another profile of shots than balanced
 RECORDS/answers/DATASET/BACKBONE/TIER/K04-s0.parquet    what its heads said about every test picture, for metrics alone
 RECORDS/compact/*.parquet                               many cells joined by `kshot compact`
+RECORDS/superseded/*.parquet                            records of methods whose code was changed since
 RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed methods
 RECORDS/runs/*.json                                     which machine computed here, one file a run
 """

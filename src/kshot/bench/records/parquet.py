@@ -31,7 +31,7 @@ PLACE = b"kshot.place"
 UNSEALED_VERSIONS = {"0.1.0"}
 FOLDER = "damaged"
 # What the rows of files without such a column mean.
-LATER_COLUMNS = {"profile": BALANCED}
+LATER_COLUMNS = {"profile": BALANCED, "code": ""}
 
 log = logging.getLogger(__name__)
 _told: set[Path] = set()
@@ -79,6 +79,7 @@ def schema() -> "pa.Schema":
             ("protocol", text),
             ("dtype", text),
             ("version", text),
+            ("code", text),
             ("feature_hashes", text),
             ("fit_seconds", number),
             ("score_seconds", number),
@@ -134,6 +135,7 @@ def _row(facts: CellFacts, record: Record) -> dict[str, Any]:
         "simulated": facts.simulated,
         "protocol": facts.protocol,
         "dtype": facts.dtype,
+        "code": record.code,
         "feature_hashes": json.dumps(facts.feature_hashes, sort_keys=True),
         "fit_seconds": record.fit_seconds,
         "score_seconds": record.score_seconds,

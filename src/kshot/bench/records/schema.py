@@ -12,7 +12,8 @@ SECONDS = ("fit_seconds", "score_seconds")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One method on one cell; `traceback` and `answers` are kept beside the records, not in them."""
+    """One method on one cell; `traceback` and `answers` are kept beside the records, not in them; `code` is a
+    hash of the source files that made it, empty for methods of kshot."""
 
     cell: Cell
     method: str
@@ -31,6 +32,7 @@ class Record:
     score_seconds: float = 0.0
     views: dict[str, Any] = field(default_factory=dict)
     answers: Answers | None = None
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
