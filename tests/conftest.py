@@ -59,6 +59,7 @@ def steady(tmp_path, monkeypatch):
 
     def write(seeds: int, seconds: float) -> None:
         Path("steady.toml").write_text(STUDY.format(seeds=list(range(seeds))))
-        Path("steady.py").write_text(METHOD.format(seconds=seconds))
+        Path("steady.py").write_text(METHOD)
+        Path("seconds.txt").write_text(str(seconds))
 
     return write
