@@ -1,7 +1,4 @@
-"""How many shots each class gets, as part of a dataset's name: `emoji+long-tailed` is emoji with uneven shots.
-
-Such a dataset has the pictures, the text and the catalog entry of the plain one, and records of its own.
-"""
+"""How many shots each class gets: a field of every cell."""
 
 BALANCED = "balanced"
 # What a study's shots K mean under each profile; `kshot.data.draw` draws them.
@@ -17,20 +14,3 @@ HALVES = {
     "base": "the classes that have shots, among themselves",
     "new": "the other classes, among themselves: their text is all that is known of them",
 }
-MARK = "+"
-
-
-def split_profile(name: str) -> tuple[str, str]:
-    """The plain dataset and the profile."""
-    dataset, mark, profile = name.rpartition(MARK)
-    return (dataset, profile) if mark and profile in {*PROFILES, *HALVES} else (name, BALANCED)
-
-
-def profiled(dataset: str, profile: str) -> str:
-    """The name of a dataset under a profile."""
-    return dataset if profile == BALANCED else f"{dataset}{MARK}{profile}"
-
-
-def plain_name(name: str) -> str:
-    """The dataset whose pictures these are."""
-    return split_profile(name)[0]

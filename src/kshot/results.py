@@ -77,10 +77,24 @@ class Results:
         return replace(self, metric=find_metric(metric))
 
     def where(
-        self, *, dataset: Names = (), backbone: Names = (), tier: Names = (), shots: Names = (), method: Names = ()
+        self,
+        *,
+        dataset: Names = (),
+        backbone: Names = (),
+        tier: Names = (),
+        shots: Names = (),
+        profile: Names = (),
+        method: Names = (),
     ) -> "Results":
         """The records that bear one of these names on every axis."""
-        asked = {"dataset": dataset, "backbone": backbone, "tier": tier, "shots": shots, "method": method}
+        asked = {
+            "dataset": dataset,
+            "backbone": backbone,
+            "tier": tier,
+            "shots": shots,
+            "profile": profile,
+            "method": method,
+        }
         wanted = {axis: _tuple(names) for axis, names in asked.items() if _tuple(names)}
         return replace(self, records=select(self.records, wanted), chosen={**self.chosen, **wanted})
 

@@ -37,6 +37,10 @@ def focus(panel: Panel) -> Focus:
     )
 
 
+def of_one_profile(panel: Panel) -> Panel:
+    return panel.where(panel.profile == focus(panel).profile)
+
+
 def primary(panel: Panel) -> Panel:
     """Cells of the primary tier and profile whose backbone has text: what the main tables are made of."""
     shown = focus(panel)
