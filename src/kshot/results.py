@@ -19,7 +19,6 @@ from kshot.data.store import Store
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.methods import registry
 from kshot.methods.docstrings import parameter_words, summary
-from kshot.profiles import BALANCED, HALVES, PROFILES
 from kshot.report.context import Context, Described, Gate
 from kshot.report.focus import focus, primary
 from kshot.report.probed import Probed, read_probes
@@ -31,6 +30,7 @@ from kshot.stats.metrics import ACCURACY, METRICS, OF_MISSING_SHOTS, Metric, fin
 from kshot.stats.panel import Panel, panel
 from kshot.stats.selection import described, select
 from kshot.theory.probes.stored import ProbeFolder
+from kshot.types import BALANCED, HALVES, PROFILES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,10 +77,24 @@ class Results:
         return replace(self, metric=find_metric(metric))
 
     def where(
-        self, *, dataset: Names = (), backbone: Names = (), tier: Names = (), shots: Names = (), method: Names = ()
+        self,
+        *,
+        dataset: Names = (),
+        backbone: Names = (),
+        tier: Names = (),
+        shots: Names = (),
+        profile: Names = (),
+        method: Names = (),
     ) -> "Results":
         """The records that bear one of these names on every axis."""
-        asked = {"dataset": dataset, "backbone": backbone, "tier": tier, "shots": shots, "method": method}
+        asked = {
+            "dataset": dataset,
+            "backbone": backbone,
+            "tier": tier,
+            "shots": shots,
+            "profile": profile,
+            "method": method,
+        }
         wanted = {axis: _tuple(names) for axis, names in asked.items() if _tuple(names)}
         return replace(self, records=select(self.records, wanted), chosen={**self.chosen, **wanted})
 

@@ -37,6 +37,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "focus": {
             "tier": focused.tier,
             "backbone": focused.backbone,
+            "profile": focused.profile,
             "datasets": sorted(set(panel.dataset[panel.profile == focused.profile].tolist())),
         },
         "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": probes(panel, context.own), "most_tied": MOST_TIED},

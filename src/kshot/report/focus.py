@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kshot.profiles import BALANCED
 from kshot.stats.panel import Panel
+from kshot.types import BALANCED
 
 ORACLE, ZERO_SHOT, CLAP, LPP, LOO, JS = "oracle_lambda", "zero_shot", "clap", "lpp", "loo_blend", "js_blend"
 FOLD_GDA, GAUSS_PROBE, NCM = "fold_gda", "gauss_probe", "ncm"
@@ -39,6 +39,10 @@ def focus(panel: Panel) -> Focus:
     known = known.where(known.profile == profile)
     tier = _preferred(known.tier, "dataset")
     return Focus(tier, _preferred(known.backbone[known.tier == tier], "ViT-B-16"), profile)
+
+
+def of_one_profile(panel: Panel) -> Panel:
+    return panel.where(panel.profile == focus(panel).profile)
 
 
 def primary(panel: Panel) -> Panel:
