@@ -17,6 +17,7 @@ from kshot.bench.records.query import load_table
 from kshot.bench.study import load_study
 from kshot.episodes.draw import class_shots
 from kshot.episodes.loading import load_features
+from kshot.episodes.stratum import Prior
 from kshot.errors import StudyError
 from kshot.methods import registry
 from kshot.profiles import HALVES, PROFILES, profiled, split_profile
@@ -137,7 +138,7 @@ def halves(records, folder):
 
 
 def episode_of(stratum, profile, text):
-    return replace(stratum, dataset=profiled(stratum.dataset, profile)).episode(4, 0, text)
+    return replace(stratum, dataset=profiled(stratum.dataset, profile)).episode(4, 0, Prior(text))
 
 
 def test_base_and_new_halve_the_classes_and_share_their_shots(records, folder):

@@ -20,7 +20,7 @@ from kshot.diagnose.per_class import per_class_row
 from kshot.diagnose.spread import spread_row
 from kshot.diagnose.stored import ProbeFolder
 from kshot.diagnose.whole_study import GROUPS, probe_batches, probe_workload, run_probe_batch
-from kshot.episodes.stratum import load_prior, load_stratum
+from kshot.episodes.stratum import Prior, load_prior, load_stratum
 from kshot.features.store import Store
 from kshot.results import load_records
 
@@ -80,7 +80,7 @@ def test_stored_probes_are_those_of_the_stratum(stored, records):
     assert found[(*where, 0, -1, "headroom.headroom")] == pytest.approx(
         headroom_row(stratum.pool, text)["headroom"]
     )
-    draws = [stratum.episode(2, seed, text).reveal(EVERYTHING) for seed in (0, 1)]
+    draws = [stratum.episode(2, seed, Prior(text)).reveal(EVERYTHING) for seed in (0, 1)]
     spread = spread_row(stratum.pool, text, [draw.support for draw in draws], 2)
     assert found[(*where, 2, -1, "spread.measured SD")] == pytest.approx(spread["measured SD"])
     assert found[(*where, 2, -1, "spread.predicted SD")] == pytest.approx(spread["predicted SD"])

@@ -22,7 +22,7 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def episode(store):
     prior = load_prior(store, "sim-satellite", BACKBONE, "dataset")
-    return load_stratum(store, "sim-satellite", BACKBONE).episode(4, 0, prior.text)
+    return load_stratum(store, "sim-satellite", BACKBONE).episode(4, 0, prior)
 
 
 def test_undeclared_evidence_raises(episode):

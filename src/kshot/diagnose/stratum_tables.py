@@ -10,7 +10,7 @@ from kshot.diagnose.offset import offset_row
 from kshot.diagnose.section import Row, Section
 from kshot.diagnose.spread import spread_row
 from kshot.episodes.draw import too_thin
-from kshot.episodes.stratum import Stratum
+from kshot.episodes.stratum import Prior, Stratum
 from kshot.errors import InputError
 from kshot.solvers.rows import class_means
 from kshot.types import Array
@@ -52,7 +52,7 @@ def diagnose_stratum(
     spread = Section(SPREAD_TITLE, [], SPREAD_NOTE)
     tables = {key: Section(probe.title, [], probe.note) for key, probe in DRAW_PROBES.items()}
     for k in usable:
-        draws = [stratum.episode(k, seed, text).reveal(EVERYTHING) for seed in seeds]
+        draws = [stratum.episode(k, seed, Prior(text)).reveal(EVERYTHING) for seed in seeds]
         if k > 1:
             progress(f"{SPREAD_TITLE}, K = {k}")
             spread.rows.append(spread_row(stratum.pool, text, [draw.support for draw in draws], k))

@@ -15,7 +15,7 @@ from kshot.diagnose.offset import offset_row
 from kshot.diagnose.section import Row
 from kshot.diagnose.spread import class_moments, measured_spread, predicted_row
 from kshot.diagnose.stored import NO_SEED, NO_SHOTS, ProbeFolder
-from kshot.episodes.stratum import Stratum
+from kshot.episodes.stratum import Prior, Stratum
 from kshot.solvers.rows import class_counts, class_means
 from kshot.types import Array
 
@@ -112,7 +112,7 @@ def measure_draws(cells: Sequence[Cell], stratum: Stratum, text: Float[Array, "C
     found: Measured = []
     supports = []
     for cell in cells:
-        draw = stratum.episode(cell.shots, cell.seed, text).reveal(EVERYTHING)
+        draw = stratum.episode(cell.shots, cell.seed, Prior(text)).reveal(EVERYTHING)
         supports.append(draw.support)
         for key, probe in DRAW_PROBES.items():
             if (key == PER_CLASS) == (group == PER_CLASS) and cell.shots >= probe.least_shots:

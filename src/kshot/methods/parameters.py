@@ -11,7 +11,7 @@ worker would pay for it. It is imported where only its users arrive.
 
 import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 import numpy as np
 
 from kshot.errors import InputError
+from kshot.types import DATASET_CONSTANTS, ENCODER_CONSTANTS, Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,10 @@ ROUTED = (
     "few_shot_validation",
     "test",
     "queries",
+    "constants",
 )
+# CLIP's, for rows that come without their encoder's.
+ASSUMED = {"logit_scale": 100.0, "anchor_scale": 10.0}
 _KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", NoneType: "None"}
 
 
@@ -127,6 +131,44 @@ def check_parameters(method: Any) -> None:
         if not _allows(annotation, value):
             allowed = " or ".join(_describe(annotation))
             raise InputError(f"{type(method).__name__}: {name} must be {allowed}, not {value!r}.")
+
+
+def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of the constants that the method declares: the caller's where the parameter is set, else what is given."""
+    takes = method.info.constants
+    strange = given.keys() - takes - ENCODER_CONSTANTS - DATASET_CONSTANTS
+    if strange:
+        allowed = ", ".join(sorted({*takes, *ENCODER_CONSTANTS}))
+        raise InputError(f"constants has no '{min(strange)}'; {type(method).__name__} takes {allowed}.")
+    known = {}
+    for name in sorted(takes):
+        if inspect.signature(type(method)).parameters[name].default is not None:
+            raise InputError(
+                f"{type(method).__name__} declares {name} as a constant that encoder or dataset know, so its default "
+                f"must be None: write {name}: Positive | None = None and use task.constants in _fit."
+            )
+        own = getattr(method, name)
+        value = given.get(name) if own is None else own
+        if value is not None:
+            annotation = _declared(type(method)).get(name, Any)
+            if not _allows(annotation, value):
+                allowed = " or ".join(_describe(annotation))
+                raise InputError(f"constants: {name} must be {allowed}, not {value!r}.")
+            known[name] = float(value) if name in ENCODER_CONSTANTS else value
+    return known
+
+
+def used_constants(method: Any, known: Mapping[str, Any]) -> dict[str, Choice]:
+    """The encoder's constants that the method declares, and where each value is from."""
+    used = {}
+    for name in sorted(method.info.constants & ENCODER_CONSTANTS):
+        if getattr(method, name) is not None:
+            used[name] = Choice(known[name], "fixed")
+        elif name in known:
+            used[name] = Choice(known[name], "encoder")
+        else:
+            used[name] = Choice(ASSUMED[name], "assumed")
+    return used
 
 
 @cache
