@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from kshot.apply.advice import advise, scales
+from kshot.apply.advice import advise
 from kshot.apply.assess import assess
 from kshot.apply.held_out import Shots
 from kshot.episodes.draw import draw_support
@@ -38,13 +38,12 @@ def draw(dataset: str, shots: int, seed: int) -> Draw:
     store = Store("nowhere")
     stratum, prior = load_stratum(store, dataset, "lite0"), load_prior(store, dataset, "lite0", "photo")
     rows = draw_support(dataset, stratum.pool_ids, stratum.pool.y, shots, seed)
-    own = Shots(stratum.pool.X[rows], stratum.pool.y[rows], np.asarray(prior.text))
+    own = Shots(stratum.pool.X[rows], stratum.pool.y[rows], np.asarray(prior.text), stratum.constants(prior))
 
     def truth(method: str) -> float:
-        head = registry.create(method, **scales(method, stratum.logit_scale, prior.norm))
-        return head.fit(own.X, own.y, text=own.text).score(stratum.test.X, stratum.test.y)
+        return own.fit(registry.create(method)).score(stratum.test.X, stratum.test.y)
 
-    advice = advise(own.counts, stratum.logit_scale, prior.norm)
+    advice = advise(own.counts)
     told, advised = assess(advice, own).accuracy, truth(advice.method)
     return Draw(told.low <= advised <= told.high, advised, tuple(map(truth, RIVALS)))
 

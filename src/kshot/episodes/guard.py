@@ -101,7 +101,7 @@ class Revealed:
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in self._declared:
-            declared = ", ".join(sorted(self._declared)) or "nothing"
+            declared = ", ".join(sorted(self._declared.keys() - {"constants"})) or "nothing"
             raise EvidenceError(f"this method declared that it sees {declared}; it asked for '{name}'.")
         return self._declared[name]
 

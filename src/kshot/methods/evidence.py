@@ -23,8 +23,8 @@ class Task:
     """One few-shot classification task: unit rows in one dtype, labels as 0..C−1, and what else the method declared.
 
     `classes` are the labels as they were given, in the order of the text's rows. Evidence that a method does not see
-    is an empty array, never another method's data. `constants` are those that the method declares and whose value is
-    known, from its parameters or else from the encoder.
+    is an empty array, never another method's data. `constants` are what is known of encoder and dataset; the
+    method's own parameters come first.
     """
 
     X: Float[Array, "N d"]

@@ -134,26 +134,25 @@ def check_parameters(method: Any) -> None:
 
 
 def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the constants that the method declares: the caller's where the parameter is set, else what is given."""
+    """Constants for a fit of this method: the encoder's that are given and the dataset's that it declares, where its
+    own parameter of that name is not set."""
     takes = method.info.constants
     strange = given.keys() - takes - ENCODER_CONSTANTS - DATASET_CONSTANTS
     if strange:
         allowed = ", ".join(sorted({*takes, *ENCODER_CONSTANTS}))
         raise InputError(f"constants has no '{min(strange)}'; {type(method).__name__} takes {allowed}.")
     known = {}
-    for name in sorted(takes):
-        if inspect.signature(type(method)).parameters[name].default is not None:
+    for name in sorted(takes | ENCODER_CONSTANTS):
+        own = getattr(method, name, None) if name in takes else None
+        if own is not None and inspect.signature(type(method)).parameters[name].default is not None:
             raise InputError(
-                f"{type(method).__name__} declares {name} as a constant that encoder or dataset know, so its default "
-                f"must be None: write {name}: Positive | None = None and use task.constants in _fit."
+                f"{type(method).__name__} declares {name} as a constant that encoder or dataset know, so its "
+                f"default must be None: write {name}: Positive | None = None and use task.{name} in _fit."
             )
-        own = getattr(method, name)
         value = given.get(name) if own is None else own
         if value is not None:
-            annotation = _declared(type(method)).get(name, Any)
-            if not _allows(annotation, value):
-                allowed = " or ".join(_describe(annotation))
-                raise InputError(f"constants: {name} must be {allowed}, not {value!r}.")
+            if not _allows(NotNegative if name == "alpha" else Positive, value):
+                raise InputError(f"constants: {name} must be a number above 0, not {value!r}.")
             known[name] = float(value) if name in ENCODER_CONSTANTS else value
     return known
 
@@ -162,7 +161,7 @@ def used_constants(method: Any, known: Mapping[str, Any]) -> dict[str, Choice]:
     """The encoder's constants that the method declares, and where each value is from."""
     used = {}
     for name in sorted(method.info.constants & ENCODER_CONSTANTS):
-        if getattr(method, name) is not None:
+        if getattr(method, name, None) is not None:
             used[name] = Choice(known[name], "fixed")
         elif name in known:
             used[name] = Choice(known[name], "encoder")

@@ -52,8 +52,8 @@ class CacheHead(Classifier):
 
     def _grids(self, task: Task | None = None) -> tuple[Float[Array, " Lb"], Float[Array, " La"]]:
         return (
-            search_grid(self._set_or_known("beta_scale", task, 12.0), self.beta_points),
-            search_grid(self._set_or_known("alpha_scale", task, 10.0), self.alpha_points),
+            search_grid(float(self._set_or_known("beta_scale", task, 12)), self.beta_points),
+            search_grid(float(self._set_or_known("alpha_scale", task, 10)), self.alpha_points),
         )
 
     def _set_or_known(self, name: str, task: Task | None, otherwise: int | float) -> int | float:
