@@ -57,7 +57,7 @@ class TestHeads:
         [
             (SSText(), "sstext", "sstext_logits_test"),
             (SSText(plus=True), "sstext", "sstextplus_logits_test"),
-            (ProKeR(), "proker", "logits_test"),
+            (ProKeR(logit_scale=1.0), "proker", "logits_test"),
             (APE(), "ape", "logits_test"),
             (TipAdapterF(seed=1), "tipf", "logits_test"),
             (TaskRes(seed=1), "taskres", "logits_test"),
