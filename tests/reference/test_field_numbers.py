@@ -117,7 +117,7 @@ class TestHeads:
         if name not in expected:
             pytest.skip("the copies keep some of the runs")
         head = TransCLIP(aligned=aligned, gamma=float(gamma)).fit(**shots(data), queries=data["Xte"])
-        close(head.decision_function(data["Xte"]), expected[name], dtype, "transclip")
+        close(head.predict_proba(data["Xte"]), expected[name], dtype, "transclip")
 
     @pytest.mark.parametrize(
         ("head", "reference", "key", "count"),
@@ -349,7 +349,7 @@ class TestLargeAndSlow:
         data, expected = inputs(LARGE, dtype, official), stored(f"transclip_{LARGE}", official)
         head = TransCLIP(aligned=aligned).fit(**shots(data), queries=data["Xte"])
         key = f"{prefix}_{'aligned_' if aligned else ''}z_gamma0.02"
-        close(head.decision_function(data["Xte"]), expected[key], dtype, "transclip")
+        close(head.predict_proba(data["Xte"]), expected[key], dtype, "transclip")
 
 
 def _task(data):
