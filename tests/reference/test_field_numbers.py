@@ -125,7 +125,7 @@ class TestHeads:
             (TaskRes(seed=1), "taskres_scale10_views20_C10_K4_d64", "logits_test", 20),
             (TipAdapterF(seed=1), "tipf_views20_C10_K4_d64", "logits_test", 20),
             (RLA(), "rla_C10_K4_d64", "views20_lr0.001_1overK_logits_test", 20),
-            (ProKeR(), "proker_C10_K4_d64", "logits_test_views3", 3),
+            (ProKeR(logit_scale=1.0), "proker_C10_K4_d64", "logits_test_views3", 3),
         ],
         ids=["taskres", "tip_adapter_f", "rla", "proker"],
     )
@@ -172,7 +172,7 @@ class TestSearches:
     def test_proker(self, name, grid, prefix, dtype):
         given, validation, test = cached(dtype)
         expected = stored("proker_gda_tip_c10_k4_d64")
-        head = ProKeR(tune="val", **grid).fit(**given, validation=validation)
+        head = ProKeR(tune="val", logit_scale=1.0, **grid).fit(**given, validation=validation)
         key = f"{prefix}_searched_{name}"
         assert head.selected_["beta"].value == pytest.approx(expected[f"{key}_beta"])
         assert head.selected_["lambda"].value == pytest.approx(expected[f"{key}_lambda"])
