@@ -125,20 +125,22 @@ class TipAdapterF(CacheHead):
 
     def _fit(self, task: Task) -> None:
         start, self.filled_, _ = lay_out(average_view(task), task.y, task.n_classes)
-        alpha = self._set_or_known("alpha", task, 1.17)
-        self.text_, self.alpha_, self.beta_ = task.text, float(alpha), float(self.beta)
+        self.text_, self.alpha_, self.beta_ = task.text, self._alpha(task), float(self.beta)
         if self.tune == "test":
             self._fit_officially(task, start)
             return
         self.keys_ = last_state(self._epochs(task, start))
         fixed = {
-            "alpha": alpha,
+            "alpha": self.alpha_,
             "beta": self.beta,
             "lr": self.lr,
             "epochs": self._n_epochs(task),
             "seed": self.seed,
         }
         self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
+
+    def _alpha(self, task: Task) -> float:
+        return float(self._set_or_known("alpha", task, 1.17))
 
     def _n_epochs(self, task: Task) -> int:
         return int(self._set_or_known("epochs", task, 20))
@@ -182,8 +184,8 @@ class TipAdapterF(CacheHead):
             batches(self.seed, n, n, self.batch_size, keep_short=True),
             half_cosine(np.arange(total), total, self.lr),
             steps_per_epoch=per_epoch,
-            alpha=self.alpha_,
-            beta=self.beta_,
+            alpha=self._alpha(task),
+            beta=self.beta,
             scale=task.logit_scale,
             eps=self.eps,
             weight_decay=self.weight_decay,
