@@ -17,6 +17,7 @@ from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
 from kshot.data.draw import class_shots
 from kshot.data.features import load_features
+from kshot.data.stratum import Prior
 from kshot.errors import StudyError
 from kshot.methods import registry
 from kshot.profiles import HALVES, PROFILES, profiled, split_profile
@@ -128,7 +129,7 @@ def halves(records, folder):
 
 
 def episode_of(stratum, profile, text):
-    return replace(stratum, dataset=profiled(stratum.dataset, profile)).episode(4, 0, text)
+    return replace(stratum, dataset=profiled(stratum.dataset, profile)).episode(4, 0, Prior(text))
 
 
 def test_base_and_new_halve_the_classes_and_share_their_shots(records, folder):
