@@ -65,7 +65,7 @@ def findings(found: Results) -> str:
 def sets(found: Results) -> str:
     """Set by set, with intervals over the five draws: they say nothing about other sets."""
     claims = _claims()
-    head = ["set", "CLAP, all K: paper", "CLAP, all K", *(f"{m}, K={k}" for m in ("CLAP", "LP++") for k in (4, 8, 16))]
+    head = ["set", "CLAP, all K: paper", "CLAP, all K", *(f"{m}, K={k}" for m in ("CLAP", "LP++") for k in (4, 16))]
     rows = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for (dataset, backbone), claim in SETS.items():
         own = found.where(dataset=dataset, backbone=backbone)
@@ -74,7 +74,7 @@ def sets(found: Results) -> str:
         cells += [
             _over_draws(own.where(shots=k), method) if k in present else "–"
             for method in ("clap", "lpp")
-            for k in (4, 8, 16)
+            for k in (4, 16)
         ]
         rows.append(f"| {dataset} | {' | '.join(cells)} |")
     return "\n".join(rows)
