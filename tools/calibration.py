@@ -94,7 +94,7 @@ def judged(cells: list[Cell], pool: bool) -> Iterator[tuple[str, Judged]]:
     for cell in cells:
         where = cell.dataset, cell.backbone
         stratum, prior = load_stratum(store, *where), load_prior(store, *where, cell.tier)
-        episode = stratum.episode(cell.shots, cell.seed, prior.text)
+        episode = stratum.episode(cell.shots, cell.seed, prior.text, cell.profile)
         asked = episode.reveal(frozenset({"pool", "test"}))
         X, y = asked.pool if pool else asked.test
         if len(y) < BINS:

@@ -107,3 +107,16 @@ def test_self_split_when_only_one_part_is_stored(tmp_path):
     stratum = load_stratum(store, "d", "b")
     assert (len(stratum.pool.y), len(stratum.test.y)) == (68, 32)
     assert len(np.unique(np.concatenate([stratum.pool.X, stratum.test.X]), axis=0)) == 100
+
+
+@pytest.mark.parametrize("half", ["base", "new"])
+def test_half_of_the_classes_is_scored_among_itself(store, half):
+    name = f"sim-satellite+{half}"
+    prior = load_prior(store, name, BACKBONE, "dataset")
+    episode = load_stratum(store, name, BACKBONE).episode(4, 0, prior.text)
+    whole = load_stratum(store, "sim-satellite", BACKBONE)
+    asked = range(5) if half == "base" else range(5, 10)
+    shown = np.isin(whole.test.y, asked)
+    scores = whole.test.X[shown] @ prior.text[list(asked)].T
+    expected = np.mean(np.array(asked)[scores.argmax(axis=1)] == whole.test.y[shown])
+    assert episode.score(episode.fit(ZeroShot())) == expected

@@ -169,7 +169,7 @@ class TestSearches:
         head = ProKeR(tune="val", **grid).fit(**given, validation=validation)
         key = f"{prefix}_searched_{name}"
         assert head.selected_["beta"].value == pytest.approx(expected[f"{key}_beta"])
-        assert head.selected_["lambda"].value == pytest.approx(expected[f"{key}_lambda"])
+        assert head.selected_["ridge"].value == pytest.approx(expected[f"{key}_lambda"])
         close(head.decision_function(test[0]), expected[f"{key}_logits_test"], dtype, "proker")
 
     def test_ape(self, prefix, dtype):

@@ -257,13 +257,13 @@ def test_strata_and_how_many_are_positive():
 
 def test_stored_probes_fill_the_strata():
     """Draw by draw the classes' ratios move; the mean over classes, which records hold, moves far less."""
-    where = {(d, b): ("dataset", k, -1) for d in DATASETS for b in TEXT for k in (2,)}
+    where = {(d, b): ("dataset", k, -1, "balanced") for d in DATASETS for b in TEXT for k in (2,)}
     measured = {(*stratum, *rest): 0.01 * (i + 1) for i, (stratum, rest) in enumerate(where.items())}
     found = tables(context=Context(probed=Probed({"spread.measured SD": measured})))["strata"]
     column = found.columns.index("SD λ K=2")
     for line in found.rows:
         stratum = tuple(line[0].split(" · "))
-        assert float(line[column]) == measured[(*stratum, "dataset", 2, -1)]
+        assert float(line[column]) == measured[(*stratum, "dataset", 2, -1, "balanced")]
     assert np.isnan(float(TABLES["strata"].rows[0][column]))
     assert "kshot probe" in TABLES["strata"].caption
 

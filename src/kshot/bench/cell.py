@@ -24,6 +24,7 @@ from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices
 from kshot.methods.shared_work import SharedWork, sharing
+from kshot.methods.source_code import code_of
 from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
 from kshot.stats.answers import Answers, answers_of, one_after_another
@@ -55,7 +56,7 @@ def run_cell(
     keep_answers: bool = False,
 ) -> tuple[CellFacts, list[Record]]:
     """Facts about the cell and one record per method; a method's failure is its record, not an exception."""
-    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
+    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text, cell.profile)
     work = SharedWork()
     records = [run_method(cell, spec, episode, stratum, prior, min_residue, keep_answers, work) for spec in specs]
     return _facts(episode, stratum, prior), records
@@ -82,6 +83,7 @@ def run_method(
         "title": info.title if spec.name == info.key else f"{info.title} ({spec.name})",
         "sees": tuple(sorted(info.sees)),
         "n_test": episode.n_test,
+        "code": code_of(spec.use, spec.params),
         "views": {} if views is None else asdict(views) | {"sha256": stratum.views[views].digest},
     }
     if prior is None and "text" in info.sees:

@@ -47,10 +47,10 @@ def knob_oracle(study: Study, cells: set[Cell], newcomer: str, store: Store) -> 
                 continue
             prior = load_prior(store, dataset, backbone, cell.tier, study.dtype) if reads_text else None
             # A new one each time: constants of another encoder must not stay.
-            method = registry.create(newcomer)
+            method = registry.create_afresh(newcomer)
             assert isinstance(method, Knob)
             use_known_constants(method, spec, stratum, prior)
-            episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
+            episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text, cell.profile)
             info = replace(method.info, sees=knob_evidence(method.info))
             try:
                 task = prepare(info, info.min_shots, **episode.reveal(info.sees).fit_arguments())

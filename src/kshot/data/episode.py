@@ -67,7 +67,8 @@ class Episode:
 
     def score(self, head: Any) -> float:
         """Share of the test pictures that a fitted head gets right."""
-        return float(np.mean(head.predict(self.queries) == self._evidence["test"].y))
+        asked = head if len(self.asked) == self.n_classes else head.among(self.asked)
+        return float(np.mean(asked.predict(self.queries) == self.asked[self._evidence["test"].y]))
 
     @property
     def queries(self) -> Float[Array, "n d"]:

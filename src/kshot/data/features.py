@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from kshot.data.catalog import not_encoded
 from kshot.data.episode import Episode
+from kshot.data.shifts import make_shift
 from kshot.data.store import Store
 from kshot.data.stratum import Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, unknown
@@ -46,8 +47,10 @@ class StoredFeatures:
 def load_features(
     dataset: str, backbone: str, *, features: Path | str = "features", dtype: str = "float32"
 ) -> StoredFeatures:
-    """Features of the folder `features`, or those that come with the package; verified and of unit length."""
+    """Features of the folder `features`, or those that come with the package; verified and of unit length. A shift is
+    made of its two datasets first."""
     store = Store(features)
+    make_shift(dataset, backbone, store)
     known = {(m.dataset, m.backbone) for m in store.readable()}
     if (dataset, backbone) not in known:
         names = [f"{name}/{encoder}" for name, encoder in known]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from kshot.errors import InputError, KshotError, not_fitted
 from kshot.methods.evidence import Task, labelled, prepare, shared_unit_rows
-from kshot.methods.labels import encode_labels
+from kshot.methods.labels import encode_labels, given_classes
 from kshot.methods.parameters import Estimator, check_parameters
 from kshot.methods.unseen import among_seen, seen_part, text_rows
 from kshot.types import Array, Choice, MethodInfo
@@ -76,12 +76,14 @@ class Classifier(Estimator):
         X : (N, d)
             Features of the shots; rows are scaled to unit length.
         y : (N,)
-            Labels of any kind. Integers from 0 on are numbers of the text's rows. Others (names, 1-based numbers,
-            booleans) are taken in sorted order, and there must be as many as text has rows.
+            Labels of any kind. With text and without `classes`, integers from 0 to C − 1 are numbers of the text's
+            rows. Others (names, 1-based numbers, booleans) are taken in sorted order, and there must be as many as
+            text has rows.
         text : (C, d)
             One prototype per class.
         classes : C labels
-            Names the rows of text, where neither of the two rules for y is meant.
+            Names the rows of text in their order, where neither of the two rules for y is meant. Integers are labels
+            like any other: with classes=[1, 0, 2] the label 1 is row 0.
         views : (E, N, d)
             Augmented views of the shots, for methods that use them.
         pool, validation, few_shot_validation, test : (X, y)
@@ -135,7 +137,7 @@ class Classifier(Estimator):
 
     def among(self: M, classes: ArrayLike) -> M:
         """The same head asked about these of its classes only, in this order."""
-        wanted = encode_labels("classes", np.asarray(classes), self.classes_)
+        wanted = encode_labels("classes", given_classes(classes), self.classes_)
         head = copy(self)
         head.classes_ = self.classes_[wanted]
         if self.info.linear:

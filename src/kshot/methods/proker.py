@@ -98,7 +98,7 @@ class ProKeR(Classifier):
         else:
             beta, ridge = self._table(task)
             from_, accuracy = "fixed", {}
-        self.selected_ = {"beta": Choice(beta, from_), "lambda": Choice(ridge, from_), **accuracy}
+        self.selected_ = {"beta": Choice(beta, from_), "ridge": Choice(ridge, from_), **accuracy}
         return beta, ridge
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
@@ -108,7 +108,7 @@ class ProKeR(Classifier):
         return self._fitted_on("rows_")
 
     def knob_name(self) -> str:
-        return "beta, lambda"
+        return "beta, ridge"
 
     def knob_grid(self) -> Sequence[tuple[float, float]]:
         betas, ridges = self._grids()

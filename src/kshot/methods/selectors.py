@@ -126,7 +126,8 @@ def fit_on(method: Classifier, task: Task) -> Classifier:
     support = {"X": task.X, "y": task.y} if "support" in method.info.sees else {}
     others = [name for name in get_args(Evidence) if name in method.info.sees and name != "support"]
     views = task.views if method.info.views else None
-    return method.fit(**support, views=views, **{name: getattr(task, name) for name in others})
+    evidence = {name: getattr(task, name) for name in others}
+    return method.fit(**support, views=views, **evidence, classes=range(task.n_classes))
 
 
 def probabilities(scores: Float[Array, "n C"]) -> Float[Array, "n C"]:

@@ -45,7 +45,7 @@ class SSText(Classifier):
             prototypes, lengths = repelled(prototypes)
             shot = task.counts > 0
             self.selected_ = {
-                "lambda": Choice({"min": float(lambdas.min()), "max": float(lambdas[shot].max())}, "support"),
+                "penalties": Choice({"min": float(lambdas.min()), "max": float(lambdas[shot].max())}, "support"),
                 "smallest_length": Choice(float(lengths.min()), "support"),
                 "turned_over": Choice(int((lengths < 2).sum()), "support"),
             }

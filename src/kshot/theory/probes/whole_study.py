@@ -1,6 +1,7 @@
 """Probes over all strata and draws of a study, on any engine, resumable like cells."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jaxtyping import Float
@@ -104,7 +105,7 @@ def measure_draws(cells: Sequence[Cell], stratum: Stratum, text: Float[Array, "C
     found: Measured = []
     supports = []
     for cell in cells:
-        draw = stratum.episode(cell.shots, cell.seed, text).reveal(EVERYTHING)
+        draw = stratum.episode(cell.shots, cell.seed, text, cell.profile).reveal(EVERYTHING)
         supports.append(draw.support)
         for key, probe in DRAW_PROBES.items():
             if (key == PER_CLASS) == (group == PER_CLASS) and cell.shots >= probe.least_shots:
@@ -116,4 +117,4 @@ def measure_draws(cells: Sequence[Cell], stratum: Stratum, text: Float[Array, "C
 
 
 def _all_draws(cell: Cell, shots: int) -> Cell:
-    return Cell(cell.dataset, cell.backbone, cell.tier, shots, NO_SEED)
+    return replace(cell, shots=shots, seed=NO_SEED)
