@@ -20,6 +20,14 @@ from tools import refill
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+GIVEN = """\
+import numpy as np
+
+rng = np.random.default_rng(0)
+T, y = rng.normal(size=(5, 32)), np.repeat(np.arange(5), 4)
+X, queries = T[y] + rng.normal(size=(20, 32)), T + rng.normal(size=(5, 32))
+
+"""
 PORT = "8642"
 PATIENCE = 1200
 
@@ -30,6 +38,19 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 def runnable(page: Path) -> bool:
     return any(kind == "sh" for kind, _ in blocks(page))
+
+
+def scripts(page: Path) -> dict[str, str]:
+    """The Python blocks of a page that none of its commands runs, by file name; all but whole files get the names that
+    the page takes for granted."""
+    commands = "".join(text for kind, text in blocks(page) if kind == "sh")
+    found = {}
+    for number, text in enumerate(text for kind, text in blocks(page) if kind == "python"):
+        named = re.match(r"# file: (\S+)\n", text)
+        name = named[1] if named else f"test_block{number}.py"
+        if f"python {name}" not in commands:
+            found[name] = text if named else GIVEN + text
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +94,21 @@ def test_commands_of_a_page(page, tmp_path, monkeypatch, cache):
             (tmp_path / named[1]).write_text(text)
         elif kind == "sh":
             run_as_written(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "page",
+    # The README runs a whole study.
+    [pytest.param(ROOT / "README.md", marks=pytest.mark.slow), *(page for page in PAGES if scripts(page))],
+    ids=lambda page: page.name,
+)
+def test_python_blocks_are_scripts_that_run(page, tmp_path):
+    for name, text in scripts(page).items():
+        (tmp_path / name).write_text(text)
+        runner = ["-m", "pytest", "-q"] if "def test_" in text else []
+        command = [sys.executable, *runner, name]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
 
 
 def test_a_failing_command_fails_its_page_and_leaves_nothing_running(tmp_path, monkeypatch):
@@ -178,16 +214,6 @@ def test_clip_records_are_whole_and_its_page_shows_what_they_say():
     assert Records(RECORDS).study() == load_study("clip"), "run `make clip`"
     assert run_status(RECORDS).missing == 0
     assert filled(PAGE.read_text()) == PAGE.read_text(), "run tools/update_clip.py"
-
-
-def test_readme_example():
-    from problems import problem
-
-    data = problem()
-    code = next(text for kind, text in blocks(ROOT / "README.md") if kind == "python")
-    names = {"X": data.X, "y": data.y, "T": data.text, "queries": data.test.X}
-    exec(compile(code, "README.md", "exec"), names)
-    assert names["head"].selected_["lambda"].from_ == "support"
 
 
 def test_the_page_of_promises_shows_what_was_measured():
