@@ -23,11 +23,10 @@ from kshot.files import write_text
 from kshot.methods.evidence import Task, prepare
 from kshot.methods.fast_probe import learn_probe
 from kshot.methods.fold_gda import shots_correction
-from kshot.methods.gauss_probe import INFO, SINGLE_SHOT_PULL, GaussProbe, Judges
+from kshot.methods.gauss_probe import SINGLE_SHOT_PULL, GaussProbe, LeftOutShots
 from kshot.methods.selectors import fit_on
-from kshot.methods.weighing import BELIEFS, Beliefs, Side, spread, text_alone, weigh
 from kshot.solvers.rows import unit_prototypes
-from kshot.solvers.stacking import stack
+from kshot.solvers.stacking import PRIORS, Side, WeightPriors, side_weights, spread, stack, text_scale
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "records" / "ablation"
@@ -58,36 +57,36 @@ class Parts:
     def __init__(self, task: Task, head: GaussProbe, X: np.ndarray):
         self.X, self.correction = X, shots_correction(task.counts)
         head.selected_ = {}
-        judges = Judges.of(task)
-        rows = judges.rows
+        left_out = LeftOutShots.of(task)
+        rows = left_out.rows
         self.y, scaled_text = task.y[rows], task.logit_scale * task.text
-        scores = judges.X @ scaled_text.T
+        scores = left_out.X @ scaled_text.T
         self.text_scores = scores[rows]
-        told = text_alone(scores, task.y).information / np.log(task.n_classes)
+        told = text_scale(scores, task.y).information / np.log(task.n_classes)
         pulls = PULLS | {"told": 1 + SINGLE_SHOT_PULL * told**2}
         self.probes = {
-            name: head.probe_side(task, judges, head.halves(task, judges, head.iterations, pull))
+            name: head.probe_side(task, left_out, head.half_probes(task, left_out, head.iterations, pull))
             for name, pull in pulls.items()
         }
-        self.gaussian = head.gaussian_side(task, judges)
-        self.chosen = head.probe_side(task, judges, head.chosen_halves(task, judges, self.gaussian))
+        self.gaussian = head.gaussian_side(task, left_out)
+        self.chosen = head.probe_side(task, left_out, head.choose_pull(task, left_out, self.gaussian))
         no_bias = np.zeros(task.n_classes, scaled_text.dtype)
         self.text = Side.of(scaled_text, no_bias, scores, self.text_scores, spread(self.text_scores), 1.0)
         self.pair = [self.chosen, self.gaussian]
 
-    def sum(self, *sides: Side, beliefs: Beliefs = BELIEFS) -> np.ndarray:
-        return self.total(sides, weigh(sides, self.y, self.text_scores, self.correction, beliefs).weights)
+    def sum(self, *sides: Side, priors: WeightPriors = PRIORS) -> np.ndarray:
+        return self.total(sides, side_weights(sides, self.y, self.text_scores, self.correction, priors).weights)
 
     def total(self, sides: tuple[Side, ...], weights: np.ndarray) -> np.ndarray:
         return np.sum([w * (self.X @ s.coef.T + s.intercept) for w, s in zip(weights, sides, strict=True)], axis=0)
 
-    def believing(self, **changed: float) -> np.ndarray:
-        return self.sum(*self.pair, beliefs=BELIEFS._replace(**changed))
+    def with_priors(self, **changed: float) -> np.ndarray:
+        return self.sum(*self.pair, priors=PRIORS._replace(**changed))
 
     def by_halves(self) -> np.ndarray:
         """The penalty whose sum with fold-GDA tells most about the judges."""
         pairs = [(self.probes[name], self.gaussian) for name in PULLS]
-        told = [stack(np.stack([s.held_out for s in pair]), self.y, BELIEFS.ratio_spread).information for pair in pairs]
+        told = [stack(np.stack([s.held_out for s in pair]), self.y, PRIORS.ratio_spread).information for pair in pairs]
         return self.sum(*pairs[int(np.argmax(told))])
 
 
@@ -96,11 +95,11 @@ VARIANTS: dict[str, Callable[[Parts], np.ndarray]] = {
     "the probe alone": lambda p: p.sum(p.chosen),
     "fold-GDA alone": lambda p: p.sum(p.gaussian),
     "equal weights": lambda p: p.total(tuple(p.pair), np.ones(2)),
-    "prior on the ratio half as wide": lambda p: p.believing(ratio_spread=0.25),
-    "prior on the ratio twice as wide": lambda p: p.believing(ratio_spread=1.0),
-    "prior on the scale without its rise": lambda p: p.believing(scale_rise=0.0),
-    "no prior on the scale": lambda p: p.believing(scale_spread=50.0),
-    "no growth": lambda p: p.believing(growth=0.0),
+    "prior on the ratio half as wide": lambda p: p.with_priors(ratio_spread=0.25),
+    "prior on the ratio twice as wide": lambda p: p.with_priors(ratio_spread=1.0),
+    "prior on the scale without its rise": lambda p: p.with_priors(scale_rise=0.0),
+    "no prior on the scale": lambda p: p.with_priors(scale_spread=50.0),
+    "no growth": lambda p: p.with_priors(growth=0.0),
     "penalties × 1": lambda p: p.sum(p.probes["1"], p.gaussian),
     "penalties × ¼": lambda p: p.sum(p.probes["¼"], p.gaussian),
     "penalties × 4": lambda p: p.sum(p.probes["4"], p.gaussian),
@@ -157,7 +156,8 @@ def computed(cell: Cell, store: Store) -> Outcome:
     largest = int(LARGEST_SHARE * np.median(np.bincount(stratum.pool.y)))
     episode: Episode = stratum.episode(min(cell.shots, largest), FIRST_SEED + cell.seed, prior)
     seen = episode.reveal(frozenset({"support", "pool"}))
-    task = prepare(INFO, 1, *seen.support, text=prior.text, constants=episode.constants(INFO.sees))
+    info = GaussProbe.info
+    task = prepare(info, 1, *seen.support, text=prior.text, constants=episode.constants(info.sees))
     return (single_shots if task.counts.max() == 1 else many_shots)(task, GaussProbe(), *seen.pool)
 
 

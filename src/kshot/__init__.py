@@ -11,8 +11,8 @@ _WHERE = {
     "JSBlend": "kshot.methods.js_blend",
     "CentredJSBlend": "kshot.methods.js_blend",
     "LOOBlend": "kshot.methods.loo_blend",
-    "OracleBlend": "kshot.methods.oracles.oracle_blend",
-    "MSEOracleBlend": "kshot.methods.oracles.mse_oracle_blend",
+    "OracleBlend": "kshot.methods.oracles",
+    "MSEOracleBlend": "kshot.methods.oracles",
     "GDA": "kshot.methods.gda",
     "CLAP": "kshot.methods.clap",
     "LPP": "kshot.methods.lpp",
@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from kshot.methods.loo_blend import LOOBlend as LOOBlend
     from kshot.methods.lpp import LPP as LPP
     from kshot.methods.ncm import NCM as NCM
-    from kshot.methods.oracles.mse_oracle_blend import MSEOracleBlend as MSEOracleBlend
-    from kshot.methods.oracles.oracle_blend import OracleBlend as OracleBlend
+    from kshot.methods.oracles import MSEOracleBlend as MSEOracleBlend
+    from kshot.methods.oracles import OracleBlend as OracleBlend
     from kshot.methods.proker import ProKeR as ProKeR
     from kshot.methods.rla import RLA as RLA
     from kshot.methods.ss_text import SSText as SSText

@@ -1,6 +1,7 @@
 """Everything that a method or a metric of your own is written with, under one name; see docs/add-a-method.md."""
 
 from kshot.methods.base import Classifier as Classifier
+from kshot.methods.blending import RatioKnob as RatioKnob
 from kshot.methods.blending import blend as blend
 from kshot.methods.evidence import Task as Task
 from kshot.methods.evidence import average_view as average_view
@@ -13,7 +14,6 @@ from kshot.methods.parameters import Positive as Positive
 from kshot.methods.parameters import Range as Range
 from kshot.methods.parameters import Seed as Seed
 from kshot.methods.parameters import Share as Share
-from kshot.methods.ratio_knob import RatioKnob as RatioKnob
 from kshot.stats.answers import Answers as Answers
 from kshot.stats.metrics import Metric as Metric
 from kshot.stats.selected import RATIO as RATIO

@@ -18,7 +18,7 @@ from kshot.data import catalog
 from kshot.data.store import Store
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.methods import registry
-from kshot.methods.docstrings import parameter_words, summary
+from kshot.methods.parameters import parameter_words, summary
 from kshot.report.context import Context, Described, Gate
 from kshot.report.focus import focus, primary
 from kshot.report.probed import Probed, read_probes

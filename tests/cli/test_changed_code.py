@@ -10,7 +10,7 @@ from folders import edit
 from kshot.bench.query import load_table
 from kshot.bench.records import Records
 from kshot.bench.status import run_status
-from kshot.methods.source_code import code_of
+from kshot.methods.registry import code_of
 from kshot.runs import verify_methods
 
 # The factor lives in a module of its own, which the method's module imports.

@@ -25,8 +25,7 @@ methods = ["ncm"]
 """
 NEWCOMERS = '''
 from kshot.methods.base import Classifier
-from kshot.methods.blending import blend
-from kshot.methods.ratio_knob import RatioKnob
+from kshot.methods.blending import RatioKnob, blend
 from kshot.types import Choice, MethodInfo
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import log_loss
 from kshot.errors import InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.calibrated import Calibrated
-from kshot.solvers.temperature import in_range_of
+from kshot.solvers.softmax import in_range_of
 from kshot.testing.problems import problem
 
 HEADS = ["loo_blend", "ncm", "gda_alpha1", "fold_gda", "lpp", "tip_adapter_loo"]
@@ -22,9 +22,9 @@ def test_predictions_stay(name, by):
     given = data.evidence(plain.info.sees)
     if by == "range" and "text" not in plain.info.sees:
         with pytest.raises(InputError, match="no zero-shot range"):
-            Calibrated(name, by).fit(**given)
+            Calibrated(method=name, by=by).fit(**given)
         return
-    found = Calibrated(name, by).fit(**given)
+    found = Calibrated(method=name, by=by).fit(**given)
     assert np.array_equal(found.predict(data.test.X), plain.fit(**given).predict(data.test.X))
     assert np.allclose(found.predict_proba(data.test.X).sum(axis=1), 1)
 
@@ -53,7 +53,7 @@ def test_the_temperature_is_the_best_on_shots_that_each_fold_left_out():
     best = grid[np.argmin([loss(t) for t in grid])]
     # NCM itself reads no text; the wrapper then takes shots as they come, so the order is set to that here.
     order = np.concatenate([np.flatnonzero(data.y == c)[np.argsort(-closeness[data.y == c])] for c in range(6)])
-    found = Calibrated("ncm").fit(data.X[order], data.y[order])
+    found = Calibrated(method="ncm").fit(data.X[order], data.y[order])
     assert found.temperature_ == pytest.approx(best, rel=0.03)
     raw, put_right = (
         log_loss(data.test.y, head.predict_proba(data.test.X).astype(float))
@@ -76,6 +76,6 @@ def test_every_picture_gets_the_range_of_its_reference():
 def test_folds_need_a_shot_to_leave_out():
     data = problem(shots=1)
     with pytest.raises(UndefinedError, match="needs 2 shots"):
-        Calibrated("ncm").fit(data.X, data.y)
+        Calibrated(method="ncm").fit(data.X, data.y)
     with pytest.raises(InputError, match="no shots that could be left out"):
-        Calibrated("zero_shot").fit(text=data.text)
+        Calibrated(method="zero_shot").fit(text=data.text)

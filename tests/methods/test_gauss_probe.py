@@ -7,8 +7,8 @@ from kshot.errors import InputError
 from kshot.methods.evidence import prepare
 from kshot.methods.fast_probe import FastProbe
 from kshot.methods.fold_gda import FoldGDA
-from kshot.methods.gauss_probe import INFO, GaussProbe, Judges
-from kshot.methods.weighing import joint_information
+from kshot.methods.gauss_probe import GaussProbe, LeftOutShots
+from kshot.solvers.stacking import joint_information
 from problems import problem
 
 COUNTS = [1, 5, 3, 2, 7, 4]
@@ -52,9 +52,9 @@ def test_text_holds_the_probe_more_firmly_where_that_makes_the_judges_likelier(s
     plain = FastProbe(iterations=12, **SCALES).fit(data.X, data.y, text=data.text)
     ratio = head.selected_["penalties"].value["mean"] / plain.selected_["penalties"].value["mean"]
     assert ratio == pytest.approx(pull)
-    task = prepare(INFO, 1, data.X, data.y, text=data.text)
-    held_out = {p: GaussProbe(**SCALES).halves(task, Judges.of(task), 12, p).held_out for p in (1.0, 8.0)}
-    told = {p: joint_information(scores, [], data.y[Judges.of(task).rows]) for p, scores in held_out.items()}
+    task = prepare(GaussProbe.info, 1, data.X, data.y, text=data.text)
+    held_out = {p: GaussProbe(**SCALES).half_probes(task, LeftOutShots.of(task), 12, p).held_out for p in (1.0, 8.0)}
+    told = {p: joint_information(scores, [], data.y[LeftOutShots.of(task).rows]) for p, scores in held_out.items()}
     assert (told[8.0] > told[1.0]) == (pull == 8.0)
 
 

@@ -9,8 +9,7 @@ from kshot.methods import registry
 from kshot.methods.evidence import prepare
 from kshot.methods.knob import balanced_fold_curve, held_out_curve, leave_one_out_curve
 from kshot.methods.knob_survey import KnobSurvey
-from kshot.methods.selectors import SELECTORS, ParameterKnob, knob_of, scores_over_grid
-from kshot.methods.tuned import Tuned
+from kshot.methods.selectors import SELECTORS, ParameterKnob, Tuned, knob_of, scores_over_grid
 from kshot.solvers.leaving_out import balanced_folds, ranks_by_text
 from problems import problem
 
@@ -76,7 +75,7 @@ KNOBS = [
 @pytest.mark.parametrize("by", ["few_shot_validation", "validation", "test"])
 def test_a_choice_by_labels_is_the_best_of_all_fits(name, knob, by):
     data = problem(noise=1.0)
-    tuned = Tuned(name, knob, by)
+    tuned = Tuned(method=name, knob=knob, by=by)
     evidence = data.evidence(tuned.info.sees)
     tuned.fit(**evidence)
     knob = knob_of(registry.create(name), knob)
@@ -92,7 +91,7 @@ def test_a_choice_by_labels_is_the_best_of_all_fits(name, knob, by):
 
 def test_the_ensemble_averages_probabilities_and_chooses_nothing():
     data = problem(noise=1.0)
-    tuned = Tuned("taskres", "alpha", "ensemble").fit(data.X, data.y, text=data.text)
+    tuned = Tuned(method="taskres", knob="alpha", by="ensemble").fit(data.X, data.y, text=data.text)
     expected = np.zeros((60, 6))
     for alpha in TaskRes.grids["alpha"]:
         logits = TaskRes(alpha=alpha).fit(data.X, data.y, text=data.text).decision_function(data.test.X)
@@ -104,25 +103,25 @@ def test_the_ensemble_averages_probabilities_and_chooses_nothing():
 
 def test_a_selector_sees_what_it_chooses_by_and_no_more():
     for by, evidence in SELECTORS.items():
-        sees = Tuned("taskres", "lr", by).info.sees
+        sees = Tuned(method="taskres", knob="lr", by=by).info.sees
         assert sees == {"text", "support"} | ({evidence} if evidence else set())
     data = problem()
     with pytest.raises(EvidenceError, match="validation"):
-        Tuned("taskres", "lr", "validation").fit(data.X, data.y, text=data.text)
+        Tuned(method="taskres", knob="lr", by="validation").fit(data.X, data.y, text=data.text)
 
 
 def test_unknown_knobs_and_selectors_are_answered_with_the_known_ones():
     data = problem()
     with pytest.raises(InputError, match="alpha"):
-        Tuned("taskres", "alfa").fit(data.X, data.y, text=data.text)
+        Tuned(method="taskres", knob="alfa").fit(data.X, data.y, text=data.text)
     with pytest.raises(InputError, match="folds"):
-        Tuned("taskres", "alpha", "fold").fit(data.X, data.y, text=data.text)
+        Tuned(method="taskres", knob="alpha", by="fold").fit(data.X, data.y, text=data.text)
 
 
 @pytest.mark.parametrize(("name", "knob"), KNOBS)
 def test_a_survey_holds_every_selector(name, knob):
     data = problem(noise=1.0)
-    survey = KnobSurvey(name, knob)
+    survey = KnobSurvey(method=name, knob=knob)
     survey.fit(**data.evidence(survey.info.sees))
     found = {key: choice.value for key, choice in survey.selected_.items()}
     curves = {"few_shot_validation", "validation", "test", "folds"}
@@ -131,14 +130,14 @@ def test_a_survey_holds_every_selector(name, knob):
     assert survey.score(*data.test) == max(found["test"])
     assert ("fixed" in found) == (name not in ("loo_blend", "logistic_probe"))
     for by in ("folds", "validation"):
-        tuned = Tuned(name, knob, by)
+        tuned = Tuned(method=name, knob=knob, by=by)
         tuned.fit(**data.evidence(tuned.info.sees))
         assert tuned.score(*data.test) == found["test"][int(np.argmax(found[by]))]
 
 
 def test_a_survey_at_one_shot_asks_no_shots():
     data = problem(shots=1)
-    survey = KnobSurvey("loo_blend")
+    survey = KnobSurvey(method="loo_blend")
     survey.fit(**data.evidence(survey.info.sees))
     assert not {"loo", "folds", "fixed"} & set(survey.selected_)
 

@@ -10,7 +10,7 @@ from kshot.bench.study import Cell, MethodSpec, load_study
 from kshot.data.simulated import WORLDS, write
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
-from kshot.methods import evidence, gda, ratio_knob, shared_work
+from kshot.methods import blending, evidence, gda, shared_work
 from kshot.methods.ncm import NCM
 from kshot.methods.shared_work import SharedWork, once, sharing
 from kshot.solvers.rows import frozen
@@ -57,7 +57,7 @@ def test_methods_that_share_tell_what_each_tells_alone_to_the_bit(satellite):
         (evidence, "unit_rows", ["ncm", "js_blend", "gda_alpha1", "oracle_lambda"], 3),
         (evidence, "class_means", ["ncm", "js_blend", "gda_alpha_loo", "mse_oracle"], 1),
         (gda, "fit_gaussian", ["gda_alpha1", "gda_alpha_loo", "gda_alpha_val"], 1),
-        (ratio_knob, "leave_one_out_predictions", ["loo_blend", "loo_blend_kcorr"], 1),
+        (blending, "leave_one_out_predictions", ["loo_blend", "loo_blend_kcorr"], 1),
     ],
 )
 def test_what_several_methods_need_is_computed_once(satellite, monkeypatch, module, name, methods, times):

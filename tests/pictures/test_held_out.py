@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 from kshot.methods import registry
 from kshot.pictures.held_out import Curve, Shots, folds, left_out_scores, paired_difference, wilson
 from kshot.pictures.suspects import repeated
-from kshot.solvers.temperature import calibrate
+from kshot.solvers.softmax import calibrate
 
 
 def shots(counts, seed=0, d=12):

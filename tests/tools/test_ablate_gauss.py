@@ -4,7 +4,7 @@ import numpy as np
 from tools.ablate_gauss import HEAD, VARIANTS, Parts, errors, many_shots
 
 from kshot.methods.evidence import prepare
-from kshot.methods.gauss_probe import INFO, GaussProbe
+from kshot.methods.gauss_probe import GaussProbe
 from problems import problem
 
 SCALES = {"logit_scale": 20.0, "anchor_scale": 3.0}
@@ -12,7 +12,7 @@ SCALES = {"logit_scale": 20.0, "anchor_scale": 3.0}
 
 def test_the_first_variant_is_the_head():
     data = problem(counts=[1, 5, 3, 2, 7, 4], noise=1.0)
-    task = prepare(INFO, 1, data.X, data.y, text=data.text, constants=SCALES)
+    task = prepare(GaussProbe.info, 1, data.X, data.y, text=data.text, constants=SCALES)
     logits = VARIANTS[HEAD](Parts(task, GaussProbe(), data.test.X))
     head = GaussProbe(**SCALES).fit(data.X, data.y, text=data.text)
     assert np.allclose(logits, head.decision_function(data.test.X))
@@ -20,7 +20,7 @@ def test_the_first_variant_is_the_head():
 
 def test_every_variant_has_its_numbers():
     data = problem(noise=1.0)
-    task = prepare(INFO, 1, data.X, data.y, text=data.text, constants=SCALES)
+    task = prepare(GaussProbe.info, 1, data.X, data.y, text=data.text, constants=SCALES)
     outcome = many_shots(task, GaussProbe(), *data.test)
     head = GaussProbe(**SCALES).fit(data.X, data.y, text=data.text)
     assert outcome.numbers[HEAD][0] == 100 * head.score(*data.test)

@@ -21,8 +21,8 @@ from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices
+from kshot.methods.registry import code_of
 from kshot.methods.shared_work import SharedWork, sharing
-from kshot.methods.source_code import code_of
 from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
 from kshot.stats.answers import Answers, answers_of, one_after_another

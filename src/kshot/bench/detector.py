@@ -21,7 +21,7 @@ from kshot.data.store import BUNDLED, Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import KshotError
 from kshot.methods import registry
-from kshot.methods.source_code import code_of
+from kshot.methods.registry import code_of
 from kshot.types import Array, Labelled
 
 

@@ -19,7 +19,7 @@ from kshot.data.store import IMAGE_PARTS, Store, view_part
 from kshot.data.stratum import pool_labels
 from kshot.errors import StudyError, unknown
 from kshot.methods import registry
-from kshot.methods.source_code import code_of
+from kshot.methods.registry import code_of
 from kshot.types import Views
 
 # A batch is no larger a part of its study than this, so that the last ones keep many workers busy.

@@ -1,22 +1,36 @@
 """APE, training-free: Tip-Adapter's cache on chosen channels with weighted keys (Zhu et al., 2023)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from kshot.errors import UndefinedError
-from kshot.methods.base import Classifier
-from kshot.methods.blending import unit_prototypes
+from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, average_view
-from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
+from kshot.methods.parameters import AlphaPoints, BetaPoints, Count, LogitScale, NotNegative, Positive
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, weighted_search_hits
 from kshot.solvers.channels import key_divergence, refined_channels
-from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
+from kshot.solvers.rows import unit_prototypes
+from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
 
-PAPER = "Zhu et al., Not all features matter: enhancing few-shot CLIP with adaptive prior refinement, ICCV 2023"
+INFO = MethodInfo(
+    key="ape",
+    title="APE (training-free)",
+    sees=FREE_EVIDENCE,
+    min_shots=1,
+    paper="Zhu et al., Not all features matter: enhancing few-shot CLIP with adaptive prior refinement, ICCV 2023",
+    linear=False,
+    views=True,
+    rotation_free=False,
+    constants=frozenset({"logit_scale"}),
+)
+VALIDATION_INFO = replace(
+    INFO, key="ape_val", title="APE (grid on validation)", sees=frozenset({*FREE_EVIDENCE, "validation"})
+)
 
 
 class Refined(NamedTuple):
@@ -32,42 +46,10 @@ class APE(Classifier):
     """logits = logit_scale·x·t_c + alpha·sum over the class's keys of exp(−beta(1 − x'·key'))·exp(gamma·D).
 
     x' and key' are restricted to the channels in which classes differ most, and normalised again; D is large for
-    keys that the text would not call their class. (alpha, beta, gamma) stay at the authors' starting values, or
-    come from their grid on the validation split (`tune="val"`): beta outermost, then alpha, then gamma, the first
-    maximum. `channels` is how many are kept; None keeps 500 of 1,024, the authors' share on ImageNet. Several
-    views of a shot are averaged into one key. The choice lives in the coordinates of the features, so a rotation
-    of all features changes the head.
-
-    Parameters
-    ----------
-    tune : "none" or "val"
-        What alpha, beta and gamma are chosen on.
-    channels : int or None
-        How many channels are kept; None keeps 500 of 1,024.
-    similarity_weight : float
-        Of the similarity between classes in the choice of channels.
-    variance_weight : float
-        Of the variance between classes in the choice of channels.
-    alpha : float
-        Weight of the cache.
-    beta : float
-        Sharpness of the affinities.
-    gamma : float
-        How much keys count less that the text would call another class.
-    beta_scale : float
-        Largest beta of the search.
-    alpha_scale : float
-        Largest alpha of the search.
-    gamma_scale : float
-        Largest gamma of the search.
-    beta_points : int
-        Betas of the search.
-    alpha_points : int
-        Alphas of the search.
-    gamma_points : int
-        Gammas of the search.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
+    keys that text would classify otherwise. (alpha, beta, gamma) stay at the authors' starting values, or come from
+    their grid on the validation split (`tune="val"`): beta outermost, then alpha, then gamma, the first maximum. The
+    authors keep 500 of 1,024 channels on ImageNet. Several views of a shot are averaged into one key. The choice lives
+    in the coordinates of the features, so a rotation of all features changes the head.
     """
 
     grids: ClassVar = {
@@ -75,58 +57,24 @@ class APE(Classifier):
         "beta": (0.5, 1.0, 2.0, 3.0, 5.0, 7.0),
         "gamma": (0.0, 0.1, 0.25, 0.5, 0.75, 0.95),
     }
-    channels_: Int[Array, " Q"]
-    keys_: Float[Array, "K C Q"]
-    filled_: Bool[Array, "K C"]
-    divergence_: Float[Array, "K C"]
-    text_: Float[Array, "C d"]
-    alpha_: float
-    beta_: float
-    gamma_: float
-    logit_scale_: float
+    tune: Annotated[Literal["none", "val"], "Evidence alpha, beta and gamma are chosen on."] = "none"
+    channels: Annotated[Count | None, "Channels that are kept; None keeps 500 of 1,024."] = None
+    similarity_weight: Annotated[NotNegative, "Weight of the classes' similarity in the choice of channels."] = 0.7
+    variance_weight: Annotated[NotNegative, "Weight of the classes' variance in the choice of channels."] = 0.3
+    alpha: Annotated[NotNegative, "Weight of the cache."] = 2.0
+    beta: Annotated[NotNegative, "Sharpness of the affinities."] = 1.0
+    gamma: Annotated[NotNegative, "How much less keys count that text would classify otherwise."] = 0.1
+    beta_scale: Annotated[Positive, "Largest beta of the search."] = 7.0
+    alpha_scale: Annotated[Positive, "Largest alpha of the search."] = 7.0
+    gamma_scale: Annotated[Positive, "Largest gamma of the search."] = 1.0
+    beta_points: BetaPoints = 200
+    alpha_points: AlphaPoints = 20
+    gamma_points: Annotated[Count, "Number of gammas in the search."] = 20
+    logit_scale: LogitScale = None
 
-    def __init__(
-        self,
-        tune: Literal["none", "val"] = "none",
-        channels: Count | None = None,
-        similarity_weight: NotNegative = 0.7,
-        variance_weight: NotNegative = 0.3,
-        alpha: NotNegative = 2.0,
-        beta: NotNegative = 1.0,
-        gamma: NotNegative = 0.1,
-        beta_scale: Positive = 7.0,
-        alpha_scale: Positive = 7.0,
-        gamma_scale: Positive = 1.0,
-        beta_points: Count = 200,
-        alpha_points: Count = 20,
-        gamma_points: Count = 20,
-        logit_scale: Positive | None = None,
-    ):
-        self.tune = tune
-        self.channels = channels
-        self.similarity_weight = similarity_weight
-        self.variance_weight = variance_weight
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.beta_scale = beta_scale
-        self.alpha_scale = alpha_scale
-        self.gamma_scale = gamma_scale
-        self.beta_points = beta_points
-        self.alpha_points = alpha_points
-        self.gamma_points = gamma_points
-        self.logit_scale = logit_scale
-
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
-        key, title = "ape", "APE (training-free)"
-        sees: frozenset[Evidence] = FREE_EVIDENCE
-        if self.tune == "val":
-            key, title = "ape_val", "APE (grid on validation)"
-            sees = frozenset({"text", "support", "validation"})
-        check_parameters(self)
-        known = frozenset({"logit_scale"})
-        return MethodInfo(key, title, sees, 1, PAPER, linear=False, views=True, rotation_free=False, constants=known)
+        return VALIDATION_INFO if self.tune == "val" else INFO
 
     def _fit(self, task: Task) -> None:
         refined = self._refine(task)
@@ -175,8 +123,7 @@ class APE(Classifier):
 
     def knob_at(self, value: tuple[float, float, float]) -> "APE":
         beta, alpha, gamma = value
-        chosen = {"tune": "none", "beta": beta, "alpha": alpha, "gamma": gamma}
-        return APE(**{**self.get_params(), **chosen})
+        return self.with_params(tune="none", beta=beta, alpha=alpha, gamma=gamma)
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
         return self._curve(task, self._refine(task), queries)

@@ -1,26 +1,66 @@
-"""The classifier that every method is, whole for scikit-learn: parameters in, fitted head out."""
+"""The base class of all methods, a scikit-learn classifier."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass, field
+from inspect import cleandoc, get_annotations
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from kshot.errors import InputError, KshotError, not_fitted
-from kshot.methods.evidence import Task, labelled, prepare, shared_unit_rows
+from kshot.methods.evidence import (
+    Task,
+    fill_missing_classes,
+    labelled,
+    missing_class_rows,
+    only_classes_with_shots,
+    prepare,
+    shared_unit_rows,
+)
 from kshot.methods.labels import encode_labels, given_classes
-from kshot.methods.parameters import Estimator, check_parameters, known_constants, used_constants
-from kshot.methods.unseen import among_seen, seen_part, text_rows
+from kshot.methods.parameters import (
+    Estimator,
+    check_parameters,
+    known_constants,
+    parameter_names,
+    parameters_section,
+    used_constants,
+)
 from kshot.types import Array, Choice, MethodInfo
 
 M = TypeVar("M", bound="Classifier")
 
 
+class _InfoByParameters:
+    def __init__(self, describe: Callable[[Any], MethodInfo]) -> None:
+        self.describe = describe
+
+    def __get__(self, method: "Classifier | None", owner: type["Classifier"]) -> MethodInfo:
+        if method is None:
+            return self.describe(owner())
+        check_parameters(method)
+        return self.describe(method)
+
+
+def info_by_parameters(describe: Callable[[Any], MethodInfo]) -> Any:
+    """Decorate an `info` that depends on the method's parameters; on the class it is that of the defaults."""
+    return _InfoByParameters(describe)
+
+
+def _no_info(method: "Classifier") -> MethodInfo:
+    raise NotImplementedError(f"{type(method).__name__} has no info: add one as in docs/add-a-method.md.")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
 class Classifier(Estimator):
-    """A scikit-learn classifier of unit features; subclasses write `info` and `_fit`.
+    """A scikit-learn classifier of unit features; subclasses write `info`, their parameters and `_fit`.
+
+    A subclass without an `__init__` becomes a dataclass: its annotated names are keyword-only parameters, whose
+    descriptions are added to its docstring. Names that end in `_` are fitted attributes and no parameters.
 
     Attributes
     ----------
@@ -31,9 +71,11 @@ class Classifier(Estimator):
     intercept_ : (C,)
         Biases b of a linear head.
     selected_ : dict of Choice
-        What the fit chose, and on which evidence; the encoder's constants that it used, and where they are from.
+        Quantities that the fit chose, with the evidence they were chosen on; the encoder's constants that it used, and
+        where they are from.
     """
 
+    info: ClassVar[MethodInfo] = info_by_parameters(_no_info)
     # Values worth trying for parameters, for the selectors of `kshot.methods.selectors`.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
     classes_: Shaped[Array, " C"]
@@ -42,17 +84,27 @@ class Classifier(Estimator):
     weights_: Float[Array, "C d"]
     bias_: Float[Array, " C"]
     scale_: float = 1.0
-    # Of heads that are not linear: classes that joined by their text, and those that are asked for.
-    seen_: Bool[Array, " C"]
-    joined_: Float[Array, "U d"] | None = None
-    asked_: Int[Array, " A"] | None = None
+    # Constants of the encoder that the method declares in `info.constants`.
+    logit_scale_: float
+    # Of heads that are not linear: which classes had shots and the rows of those that had none; the classes that
+    # `among` chose.
+    has_shots_: Bool[Array, " C"]
+    missing_rows_: Float[Array, "U d"] | None = None
+    subset_: Int[Array, " A"] | None = None
 
-    @property
-    def info(self) -> MethodInfo:
-        raise NotImplementedError(f"{type(self).__name__} must say what it sees; see docs/add-a-method.md.")
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if any("__init__" in vars(base) and "__dataclass_fields__" not in vars(base) for base in cls.__mro__[:-1]):
+            return
+        for name in get_annotations(cls):
+            if name.endswith("_") and name not in vars(cls):
+                setattr(cls, name, field(init=False))
+        dataclass(kw_only=True, eq=False, repr=False)(cls)
+        if vars(cls).get("__doc__") and parameter_names(cls):
+            cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{parameters_section(cls)}\n"
 
     def _fit(self, task: Task) -> None:
-        raise NotImplementedError(f"{type(self).__name__} must fit; see docs/add-a-method.md.")
+        raise NotImplementedError(f"{type(self).__name__} has no _fit: add one as in docs/add-a-method.md.")
 
     def _min_shots(self) -> int:
         return self.info.min_shots
@@ -115,50 +167,46 @@ class Classifier(Estimator):
             constants=known,
         )
         self.selected_ = {}
-        for left_over in ("seen_", "joined_", "asked_", "scale_"):
+        for left_over in ("has_shots_", "missing_rows_", "subset_", "scale_"):
             vars(self).pop(left_over, None)
         self.classes_ = task.classes
         used = used_constants(self, known)
         for name, choice in used.items():
             setattr(self, f"{name}_", choice.value)
         if self._min_shots() and not task.counts.all():
-            self._fit_seen(task)
+            part = only_classes_with_shots(task)
+            self.classes_ = part.classes
+            self._fit(part)
+            self._join_text(task)
+            self.classes_ = task.classes
         else:
             self._fit(task)
-        # A head that assumes something else has said so.
+        # A head that assumes another value has recorded it itself.
         self.selected_ |= {
             name: choice for name, choice in used.items() if choice.from_ != "assumed" or name not in self.selected_
         }
         return self
 
-    def _fit_seen(self, task: Task) -> None:
-        """Learn from the classes that have shots; the others join by their text."""
-        part = seen_part(task)
-        self.classes_ = part.classes
-        self._fit(part)
-        self._join_text(task)
-        self.classes_ = task.classes
-
     def _join_text(self, task: Task) -> None:
-        """Overridden by heads that have a text side of their own."""
-        found = text_rows(self._scores(task.X), task)
+        """Add the classes without shots by their text; heads with a text side of their own override this."""
+        found = missing_class_rows(self._scores(task.X), task)
         self.selected_["text_slope"] = Choice(found.slope, "support")
         if self.info.linear:
-            self.weights_ = among_seen(self.weights_, found.rows, found.seen)
-            none = np.zeros(len(found.rows), self.bias_.dtype)
-            self.bias_ = among_seen(self.bias_, none, found.seen)
+            self.weights_ = fill_missing_classes(self.weights_, found.rows, found.has_shots)
+            no_bias = np.zeros(len(found.rows), self.bias_.dtype)
+            self.bias_ = fill_missing_classes(self.bias_, no_bias, found.has_shots)
         else:
-            self.seen_, self.joined_ = found.seen, found.rows
+            self.has_shots_, self.missing_rows_ = found.has_shots, found.rows
 
     def among(self: M, classes: ArrayLike) -> M:
-        """The same head asked about these of its classes only, in this order."""
+        """A copy of the head restricted to these of its classes, in this order."""
         wanted = encode_labels("classes", given_classes(classes), self.classes_)
         head = copy(self)
         head.classes_ = self.classes_[wanted]
         if self.info.linear:
             head.weights_, head.bias_ = self.weights_[wanted], self.bias_[wanted]
         else:
-            head.asked_ = wanted if self.asked_ is None else self.asked_[wanted]
+            head.subset_ = wanted if self.subset_ is None else self.subset_[wanted]
         return head
 
     @property
@@ -166,11 +214,11 @@ class Classifier(Estimator):
         return self._expects()[1]
 
     def scores(self, X: ArrayLike) -> Float[Array, "n C"]:
-        """One logit per class: the largest wins, and their softmax is the probabilities."""
+        """One logit per class; the largest is predicted, and their softmax is the probabilities."""
         return self._logits(self._deciding(X))
 
     def _deciding(self, X: ArrayLike) -> Float[Array, "n C"]:
-        """Scores in the head's own units; the largest wins, the first of equals."""
+        """Scores before `scale_`; the largest is predicted, the first of equals."""
         dtype, dimension = self._expects()
         rows = shared_unit_rows(X, "the query", dtype)
         if rows.shape[1] != dimension:
@@ -179,9 +227,9 @@ class Classifier(Estimator):
                 "input: the query must have the dimension of what the head was fitted on."
             )
         scores = self._scores(rows)
-        if self.joined_ is not None:
-            scores = among_seen(scores.T, self.joined_ @ rows.T, self.seen_).T
-        return scores if self.asked_ is None else scores[:, self.asked_]
+        if self.missing_rows_ is not None:
+            scores = fill_missing_classes(scores.T, self.missing_rows_ @ rows.T, self.has_shots_).T
+        return scores if self.subset_ is None else scores[:, self.subset_]
 
     def decision_function(self, X: ArrayLike) -> Float[Array, "n C"] | Float[Array, " n"]:
         """The scores; of two classes, as scikit-learn has it, the second's minus the first's."""
@@ -209,12 +257,12 @@ class Classifier(Estimator):
 
     def _winners(self, scores: Float[Array, "n C"]) -> Int[Array, " n"]:
         best = scores.argmax(axis=1)
-        # NaN wins every argmax, so the winners tell about all scores at a row's cost.
+        # argmax returns NaN's place where there is one, so checking the winners is enough.
         finite = np.isfinite(scores[np.arange(len(best)), best])
         if not finite.all():
             raise KshotError(
-                f"scores are not finite in {np.count_nonzero(~finite)} of {len(best)} queries: {self!r} has learnt NaN "
-                "or infinite values. Change its parameters, or look at the data that it was fitted on."
+                f"scores are not finite in {np.count_nonzero(~finite)} of {len(best)} queries: {self!r} has NaN or "
+                "infinite weights. Change its parameters, or check the data that it was fitted on."
             )
         return best
 
@@ -222,7 +270,7 @@ class Classifier(Estimator):
         return X @ self.weights_.T + self.bias_
 
     def _logits(self, scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
-        """What `_scores` decides by, as logits. Apart from it, because rounding may make equals of two classes."""
+        """Logits of what `_scores` returns. Predictions use `_scores`: rounding here may make two classes equal."""
         return scores if self.scale_ == 1 else scores.dtype.type(self.scale_) * scores
 
     @property
@@ -245,7 +293,7 @@ class Classifier(Estimator):
         return self._fitted_on("weights_")
 
     def _fitted_on(self, attribute: str) -> tuple[np.dtype, int]:
-        """dtype and dimension of the data, read off a fitted array whose last axis is the features."""
+        """dtype and dimension of the data, from a fitted array whose last axis is the features."""
         if not hasattr(self, "classes_"):
             raise not_fitted(type(self).__name__)
         array = getattr(self, attribute)
@@ -266,7 +314,7 @@ def log_probabilities(probabilities: Float[Array, "n C"]) -> Float[Array, "n C"]
 
 
 def _scaled(scale: float, array: Array) -> Array:
-    """A product cannot be written to: a change of it would not reach the head."""
+    """The product is read-only, because a change of it would not reach the head."""
     if scale == 1:
         return array
     product = array.dtype.type(scale) * array

@@ -1,17 +1,38 @@
 """CLAP: a class-adaptive linear probe (Silva-Rodríguez et al., 2024), and ZS-LP, the same without penalty."""
 
+from dataclasses import replace
+from typing import Annotated
+
 import numpy as np
 from jaxtyping import Float
 
-from kshot.methods.base import Classifier
+from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, every_view
-from kshot.methods.parameters import Count, NotNegative, Positive, Seed, Share
+from kshot.methods.parameters import (
+    AnchorScale,
+    BatchSeed,
+    BatchSize,
+    Epochs,
+    LearningRate,
+    LogitScale,
+    Momentum,
+    WarmupRate,
+)
 from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
 from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
-from kshot.types import ENCODER_CONSTANTS, Array, Choice, MethodInfo
+from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
 
-PAPER = "Silva-Rodríguez et al., A closer look at the few-shot adaptation of large VLMs, CVPR 2024"
+INFO = MethodInfo(
+    key="clap",
+    title="CLAP",
+    sees=FREE_EVIDENCE,
+    min_shots=1,
+    paper="Silva-Rodríguez et al., A closer look at the few-shot adaptation of large VLMs, CVPR 2024",
+    closed_form=False,
+    views=True,
+    constants=ENCODER_CONSTANTS,
+)
 
 
 class CLAP(Classifier):
@@ -26,64 +47,21 @@ class CLAP(Classifier):
     tau is `logit_scale`. 300 epochs of momentum SGD in batches of 256 whose order comes from `seed`; the head is the
     last state of that trajectory, which is not the optimum. Views are rows of their own; the number of batches counts
     images.
-
-    Parameters
-    ----------
-    seed : int
-        Of the order of the batches.
-    penalty : bool
-        Hold the weights near the anchors; without it the head is ZS-LP.
-    anchor_scale : float or None
-        Norm of the text embedding before it was normalised; None is the encoder's, 10 where none is known.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
-    epochs : int
-        Passes over the shots.
-    lr : float
-        Largest learning rate.
-    warmup_lr : float
-        Learning rate of the first epoch.
-    momentum : float
-        Of SGD, from 0 to 1.
-    batch_size : int
-        Rows of a step.
     """
 
-    def __init__(
-        self,
-        seed: Seed = 0,
-        penalty: bool = True,
-        anchor_scale: Positive | None = None,
-        logit_scale: Positive | None = None,
-        epochs: Count = 300,
-        lr: NotNegative = 0.1,
-        warmup_lr: NotNegative = 1e-5,
-        momentum: Share = 0.9,
-        batch_size: Count = 256,
-    ):
-        self.seed = seed
-        self.penalty = penalty
-        self.anchor_scale = anchor_scale
-        self.logit_scale = logit_scale
-        self.epochs = epochs
-        self.lr = lr
-        self.warmup_lr = warmup_lr
-        self.momentum = momentum
-        self.batch_size = batch_size
+    seed: BatchSeed = 0
+    penalty: Annotated[bool, "Hold the weights near the anchors; without it the head is ZS-LP."] = True
+    anchor_scale: AnchorScale = None
+    logit_scale: LogitScale = None
+    epochs: Epochs = 300
+    lr: LearningRate = 0.1
+    warmup_lr: WarmupRate = 1e-5
+    momentum: Momentum = 0.9
+    batch_size: BatchSize = 256
 
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
-        key, title = ("clap", "CLAP") if self.penalty else ("zs_lp", "ZS-LP")
-        return MethodInfo(
-            key,
-            title,
-            frozenset({"text", "support"}),
-            1,
-            PAPER,
-            closed_form=False,
-            views=True,
-            constants=ENCODER_CONSTANTS,
-        )
+        return INFO if self.penalty else replace(INFO, key="zs_lp", title="ZS-LP")
 
     def _fit(self, task: Task) -> None:
         X, y = every_view(task)
@@ -111,5 +89,5 @@ class CLAP(Classifier):
 
 
 def penalty_summary(penalties: Float[Array, " C"]) -> dict[str, float]:
-    """What a record keeps of the penalties."""
+    """Mean and range of the penalties, for records."""
     return {"mean": float(penalties.mean()), "min": float(penalties.min()), "max": float(penalties.max())}

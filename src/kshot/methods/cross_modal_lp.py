@@ -1,19 +1,31 @@
 """Cross-modal linear probe: texts are training samples beside the pictures (Lin et al., 2023)."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from dataclasses import replace
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.methods.base import Classifier
+from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, every_view
-from kshot.methods.parameters import Count, NotNegative, Positive, Seed, Share
+from kshot.methods.parameters import BatchSeed, Count, LearningRate, Positive, Share, WeightDecay
 from kshot.solvers.cross_modal import half_sizes, paired_batches, train_cross_modal, warm_cosine
+from kshot.solvers.rows import accuracy
 from kshot.solvers.schedule import last_state
 from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
 
-PAPER = "Lin et al., Multimodality helps unimodality: cross-modal few-shot learning, CVPR 2023"
+INFO = MethodInfo(
+    key="cross_modal_lp",
+    title="Cross-modal linear probe",
+    sees=FREE_EVIDENCE,
+    min_shots=1,
+    paper="Lin et al., Multimodality helps unimodality: cross-modal few-shot learning, CVPR 2023",
+    closed_form=False,
+    views=True,
+    rotation_free=False,
+    constants=frozenset({"logit_scale"}),
+)
 LOG_SCALE = 4.60517
 TEXT_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -27,61 +39,23 @@ class CrossModalLP(Classifier):
     (1 − text_share)·W + text_share·t: `text_share=0.5` is the WiSE-FT variant that the authors report beside it.
     Views are rows of their own. Where no logit scale is known it is the official one, exp(4.60517) in the working
     precision: over 12,800 steps even its rounding shows.
-
-    Parameters
-    ----------
-    text_share : float
-        Share of the text in the final weights, from 0 to 1.
-    seed : int
-        Of the order of the batches.
-    lr : float
-        Largest learning rate.
-    weight_decay : float
-        Of the optimiser.
-    batch_size : int or None
-        Rows of a step; None is the official number.
-    iterations : int
-        Steps of the optimiser.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, and the official one where none is known.
     """
 
     grids: ClassVar = {"lr": (1e-4, 1e-3), "weight_decay": (0.0, 1e-4, 0.01), "batch_size": (8, 32)}
 
-    def __init__(
-        self,
-        text_share: Share = 0.0,
-        seed: Seed = 0,
-        lr: NotNegative = 1e-4,
-        weight_decay: NotNegative = 0.01,
-        batch_size: Count | None = None,
-        iterations: Count = 12_800,
-        logit_scale: Positive | None = None,
-    ):
-        self.text_share = text_share
-        self.seed = seed
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.iterations = iterations
-        self.logit_scale = logit_scale
+    text_share: Annotated[Share, "Share of the text in the final weights."] = 0.0
+    seed: BatchSeed = 0
+    lr: LearningRate = 1e-4
+    weight_decay: WeightDecay = 0.01
+    batch_size: Annotated[Count | None, "Rows of a step; None is the official number, 32 or 8."] = None
+    iterations: Annotated[Count, "Steps of the optimiser."] = 12_800
+    logit_scale: Annotated[
+        Positive | None, "Factor that makes logits of cosines; None is the encoder's, exp(4.60517) where none is known."
+    ] = None
 
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
-        key, title = "cross_modal_lp", "Cross-modal linear probe"
-        if self.text_share:
-            key, title = f"{key}_wiseft", f"{title} (WiSE-FT)"
-        return MethodInfo(
-            key,
-            title,
-            FREE_EVIDENCE,
-            1,
-            PAPER,
-            closed_form=False,
-            views=True,
-            rotation_free=False,
-            constants=frozenset({"logit_scale"}),
-        )
+        return replace(INFO, key=f"{INFO.key}_wiseft", title=f"{INFO.title} (WiSE-FT)") if self.text_share else INFO
 
     def _fit(self, task: Task) -> None:
         W, scale = self._train(task)
@@ -98,7 +72,7 @@ class CrossModalLP(Classifier):
         self._set_linear(_mixed(W, task.text, self.text_share, scale))
 
     def _train(self, task: Task) -> tuple[Float[Array, "C d"], float]:
-        """The weights after the last step, and the logit scale that they learnt with."""
+        """The weights after the last step, and the logit scale of the training."""
         X, y = every_view(task)
         rounded = X.dtype.type(np.exp(np.float64(X.dtype.type(LOG_SCALE))))
         scale = task.constants.get("logit_scale", float(rounded))
@@ -121,11 +95,10 @@ class CrossModalLP(Classifier):
         return TEXT_SHARES
 
     def knob_at(self, value: float) -> "CrossModalLP":
-        return CrossModalLP(**{**self.get_params(), "text_share": value})
+        return self.with_params(text_share=value)
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
-        scores = self.knob_scores(task, queries.X)
-        return np.array([np.mean(found.argmax(axis=1) == queries.y) for found in scores])
+        return np.array([accuracy(scores, queries.y) for scores in self.knob_scores(task, queries.X)])
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
         """One training serves every share."""

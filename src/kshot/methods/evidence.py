@@ -1,9 +1,20 @@
-"""What a method is given: checked, normalised arrays and nothing it did not ask for."""
+"""The arrays that a method is fitted on: checked, normalised, and only the evidence that it declares.
+
+A class without any shot is fitted in one of two ways. A method that sees text and shots alone learns from the other
+classes, and text gives the class a row in the head's own units. Over the shots, with the mean over the other classes
+taken out because a softmax ignores it, the head's scores s are regressed on text:
+
+    a = sum_ic z_ic·(s_ic − s̄_i) / sum_ic z_ic²,   z_ic = x_i·(t_c − t̄)
+
+A class without shots then scores s̄(x) + a·x·(t_c − t̄). A head that is a multiple of text gets its own rows back, the
+scores of the other classes stay as they are, and a linear head stays linear. To a method that sees further pictures the
+class comes with one row: its text, moved as far as the other classes' pictures lie from theirs.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -23,8 +34,7 @@ class Task:
     """One few-shot classification task: unit rows in one dtype, labels as 0..C−1, and what else the method declared.
 
     `classes` are the labels as they were given, in the order of the text's rows. Evidence that a method does not see
-    is an empty array, never another method's data. `constants` are what is known of encoder and dataset; the
-    method's own parameters come first.
+    is an empty array or None. `constants` are the caller's parameters, else the encoder's and dataset's constants.
     """
 
     X: Float[Array, "N d"]
@@ -75,7 +85,7 @@ def prepare(
     classes: Sequence[Any] | None = None,
     constants: Mapping[str, int | float] | None = None,
 ) -> Task:
-    """Check everything once, so that no method has to."""
+    """Check and normalise all that is given to `fit`."""
     given = {
         "text": text,
         "support": X,
@@ -97,7 +107,7 @@ def prepare(
         names = class_labels(labels, n_text, classes)
         numbers = encode_labels("the support", labels, names)
     else:
-        # Labels beside pictures that are not looked at still tell what the classes are called.
+        # The method looks at no picture, but labels give the names of the classes.
         labels = None if y is None else read_labels("the support", y, len(np.asarray(y)))
         names = class_labels(labels, n_text, classes)
         rows, numbers = np.empty((0, 0 if T is None else T.shape[1]), dtype), np.empty(0, np.int64)
@@ -142,6 +152,41 @@ def part_of(task: Task, rows: Bool[Array, " N"]) -> Task:
     """The same task with these shots only, their views with them."""
     views = None if task.views is None else task.views[:, rows]
     return replace(task, X=task.X[rows], y=task.y[rows], views=views)
+
+
+class MissingRows(NamedTuple):
+    """Scores of the classes without shots above the mean of the others, as rows; and which classes have shots."""
+
+    slope: float
+    rows: Float[Array, "U d"]
+    has_shots: Bool[Array, " C"]
+
+
+def only_classes_with_shots(task: Task) -> Task:
+    """The same task without the classes that have no shots."""
+    kept = task.counts > 0
+    number = np.cumsum(kept) - 1
+    return replace(task, y=number[task.y], text=task.text[kept], n_classes=int(kept.sum()), classes=task.classes[kept])
+
+
+def missing_class_rows(scores: Float[Array, "N S"], task: Task) -> MissingRows:
+    """Rows for the classes without shots, from the head's scores of the shots. The slope a is clipped at zero."""
+    has_shots = task.counts > 0
+    centre = task.text[has_shots].mean(axis=0)
+    z = (task.X @ (task.text[has_shots] - centre).T).astype(np.float64)
+    steps = float(np.vdot(z, z))
+    # The means of z over the classes are zero, so those of the scores need not be taken out.
+    slope = max(0.0, float(np.vdot(z, scores)) / steps) if steps else 0.0
+    return MissingRows(slope, (slope * (task.text[~has_shots] - centre)).astype(task.text.dtype), has_shots)
+
+
+def fill_missing_classes(
+    learnt: Float[Array, "S ..."], missing: Float[Array, "U ..."], has_shots: Bool[Array, " C"]
+) -> Array:
+    """One entry per class along the first axis; the missing ones are added to the mean of the learnt ones."""
+    whole = np.empty((len(has_shots), *learnt.shape[1:]), learnt.dtype)
+    whole[has_shots], whole[~has_shots] = learnt, learnt.mean(axis=0) + missing
+    return whole
 
 
 def average_view(task: Task) -> Float[Array, "N d"]:
@@ -216,18 +261,16 @@ def _check_shots(
 
 
 def _text_can_join(info: MethodInfo, classes_with_shots: int) -> bool:
-    """Whether `kshot.methods.unseen` can tell a head's units from text: not from one class, and not for methods that
-    look at further pictures, which show all classes."""
+    """Whether text gives classes without shots a row: not from one class, and not where further pictures show all."""
     return info.sees == FREE_EVIDENCE and classes_with_shots > 1
 
 
 def _with_stand_ins(
     rows: Float[Array, "N d"], y: Int[Array, " N"], views: Array | None, text: Float[Array, "C d"]
 ) -> tuple[Float[Array, "M d"], Int[Array, " M"], Array | None]:
-    """One row for every class without shots: its text, moved as far as the other classes' pictures lie from theirs.
+    """Add a row for every class without shots: its text plus the mean offset between pictures and text.
 
-    Text and pictures stand apart by an offset that most classes share; a plain text among pictures would win or lose
-    by that offset alone.
+    Most classes share that offset; plain text among pictures would win or lose by it alone.
     """
     empty = np.flatnonzero(class_counts(y, len(text)) == 0) if len(text) else np.empty(0, np.int64)
     if not len(empty):

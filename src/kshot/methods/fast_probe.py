@@ -1,28 +1,17 @@
-"""The fast probe: the optimum that CLAP's training is on its way to, reached in a few quasi-Newton steps."""
+"""The fast probe: CLAP's objective minimised in a few quasi-Newton steps."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier
 from kshot.methods.clap import penalty_summary
 from kshot.methods.evidence import Task, every_view
-from kshot.methods.parameters import Count, Positive
+from kshot.methods.parameters import AnchorScale, Count, LogitScale
 from kshot.solvers.cosine_optimum import fit_cosine_probe
 from kshot.solvers.cosine_probe import anchor_confidence
 from kshot.solvers.rows import unit_prototypes
 from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
-
-INFO = MethodInfo(
-    key="fast_probe",
-    title="Fast probe",
-    sees=FREE_EVIDENCE,
-    min_shots=1,
-    paper="kshot, docs/gauss-probe.md",
-    closed_form=False,
-    views=True,
-    constants=ENCODER_CONSTANTS,
-)
 
 
 class FastProbe(Classifier):
@@ -31,27 +20,21 @@ class FastProbe(Classifier):
     The anchors, the penalties and the loss are CLAP's. Instead of 300 epochs of momentum SGD, whose state depends
     on the order of the batches, `iterations` of L-BFGS on all shots at once, from the anchors: no seed and a
     tenth of the work. Every view is a row of its own.
-
-    Parameters
-    ----------
-    iterations : int
-        Steps of L-BFGS.
-    anchor_scale : float or None
-        Norm of the text embedding before it was normalised; None is the encoder's, 10 where none is known.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
-    def __init__(
-        self, iterations: Count = 20, anchor_scale: Positive | None = None, logit_scale: Positive | None = None
-    ):
-        self.iterations = iterations
-        self.anchor_scale = anchor_scale
-        self.logit_scale = logit_scale
-
-    @property
-    def info(self) -> MethodInfo:
-        return INFO
+    info = MethodInfo(
+        key="fast_probe",
+        title="Fast probe",
+        sees=FREE_EVIDENCE,
+        min_shots=1,
+        paper="kshot, docs/gauss-probe.md",
+        closed_form=False,
+        views=True,
+        constants=ENCODER_CONSTANTS,
+    )
+    iterations: Annotated[Count, "Steps of L-BFGS."] = 20
+    anchor_scale: AnchorScale = None
+    logit_scale: LogitScale = None
 
     def _fit(self, task: Task) -> None:
         learnt = learn_probe(task, self.iterations)
@@ -60,7 +43,7 @@ class FastProbe(Classifier):
 
 
 class LearntProbe(NamedTuple):
-    """Weights of any length, and what a record keeps."""
+    """Weights of any length, and what `selected_` records."""
 
     weights: Float[Array, "C d"]
     selected: dict[str, Choice]
@@ -69,7 +52,7 @@ class LearntProbe(NamedTuple):
 def learn_probe(
     task: Task, iterations: int, start: Float[Array, "C d"] | None = None, pull: float = 1.0
 ) -> LearntProbe:
-    """From the anchors unless another start is given; `pull` multiplies CLAP's penalties."""
+    """Minimise from the anchors, or from `start`; `pull` multiplies CLAP's penalties."""
     X, y = every_view(task)
     penalties = pull * anchor_confidence(X, y, task.text, task.logit_scale)
     weights = fit_cosine_probe(

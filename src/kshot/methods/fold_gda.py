@@ -1,7 +1,7 @@
 """Fold-GDA: a Gaussian head with text as prior, all its knobs set by exact folds; docs/fold-gda.md."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,31 +9,22 @@ from jaxtyping import Float, Int
 from kshot.methods.base import Classifier
 from kshot.methods.clap import CLAP
 from kshot.methods.evidence import Task, average_view
-from kshot.methods.parameters import Positive
+from kshot.methods.parameters import AnchorScale, LogitScale
 from kshot.solvers.folds import PrincipalAxes, held_out_among_whole, held_out_folds, principal_axes, text_prior
 from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.weight_sweep import winning_range, wins_by_weight
 from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
 
-INFO = MethodInfo(
-    key="fold_gda",
-    title="Fold-GDA",
-    sees=FREE_EVIDENCE,
-    min_shots=1,
-    paper="kshot, docs/fold-gda.md",
-    views=True,
-    constants=ENCODER_CONSTANTS,
-)
 GAMMAS = np.array([0.1, 0.3, 1, 3, 10, 30, 100])
 KAPPAS = np.array([0, 0.5, 1, 2, 4, 8, 16])
 ALPHAS = np.logspace(-4, 1, 31)
 SMALLEST_WEIGHT = 1e-3
-# So many held-out shots tell two triples apart by half a point; more would cost time and change nothing.
+# Enough held-out shots to tell apart two triples whose accuracies differ by half a point.
 MOST_VOTES = 4096
 
 
 class Search(NamedTuple):
-    """What the folds say of every (gamma, kappa, alpha)."""
+    """Correct rows and spread of the scores of every (gamma, kappa, alpha); `scored` rows were asked."""
 
     hits: Int[Array, "G Q A"]
     spread: Float[Array, "G Q A"]
@@ -41,7 +32,7 @@ class Search(NamedTuple):
 
 
 class Members(NamedTuple):
-    """The average that the folds settled on: how much each (gamma, kappa) adds to the text, at K−1 shots."""
+    """The averaged head: the weight of each (gamma, kappa) beside the text, at K−1 shots."""
 
     axes: PrincipalAxes
     text_scores: Float[Array, "N C"]
@@ -49,7 +40,7 @@ class Members(NamedTuple):
     kappas: Float[Array, " Q"]
 
     def held_out(self, folds: Sequence[Fold]) -> Float[Array, "n C"]:
-        """Logits of the rows asked in these folds, one fold after the other, by the average without them."""
+        """Logits of the rows asked in these folds, fold by fold, by the average fitted without them."""
         scores = [self.text_scores[fold.asked] for fold in folds]
         for gamma, of_gamma in zip(GAMMAS.tolist(), self.shares, strict=True):
             if of_gamma.any():
@@ -65,51 +56,27 @@ class FoldGDA(Classifier):
 
     P = (S + gamma·(tr S/d)·I)⁻¹, mu' the class means shrunk by kappa pseudo-shots towards re-centred text, and
     alpha weighs the branch. Every triple is scored on folds that leave one shot of every class out, the
-    covariance included; the head averages the triples by how well they did. To see what each part is worth:
-    `folds=False` holds out the own class only, `downdate=False` keeps the row in the covariance,
-    `text_prior=False` fixes kappa at 0, `average=False` takes the best triple (the middle one of equals) and
-    `k_correction=False` leaves alpha as K−1 shots chose it. Several views of a shot are averaged into one row.
-    With one shot per class there is nothing to hold out and no covariance: the head is CLAP's.
-
-    Parameters
-    ----------
-    folds : bool
-        Leave one shot of every class out, not of one class only.
-    downdate : bool
-        Take left-out shots out of the covariance too.
-    text_prior : bool
-        Shrink class means towards re-centred text.
-    average : bool
-        Average the triples instead of taking the best.
-    k_correction : bool
-        Carry alpha from K−1 shots to K.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
-    anchor_scale : float or None
-        Norm of the text embedding before it was normalised; None is the encoder's, 10 where none is known.
+    covariance included; the head averages the triples, weighted by accuracy. The five switches turn off one part
+    each, to measure what it is worth. Several views of a shot are averaged into one row. With one shot per class there
+    is nothing to hold out and no covariance: the head is CLAP's.
     """
 
-    def __init__(
-        self,
-        folds: bool = True,
-        downdate: bool = True,
-        text_prior: bool = True,
-        average: bool = True,
-        k_correction: bool = True,
-        logit_scale: Positive | None = None,
-        anchor_scale: Positive | None = None,
-    ):
-        self.folds = folds
-        self.downdate = downdate
-        self.text_prior = text_prior
-        self.average = average
-        self.k_correction = k_correction
-        self.logit_scale = logit_scale
-        self.anchor_scale = anchor_scale
-
-    @property
-    def info(self) -> MethodInfo:
-        return INFO
+    info = MethodInfo(
+        key="fold_gda",
+        title="Fold-GDA",
+        sees=FREE_EVIDENCE,
+        min_shots=1,
+        paper="kshot, docs/fold-gda.md",
+        views=True,
+        constants=ENCODER_CONSTANTS,
+    )
+    folds: Annotated[bool, "Leave one shot of every class out, not of one class only."] = True
+    downdate: Annotated[bool, "Take left-out shots out of the covariance too."] = True
+    text_prior: Annotated[bool, "Shrink class means towards re-centred text; else kappa is 0."] = True
+    average: Annotated[bool, "Average the triples instead of taking the best, the middle one of equals."] = True
+    k_correction: Annotated[bool, "Carry alpha from K−1 shots, where it was chosen, to K."] = True
+    logit_scale: LogitScale = None
+    anchor_scale: AnchorScale = None
 
     def _fit(self, task: Task) -> None:
         if task.counts.max() == 1:
@@ -118,7 +85,7 @@ class FoldGDA(Classifier):
             self.learn(task)
 
     def learn(self, task: Task) -> Members:
-        """Fit a task with two shots of some class, and tell what the head is made of."""
+        """Fit a task with two shots of some class, and return the averaged members."""
         X = average_view(task)
         axes = principal_axes(X, task.y, task.text)
         kappas = KAPPAS if self.text_prior else KAPPAS[:1]
@@ -127,7 +94,7 @@ class FoldGDA(Classifier):
         search = self._search(axes, folds, text_scores, kappas)
         weights = self._weights(search)
         self._record(search, weights, kappas)
-        # Each triple counts by its vote, not by how large its logits are.
+        # Divided by the spread, so that a triple does not count more for larger logits.
         votes = weights / search.spread
         shares = (votes * ALPHAS).sum(axis=2) / votes.sum()
         correction = shots_correction(task.counts) if self.k_correction else 1.0
@@ -163,14 +130,14 @@ class FoldGDA(Classifier):
         return Search(hits, np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny)), scored)
 
     def _weights(self, search: Search) -> Float[Array, "G Q A"]:
-        """exp((accuracy − best)/(½ standard error)), so that triples the votes cannot tell apart all count."""
+        """exp((accuracy − best)/(½ standard error)), so that triples of equal accuracy within the error all count."""
         best = search.hits.max()
         if not self.average:
             equals = np.flatnonzero(search.hits == best)
             weights = np.zeros(search.hits.shape)
             weights.flat[equals[len(equals) // 2]] = 1
             return weights
-        # Half a vote each way keeps the standard error above zero where all or none are right.
+        # Half a row each way keeps the standard error above zero where all or none are right.
         share = (best + 0.5) / (search.scored + 1)
         error = np.sqrt(share * (1 - share) * search.scored)
         weights = np.exp((search.hits - best) / (error / 2))

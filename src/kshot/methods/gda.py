@@ -1,21 +1,30 @@
 """GDA: Gaussian discriminant analysis added to the zero-shot logits (Wang et al., 2024)."""
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.methods.base import Classifier
+from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, every_view, without_own_image
-from kshot.methods.parameters import NotNegative, Positive, check_parameters
+from kshot.methods.parameters import LogitScale, NotNegative
 from kshot.methods.shared_work import once
 from kshot.solvers.gaussian import GaussianBranch, alpha_hits, fit_gaussian
 from kshot.solvers.rows import class_means
 from kshot.stats.selected import curve_name
-from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
 
-PAPER = "Wang et al., A hard-to-beat baseline for training-free CLIP-based adaptation, ICLR 2024"
+INFO = MethodInfo(
+    key="gda_alpha1",
+    title="GDA (alpha=1)",
+    sees=FREE_EVIDENCE,
+    min_shots=1,
+    paper="Wang et al., A hard-to-beat baseline for training-free CLIP-based adaptation, ICLR 2024",
+    views=True,
+    constants=frozenset({"logit_scale"}),
+)
 ALPHAS = 10.0 ** np.arange(-4, 3)
 
 
@@ -26,31 +35,21 @@ class GDA(Classifier):
     picture's class mean is refitted, the covariance kept) or "val" (the same grid on validation labels).
     With one shot per class the covariance is zero and the head is zero-shot. Views are rows of their own; in
     leave-one-out all views of a picture leave together, and a class of one picture is not scored.
-
-    Parameters
-    ----------
-    alpha : float, "loo" or "val"
-        Weight of the Gaussian branch, or what it is chosen on.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
-    def __init__(self, alpha: NotNegative | Literal["loo", "val"] = 1.0, logit_scale: Positive | None = None):
-        self.alpha = alpha
-        self.logit_scale = logit_scale
+    alpha: Annotated[
+        NotNegative | Literal["loo", "val"], "Weight of the Gaussian branch, or the evidence it is chosen on."
+    ] = 1.0
+    logit_scale: LogitScale = None
 
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
-        sees: set[Evidence] = {"text", "support"}
         if self.alpha == "loo":
-            key, title = "gda_alpha_loo", "GDA (alpha by LOO)"
-        elif self.alpha == "val":
-            key, title = "gda_alpha_val", "GDA (alpha on validation)"
-            sees |= {"validation"}
-        else:
-            check_parameters(self)
-            key, title = f"gda_alpha{self.alpha:g}", f"GDA (alpha={self.alpha:g})"
-        return MethodInfo(key, title, frozenset(sees), 1, PAPER, views=True, constants=frozenset({"logit_scale"}))
+            return replace(INFO, key="gda_alpha_loo", title="GDA (alpha by LOO)")
+        if self.alpha == "val":
+            sees: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "validation"})
+            return replace(INFO, key="gda_alpha_val", title="GDA (alpha on validation)", sees=sees)
+        return replace(INFO, key=f"gda_alpha{self.alpha:g}", title=f"GDA (alpha={self.alpha:g})")
 
     def _fit(self, task: Task) -> None:
         branch = _branch(task)
@@ -92,7 +91,7 @@ class GDA(Classifier):
         return ALPHAS.tolist()
 
     def knob_at(self, value: float) -> "GDA":
-        return GDA(alpha=value, logit_scale=self.logit_scale)
+        return self.with_params(alpha=value)
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
         return self._curve(task, _branch(task), queries)

@@ -1,20 +1,20 @@
-"""What is a knob worth? Its leave-one-out choice, its test-set oracle, and the regret between them.
+"""The worth of a knob: its leave-one-out choice, its test-set oracle, and the regret between them.
 
-A method takes part by saying which values its knob may take and how accurate each is (`Knob`). Where it has
-an exact leave-one-out rule it may give that as well (`KnobWithLeaveOneOut`); where not, every shot is left
-out once and the method is fitted again. Beside it stands the choice by balanced folds, which leave one shot of
-every class out at a time.
+A method with a knob gives its grid and the accuracy of every value (`Knob`). If it has an exact leave-one-out rule it
+may give that as well (`KnobWithLeaveOneOut`); else every shot is left out once and the method is fitted again. The
+choice by balanced folds, which leave one shot of every class out at a time, is computed beside it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from kshot.errors import UndefinedError
-from kshot.methods.evidence import Task, prepare
+from kshot.methods.base import Classifier
+from kshot.methods.evidence import Task, part_of, prepare
 from kshot.methods.parameters import known_constants
 from kshot.solvers.leaving_out import Fold, balanced_folds, has_siblings, ranks_by_text
 from kshot.solvers.rows import shot_numbers
@@ -51,6 +51,24 @@ class KnobWithFolds(Knob, Protocol):
     def knob_folds_curve(self, task: Task, folds: Sequence[Fold]) -> Float[Array, " L"]: ...
 
 
+@runtime_checkable
+class KnobWithHeads(Knob, Protocol):
+    """A knob that can be held at one value."""
+
+    def knob_at(self, value: Any) -> Classifier:
+        """The unfitted method with its knob at this value."""
+        ...
+
+
+@runtime_checkable
+class KnobWithScores(Knob, Protocol):
+    """A knob whose scores at all values share work."""
+
+    def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
+        """The scores at every value in turn; an array may be overwritten by the next."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class KnobWorth:
     """The choices of one knob on one problem; accuracies are on the test set."""
@@ -79,7 +97,7 @@ class KnobWorth:
 
     @property
     def regret(self) -> float:
-        """What choosing without test labels costs; never negative."""
+        """Accuracy lost by choosing without test labels; never negative."""
         return self.oracle_accuracy - self.chosen_accuracy
 
     @property
@@ -88,18 +106,18 @@ class KnobWorth:
 
     @property
     def fold_regret(self) -> float:
-        """What choosing by balanced folds costs."""
+        """Accuracy lost by choosing with balanced folds."""
         return self.oracle_accuracy - self.test_curve[int(np.argmax(self.fold_curve))]
 
     @property
     def undecided(self) -> frozenset[str]:
-        """The choices whose evidence liked every value equally, so that the first was taken."""
+        """The choices on curves that are constant, where the first value was taken."""
         curves = {"chosen": self.loo_curve, "fold_chosen": self.fold_curve}
         return frozenset(name for name, curve in curves.items() if max(curve) == min(curve))
 
 
 def knob_evidence(info: MethodInfo) -> frozenset[Evidence]:
-    """What comparing both choices takes: text where the method reads it, the shots and the test labels."""
+    """Evidence of `knob_worth`: text where the method reads it, the shots and the test labels."""
     needed: set[Evidence] = {"support", "test"}
     return frozenset(needed | (info.sees & FREE_EVIDENCE))
 
@@ -114,7 +132,7 @@ def knob_worth(
     test: Any,
     constants: Mapping[str, int | float] | None = None,
 ) -> KnobWorth:
-    """Turn the knob by leave-one-out and by folds on the shots, and by the test labels, and compare."""
+    """Compare the choices by leave-one-out and by folds on the shots with that on the test labels."""
     info = replace(method.info, sees=knob_evidence(method.info))
     known = known_constants(method, constants or {})
     task = prepare(info, 2, X, y, text=text, views=views, test=test, constants=known)
@@ -146,7 +164,7 @@ def balanced_fold_curve(method: Knob, task: Task, most_folds: int | None = None)
 
 
 def held_out_curve(method: Knob, task: Task, folds: Sequence[Fold]) -> Float[Array, " L"]:
-    """Accuracy on all that is asked: in closed form where the method has one, else with a refit per fold."""
+    """Accuracy on the left-out rows: in closed form where the method has one, else with a refit per fold."""
     if not folds:
         raise UndefinedError(f"{method.info.key} needs 2 shots per class to leave one out.")
     if isinstance(method, KnobWithFolds):
@@ -154,11 +172,6 @@ def held_out_curve(method: Knob, task: Task, folds: Sequence[Fold]) -> Float[Arr
     hits, scored = np.zeros(len(method.knob_grid())), 0
     for kept, asked in folds:
         queries = Labelled(task.X[asked], task.y[asked])
-        hits += len(queries.y) * method.knob_curve(_keep(task, kept), queries)
+        hits += len(queries.y) * method.knob_curve(part_of(task, kept), queries)
         scored += len(queries.y)
     return hits / scored
-
-
-def _keep(task: Task, rows: Bool[Array, " N"]) -> Task:
-    views = None if task.views is None else task.views[:, rows]
-    return replace(task, X=task.X[rows], y=task.y[rows], views=views)

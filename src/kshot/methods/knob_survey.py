@@ -1,58 +1,48 @@
-"""One knob under every selector at once: what the atlas keeps of a cell."""
+"""One knob under every selector at once, for the atlas of knobs."""
+
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float
 
 from kshot.methods import registry
-from kshot.methods.base import Classifier
+from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task
 from kshot.methods.knob import Knob, KnobWithFolds, KnobWithLeaveOneOut
-from kshot.methods.parameters import Count, Positive
-from kshot.methods.selectors import fit_on, hits, knob_of, probabilities, scores_over_grid, selector_curve
+from kshot.methods.parameters import AnchorScale, Count, LogitScale
+from kshot.methods.selectors import fit_on, knob_of, scores_over_grid, selector_curve
+from kshot.solvers.rows import accuracy
 from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, MethodInfo
 
 LABELLED = ("few_shot_validation", "validation", "test")
 
 
 class KnobSurvey(Classifier):
-    """Every value of a knob on the test set, and how each selector that may choose would see it; an oracle.
+    """The accuracy of every value of a knob on the test set, and under each selector; an oracle.
 
-    Its own predictions are those of the best value on the test labels. Leave-one-out is asked where the method
-    answers without a refit per shot. At most `most_folds` folds are asked, at equal distances: a refit each is much for
-    a head that is slow to train.
+    Its own predictions are those of the best value on the test labels. Leave-one-out is measured where the method
+    needs no refit per shot.
     """
 
-    scores_: Float[Array, "n C"]
-    queries_: Float[Array, "n d"]
+    method: Annotated[str, "Name of the method."] = "proker"
+    knob: Annotated[str | None, "Name of the knob; None is the method's own."] = None
+    most_folds: Annotated[Count, "Largest number of folds, each a refit; they are taken at equal distances."] = 16
+    logit_scale: LogitScale = None
+    anchor_scale: AnchorScale = None
 
-    def __init__(
-        self,
-        method: str = "proker",
-        knob: str | None = None,
-        most_folds: Count = 16,
-        logit_scale: Positive | None = None,
-        anchor_scale: Positive | None = None,
-    ):
-        self.method = method
-        self.knob = knob
-        self.most_folds = most_folds
-        self.logit_scale = logit_scale
-        self.anchor_scale = anchor_scale
-
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
-        method = self._method()
+        method = registry.create(self.method)
         sees: frozenset[Evidence] = frozenset({*method.info.sees, "few_shot_validation", "validation", "test"})
         title = f"{method.info.title}: {knob_of(method, self.knob).knob_name()}"
         return MethodInfo(
             f"{self.method}:survey", title, sees, 1, method.info.paper, linear=False, constants=ENCODER_CONSTANTS
         )
 
-    def _method(self) -> Classifier:
-        return registry.create(self.method)
-
     def _fit(self, task: Task) -> None:
-        method = self._method()
+        from scipy.special import softmax
+
+        method = registry.create(self.method)
         knob = knob_of(method, self.knob)
         parts = [getattr(task, name) for name in LABELLED]
         ends = np.cumsum([len(part.y) for part in parts])[:-1]
@@ -60,8 +50,8 @@ class KnobSurvey(Classifier):
         average, best = 0.0, -1.0
         for scores in scores_over_grid(knob, task, np.concatenate([part.X for part in parts])):
             pieces = np.split(scores, ends)
-            curves.append([hits(piece, part.y) for piece, part in zip(pieces, parts, strict=True)])
-            average = average + probabilities(pieces[-1])
+            curves.append([accuracy(piece, part.y) for piece, part in zip(pieces, parts, strict=True)])
+            average = average + softmax(pieces[-1], axis=1)
             if curves[-1][-1] > best:
                 best, self.scores_ = curves[-1][-1], pieces[-1].copy()
         test = parts[-1]
@@ -69,15 +59,15 @@ class KnobSurvey(Classifier):
         self.selected_ = {"grid": Choice(list(knob.knob_grid()), "fixed")}
         for name, curve in zip(LABELLED, np.transpose(curves), strict=True):
             self.selected_[name] = Choice(curve.tolist(), name)
-        self.selected_["ensemble"] = Choice(hits(np.asarray(average), test.y), "test")
-        self._ask_the_shots(task, knob)
+        self.selected_["ensemble"] = Choice(accuracy(np.asarray(average), test.y), "test")
+        self._add_curves_of_shots(task, knob)
         if task.counts.min() >= method.info.min_shots:
             head = fit_on(method, task)
             own = (head.selected_.get(name) for name in knob.knob_name().split(", "))
             if not any(choice and choice.from_ == "support" for choice in own):
-                self.selected_["fixed"] = Choice(hits(head.scores(test.X), test.y), "test")
+                self.selected_["fixed"] = Choice(accuracy(head.scores(test.X), test.y), "test")
 
-    def _ask_the_shots(self, task: Task, knob: Knob) -> None:
+    def _add_curves_of_shots(self, task: Task, knob: Knob) -> None:
         if task.counts.min() < 2:
             return
         if isinstance(knob, KnobWithLeaveOneOut | KnobWithFolds):

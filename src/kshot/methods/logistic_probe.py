@@ -1,69 +1,59 @@
 """Logistic probe: multinomial logistic regression on the shots alone, the paper's text-free reference."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.methods.base import Classifier
+from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task
-from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
+from kshot.methods.parameters import Count, NotNegative, Positive
 from kshot.solvers.leaving_out import balanced_folds
 from kshot.solvers.logistic import left_out_accuracies, logistic_path
-from kshot.solvers.rows import shot_numbers
+from kshot.solvers.rows import accuracy, shot_numbers
 from kshot.stats.selected import curve_name
 from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
 
-PAPER = "paper, Table “text-free reference points”"
+INFO = MethodInfo(
+    key="logistic_probe",
+    title="Logistic probe",
+    sees=frozenset({"support"}),
+    min_shots=2,
+    paper="paper, Table “text-free reference points”",
+    closed_form=False,
+)
 STRENGTHS = 10.0 ** np.arange(-2, 5)
-# So many left-out shots tell the strengths apart; where there are more, some folds stand for all.
+# Enough left-out shots to tell the strengths apart; where there are more, some folds are left out.
 MOST_ASKED = 800
-# From so many shots per class on, a fold is close enough to all shots to start from what they taught.
+# From so many shots per class on, a fold starts from the weights of all shots.
 WARM_SHOTS = 8
 
 
 class LogisticProbe(Classifier):
     """Softmax regression with an L2 penalty and a free bias; reads no text.
 
-    The inverse penalty comes from 1e-2 … 1e4 by decades: by balanced folds (`tune="loo"`: each leaves one shot of
-    every class out, and so many are taken that they ask about 800 shots), or at its test oracle
-    (`tune="test"`); or it is `strength` (`tune="fixed"`).
-
-    Parameters
-    ----------
-    tune : "loo", "test" or "fixed"
-        What the inverse penalty is chosen on.
-    strength : float
-        The inverse penalty, for `tune="fixed"`.
-    tolerance : float
-        It stops when the gradient has fallen to this share of its size at zero.
-    max_iterations : int
-        Steps after which it stops.
+    The inverse penalty comes from 1e-2 … 1e4 by decades: by balanced folds (`tune="loo"`: each leaves one shot of every
+    class out, up to about 800 shots in all), or by the test labels (`tune="test"`); or it is `strength`
+    (`tune="fixed"`).
     """
 
-    def __init__(
-        self,
-        tune: Literal["loo", "test", "fixed"] = "loo",
-        strength: Positive = 1.0,
-        tolerance: NotNegative = 1e-3,
-        max_iterations: Count = 300,
-    ):
-        self.tune = tune
-        self.strength = strength
-        self.tolerance = tolerance
-        self.max_iterations = max_iterations
+    tune: Annotated[Literal["loo", "test", "fixed"], "Evidence the inverse penalty is chosen on."] = "loo"
+    strength: Annotated[Positive, 'The inverse penalty, for `tune="fixed"`.'] = 1.0
+    tolerance: Annotated[NotNegative, "Stop when the gradient has fallen to this share of its size at zero."] = 1e-3
+    max_iterations: Annotated[Count, "Stop after so many steps."] = 300
 
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
         if self.tune == "test":
             sees: frozenset[Evidence] = frozenset({"support", "test"})
-            return MethodInfo("logistic_probe_test", "Logistic probe (test-tuned)", sees, 1, PAPER, closed_form=False)
+            title = "Logistic probe (test-tuned)"
+            return replace(INFO, key="logistic_probe_test", title=title, sees=sees, min_shots=1)
         if self.tune == "fixed":
             title = f"Logistic probe (strength {self.strength:g})"
-            return MethodInfo("logistic_probe_fixed", title, frozenset({"support"}), 1, PAPER, closed_form=False)
-        check_parameters(self)
-        return MethodInfo("logistic_probe", "Logistic probe", frozenset({"support"}), 2, PAPER, closed_form=False)
+            return replace(INFO, key="logistic_probe_fixed", title=title, min_shots=1)
+        return INFO
 
     def _fit(self, task: Task) -> None:
         if self.tune == "fixed":
@@ -94,7 +84,7 @@ class LogisticProbe(Classifier):
         return STRENGTHS.tolist()
 
     def knob_at(self, value: float) -> "LogisticProbe":
-        return LogisticProbe("fixed", value, self.tolerance, self.max_iterations)
+        return self.with_params(tune="fixed", strength=value)
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
         for w in self._path(task.X, task.y, task.n_classes):
@@ -129,4 +119,4 @@ class LogisticProbe(Classifier):
 
 
 def _accuracies(path: Float[Array, "L C e"], queries: Labelled) -> Float[Array, " L"]:
-    return np.array([np.mean((queries.X @ w[:, :-1].T + w[:, -1]).argmax(axis=1) == queries.y) for w in path])
+    return np.array([accuracy(queries.X @ w[:, :-1].T + w[:, -1], queries.y) for w in path])

@@ -1,57 +1,43 @@
 """Leave-one-out blend: one ratio for all classes, chosen on the shots alone (paper, Algorithm 1)."""
 
+from dataclasses import replace
+from typing import Annotated
+
 import numpy as np
 
-from kshot.methods.base import Classifier
-from kshot.methods.blending import blend
+from kshot.methods.base import Classifier, info_by_parameters
+from kshot.methods.blending import RatioKnob, blend
 from kshot.methods.evidence import Task
-from kshot.methods.parameters import Positive
-from kshot.methods.ratio_knob import RatioKnob
+from kshot.methods.parameters import LogitScale
 from kshot.solvers.ratio_sweep import GRID
 from kshot.solvers.shrinkage import correct_for_shots
 from kshot.stats.selected import RATIO, curve_name
-from kshot.types import Choice, MethodInfo
+from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
 
 INFO = MethodInfo(
     key="loo_blend",
     title="LOO blend",
-    sees=frozenset({"text", "support"}),
+    sees=FREE_EVIDENCE,
     min_shots=2,
     paper="paper, Algorithm 1",
     constants=frozenset({"logit_scale"}),
 )
-K_CORRECTED_INFO = MethodInfo(
-    key="loo_blend_kcorr",
-    title="LOO blend + K-correction",
-    sees=frozenset({"text", "support"}),
-    min_shots=2,
-    paper="paper, Eq. 18: odds × K/(K−1)",
-    constants=frozenset({"logit_scale"}),
+K_CORRECTED_INFO = replace(
+    INFO, key="loo_blend_kcorr", title="LOO blend + K-correction", paper="paper, Eq. 18: odds × K/(K−1)"
 )
 
 
 class LOOBlend(RatioKnob, Classifier):
-    """The ratio on the grid with the best leave-one-out accuracy; ties take the smallest.
+    """The ratio on the grid with the best leave-one-out accuracy; the smallest of equals."""
 
-    `k_correction` carries the ratio from K−1 to K shots (harmonic mean of K where classes are uneven).
-    `allow_single` lets a class of one shot keep its undeflated mean instead of refusing it.
+    k_correction: Annotated[
+        bool,
+        "Carry the ratio from K−1 shots, where it was chosen, to K (their harmonic mean where classes are uneven).",
+    ] = False
+    allow_single: Annotated[bool, "Accept classes of one shot, which keep their whole mean."] = False
+    logit_scale: LogitScale = None
 
-    Parameters
-    ----------
-    k_correction : bool
-        Carry the ratio from K−1 shots, where it was chosen, to K.
-    allow_single : bool
-        Accept classes of one shot, which keep their whole mean.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
-    """
-
-    def __init__(self, k_correction: bool = False, allow_single: bool = False, logit_scale: Positive | None = None):
-        self.k_correction = k_correction
-        self.allow_single = allow_single
-        self.logit_scale = logit_scale
-
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
         return K_CORRECTED_INFO if self.k_correction else INFO
 
@@ -69,7 +55,5 @@ class LOOBlend(RatioKnob, Classifier):
 
 
 def _corrected(ratio: float, counts: np.ndarray) -> float:
-    deflatable = counts[counts > 1]
-    if not len(deflatable):
-        return ratio
-    return correct_for_shots(ratio, float(1 / np.mean(1 / deflatable)))
+    several = counts[counts > 1]
+    return correct_for_shots(ratio, float(1 / np.mean(1 / several))) if len(several) else ratio

@@ -1,25 +1,17 @@
 """LP++: a linear probe blended with text logits by learnt class weights (Huang et al., 2024)."""
 
+from typing import Annotated
+
 import numpy as np
 from jaxtyping import Float
 
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task, average_view
-from kshot.methods.parameters import Count, NotNegative, Seed, Share
+from kshot.methods.parameters import Count, Epochs, Momentum, NotNegative, Seed
 from kshot.solvers.rows import class_sums
 from kshot.solvers.text_probe import step_sizes, train_text_probe
-from kshot.types import Array, Choice, MethodInfo
-
-INFO = MethodInfo(
-    key="lpp",
-    title="LP++",
-    sees=frozenset({"text", "support"}),
-    min_shots=1,
-    paper="Huang et al., LP++: a surprisingly strong linear probe for few-shot CLIP, CVPR 2024",
-    closed_form=False,
-    views=True,
-)
+from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
 
 
 class LPP(Classifier):
@@ -29,46 +21,26 @@ class LPP(Classifier):
     Lipschitz bounds: 4N/lambda_max(XᵀX) for W and N/(4·max_c sum_i (x_i·t_c)²) for alpha. The bias, the momentum and
     the start are those of the official code (commit f81054f9).
 
-    W starts at the class sums, alpha at 250·(mean of x·t_y), b at uniform(±1/sqrt d) from `seed`, or at
-    `bias_init`, a list with one number per class; the start of b matters at K = 1. Alpha moves every tenth
-    epoch by the sum of all its gradients so far, as the official code does. Several views of a shot are
-    averaged into one row.
-
-    Parameters
-    ----------
-    seed : int
-        Of the bias at the start.
-    bias_init : list of C floats
-        The bias at the start, instead of a random one.
-    epochs : int
-        Passes over the shots.
-    momentum : float
-        Of SGD, from 0 to 1.
-    alpha_factor : float
-        The start of alpha is this times the mean of x·t_y.
-    alpha_every : int
-        Epochs between two steps of alpha.
+    W starts at the class sums, alpha at 250·(mean of x·t_y), b at uniform(±1/sqrt d); the start of b matters at K = 1.
+    Alpha moves every tenth epoch by the sum of all its gradients so far, as the official code does. Several views of a
+    shot are averaged into one row.
     """
 
-    def __init__(
-        self,
-        seed: Seed = 0,
-        bias_init: list[float] | None = None,
-        epochs: Count = 300,
-        momentum: Share = 0.9,
-        alpha_factor: NotNegative = 250.0,
-        alpha_every: Count = 10,
-    ):
-        self.seed = seed
-        self.bias_init = bias_init
-        self.epochs = epochs
-        self.momentum = momentum
-        self.alpha_factor = alpha_factor
-        self.alpha_every = alpha_every
-
-    @property
-    def info(self) -> MethodInfo:
-        return INFO
+    info = MethodInfo(
+        key="lpp",
+        title="LP++",
+        sees=FREE_EVIDENCE,
+        min_shots=1,
+        paper="Huang et al., LP++: a surprisingly strong linear probe for few-shot CLIP, CVPR 2024",
+        closed_form=False,
+        views=True,
+    )
+    seed: Annotated[Seed, "Seed of the bias at the start."] = 0
+    bias_init: Annotated[list[float] | None, "One bias per class at the start, instead of random ones."] = None
+    epochs: Epochs = 300
+    momentum: Momentum = 0.9
+    alpha_factor: Annotated[NotNegative, "The start of alpha is this times the mean of x·t_y."] = 250.0
+    alpha_every: Annotated[Count, "Epochs between two steps of alpha."] = 10
 
     def _fit(self, task: Task) -> None:
         X = average_view(task)

@@ -1,8 +1,9 @@
-"""Parameters of a method: declared in the signature of `__init__`, checked here before every fit; read, set and routed
-as scikit-learn does.
+"""Parameters of a method: fields of its class, or arguments of its `__init__`. They are checked here before every fit,
+and read, set and routed as scikit-learn does.
 
 The annotation says what is allowed: `int`, `float`, `bool`, `str`, `None`, a `Literal`, `list[...]`, any union of
-these, and `Annotated[..., Range(...)]` for bounds. A parameter without an annotation is taken as it comes.
+these, and `Annotated[..., Range(...)]` for bounds. Text in `Annotated[..., "Passes over the shots."]` describes the
+parameter; docstrings and report pages show it. A parameter without an annotation is not checked.
 
 `Estimator` is written by hand instead of inheriting scikit-learn's `BaseEstimator`: importing scikit-learn takes about
 five times as long as `kshot --help` altogether and longer than most of these heads take to fit, and every command and
@@ -12,7 +13,7 @@ worker would pay for it. It is imported where only its users arrive.
 import inspect
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -37,8 +38,8 @@ class Range:
 
     def __str__(self) -> str:
         if math.isfinite(self.high):
-            return f"{'above' if self.above else 'from'} {self.low:g} to {self.high:g}"
-        return f"above {self.low:g}" if self.above else f"of at least {self.low:g}"
+            return f"{'above' if self.above else 'from'} {self.low} to {self.high}"
+        return f"above {self.low}" if self.above else f"of at least {self.low}"
 
 
 Count: TypeAlias = Annotated[int, Range(1)]
@@ -46,6 +47,25 @@ Seed: TypeAlias = Annotated[int, Range(0, 2**32 - 1)]
 Positive: TypeAlias = Annotated[float, Range(0, above=True)]
 NotNegative: TypeAlias = Annotated[float, Range(0)]
 Share: TypeAlias = Annotated[float, Range(0, 1)]
+
+# Parameters that several methods share, with their descriptions.
+LogitScale: TypeAlias = Annotated[
+    Positive | None, "Factor that makes logits of cosines; None is the encoder's, 100 where none is known."
+]
+AnchorScale: TypeAlias = Annotated[
+    Positive | None,
+    "Norm of the text embeddings before they were normalised; None is the encoder's, 10 where none is known.",
+]
+BatchSeed: TypeAlias = Annotated[Seed, "Seed of the order of the batches."]
+Epochs: TypeAlias = Annotated[Count, "Passes over the shots."]
+BatchSize: TypeAlias = Annotated[Count, "Rows of a step."]
+LearningRate: TypeAlias = Annotated[NotNegative, "Largest learning rate."]
+WarmupRate: TypeAlias = Annotated[NotNegative, "Learning rate of the first epoch."]
+Momentum: TypeAlias = Annotated[Share, "Momentum of SGD."]
+WeightDecay: TypeAlias = Annotated[NotNegative, "Weight decay of the optimiser."]
+AdamEps: TypeAlias = Annotated[Positive, "Added to Adam's denominator."]
+BetaPoints: TypeAlias = Annotated[Count, "Number of betas in the search."]
+AlphaPoints: TypeAlias = Annotated[Count, "Number of alphas in the search."]
 
 E = TypeVar("E", bound="Estimator")
 # What `fit` takes beside X and y; a meta-estimator hands it on without being told.
@@ -70,6 +90,10 @@ class Estimator:
                 )
             setattr(self, name, value)
         return self
+
+    def with_params(self: E, **params: Any) -> E:
+        """A new unfitted method with these parameters changed."""
+        return type(self)(**{**self.get_params(), **params})
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
@@ -106,6 +130,32 @@ class Estimator:
         # scikit-learn's clone copies an attribute of this name.
         self._metadata_request = request
         return self
+
+
+def parameters_section(cls: type) -> str:
+    """The "Parameters" section of a dataclass's docstring."""
+    lines = ["Parameters", "----------"]
+    for field in fields(cls):
+        if field.init:
+            default = "" if field.default is MISSING else f", default {field.default!r}"
+            lines.append(f"{field.name} : {' or '.join(_describe(field.type))}{default}")
+            lines += [f"    {words}" for words in _words(field.type)]
+    return "\n".join(lines)
+
+
+def summary(cls: type) -> str:
+    """The first paragraph of the docstring, in one line."""
+    return " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())
+
+
+def parameter_words(cls: type) -> dict[str, str]:
+    """The description of each parameter that has one."""
+    return {name: " ".join(_words(annotation)) for name, annotation in _declared(cls).items() if _words(annotation)}
+
+
+def _words(annotation: Any) -> list[str]:
+    parts = get_args(annotation) if get_origin(annotation) is Annotated else ()
+    return [part for part in parts if isinstance(part, str)]
 
 
 @cache
@@ -189,8 +239,8 @@ def _allows(annotation: Any, value: Any) -> bool:
 def _describe(annotation: Any) -> Iterable[str]:
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        (kind,) = _describe(parts[0])
-        yield " and ".join([kind + f" {parts[1]}", *map(str, parts[2:])])
+        bounds = " and ".join(str(part) for part in parts[1:] if isinstance(part, Range))
+        yield from (f"{kind} {bounds}".strip() for kind in _describe(parts[0]))
     elif origin in (Union, UnionType):
         for part in parts:
             yield from _describe(part)

@@ -1,19 +1,33 @@
 """ProKeR: kernel ridge regression around the zero-shot scores (Bendou et al., 2025)."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.methods.base import Classifier
+from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, every_view
-from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
+from kshot.methods.parameters import BetaPoints, Count, LogitScale, NotNegative, Positive
 from kshot.solvers.kernel_ridge import Spectrum, fit_kernel_ridge, kernel_scores, path_scores, residuals
 from kshot.solvers.leaving_out import Fold
-from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
+from kshot.solvers.rows import accuracy
+from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
 
-PAPER = "Bendou et al., ProKeR: a kernel perspective on few-shot adaptation of large VLMs, CVPR 2025"
+INFO = MethodInfo(
+    key="proker",
+    title="ProKeR",
+    sees=FREE_EVIDENCE,
+    min_shots=1,
+    paper="Bendou et al., ProKeR: a kernel perspective on few-shot adaptation of large VLMs, CVPR 2025",
+    linear=False,
+    views=True,
+    constants=frozenset({"logit_scale"}),
+)
+VALIDATION_INFO = replace(
+    INFO, key="proker_val", title="ProKeR (grid on validation)", sees=frozenset({*FREE_EVIDENCE, "validation"})
+)
 # (beta, lambda) by shots, pre-computed on ImageNet by the authors (configs_proker/hyperparameters.json).
 TABLE = {1: (3.0, 0.05), 2: (2.6, 0.05), 4: (1.5, 0.05), 8: (1.66, 0.07), 16: (1.7, 0.1)}
 
@@ -24,71 +38,23 @@ class ProKeR(Classifier):
     beta and lambda (`ridge`) come from the authors' table by the number of shots (the largest listed one that is
     not above it), from the parameters where given, or from a grid on the validation split (`tune="val"`): evenly
     spaced, ends included, beta outermost, the first maximum. Views are rows of their own. Logits are logit_scale·score.
-
-    Parameters
-    ----------
-    tune : "table" or "val"
-        Where beta and ridge come from.
-    beta : float or None
-        Sharpness of the kernel; None takes the table's.
-    ridge : float or None
-        Ridge penalty; None takes the table's.
-    beta_low : float
-        Smallest beta of the search.
-    beta_high : float
-        Largest beta of the search.
-    beta_points : int
-        Betas of the search.
-    ridge_low : float
-        Smallest ridge of the search.
-    ridge_high : float
-        Largest ridge of the search.
-    ridge_points : int
-        Ridges of the search.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
     grids: ClassVar = {"beta": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0), "ridge": (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)}
-    rows_: Float[Array, "M d"]
-    text_: Float[Array, "C d"]
-    coefficients_: Float[Array, "M C"]
-    beta_: float
+    tune: Annotated[Literal["table", "val"], "Beta and ridge by the table or on the validation split."] = "table"
+    beta: Annotated[NotNegative | None, "Sharpness of the kernel; None is the table's."] = None
+    ridge: Annotated[Positive | None, "Lambda of the ridge; None is the table's."] = None
+    beta_low: Annotated[NotNegative, "Smallest beta of the search."] = 0.5
+    beta_high: Annotated[NotNegative, "Largest beta of the search."] = 3.0
+    beta_points: BetaPoints = 20
+    ridge_low: Annotated[Positive, "Smallest ridge of the search."] = 0.001
+    ridge_high: Annotated[Positive, "Largest ridge of the search."] = 1.0
+    ridge_points: Annotated[Count, "Number of ridges in the search."] = 10
+    logit_scale: LogitScale = None
 
-    def __init__(
-        self,
-        tune: Literal["table", "val"] = "table",
-        beta: NotNegative | None = None,
-        ridge: Positive | None = None,
-        beta_low: NotNegative = 0.5,
-        beta_high: NotNegative = 3.0,
-        beta_points: Count = 20,
-        ridge_low: Positive = 0.001,
-        ridge_high: Positive = 1.0,
-        ridge_points: Count = 10,
-        logit_scale: Positive | None = None,
-    ):
-        self.tune = tune
-        self.beta = beta
-        self.ridge = ridge
-        self.beta_low = beta_low
-        self.beta_high = beta_high
-        self.beta_points = beta_points
-        self.ridge_low = ridge_low
-        self.ridge_high = ridge_high
-        self.ridge_points = ridge_points
-        self.logit_scale = logit_scale
-
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
-        key, title = "proker", "ProKeR"
-        sees: frozenset[Evidence] = FREE_EVIDENCE
-        if self.tune == "val":
-            key, title = "proker_val", "ProKeR (grid on validation)"
-            sees = frozenset({"text", "support", "validation"})
-        check_parameters(self)
-        known = frozenset({"logit_scale"})
-        return MethodInfo(key, title, sees, 1, PAPER, linear=False, views=True, constants=known)
+        return VALIDATION_INFO if self.tune == "val" else INFO
 
     def _fit(self, task: Task) -> None:
         X, y = every_view(task)
@@ -130,10 +96,10 @@ class ProKeR(Classifier):
 
     def knob_at(self, value: tuple[float, float]) -> "ProKeR":
         beta, ridge = value
-        return ProKeR(**{**self.get_params(), "tune": "table", "beta": beta, "ridge": ridge})
+        return self.with_params(tune="table", beta=beta, ridge=ridge)
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
-        return np.array([np.mean(s.argmax(axis=1) == queries.y) for s in self._path(task, queries.X)])
+        return np.array([accuracy(scores, queries.y) for scores in self._path(task, queries.X)])
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
         return (task.logit_scale * scores for scores in self._path(task, X))
@@ -159,7 +125,7 @@ class ProKeR(Classifier):
             for ridge in ridges:
                 parts = [spectrum.held_out(R, batch, ridge).reshape(-1, task.n_classes) for batch in batches]
                 scores = np.concatenate(parts)[asked] + base[order]
-                curve.append(np.mean(scores.argmax(axis=1) == y[order]))
+                curve.append(accuracy(scores, y[order]))
         return np.array(curve)
 
     def _grids(self) -> tuple[list[float], list[float]]:

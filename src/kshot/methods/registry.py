@@ -1,9 +1,18 @@
-"""Methods by name: built in, from installed packages (entry points), or `package.module:Class`."""
+"""Methods by name: built in, from installed packages (entry points), or `package.module:Class`; and a hash of the code
+of those that are not built in."""
 
+import ast
+import hashlib
+import os
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
+from functools import lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import entry_points
+from importlib.util import find_spec
+from inspect import getattr_static
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -11,8 +20,11 @@ from kshot.errors import KshotError, unknown
 from kshot.methods.base import Classifier
 from kshot.methods.parameters import check_parameters
 from kshot.own_code import load_named, one_line
+from kshot.types import MethodInfo
 
 ENTRY_POINT_GROUP = "kshot.methods"
+SUFFIXES = (".py", ".so", ".pyd")
+INSTALLED = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,38 +70,46 @@ BUILTIN: dict[str, Entry] = {
     "tip_adapter_f_test": Entry("kshot.methods.tip_adapter_f:TipAdapterF", {"tune": "test"}),
     "ape_val": Entry("kshot.methods.ape:APE", {"tune": "val"}),
     "proker_val": Entry("kshot.methods.proker:ProKeR", {"tune": "val"}),
-    "oracle_lambda": Entry("kshot.methods.oracles.oracle_blend:OracleBlend"),
+    "oracle_lambda": Entry("kshot.methods.oracles:OracleBlend"),
     "tip_adapter_test": Entry("kshot.methods.tip_adapter:TipAdapter", {"tune": "test"}),
     "logistic_probe_test": Entry("kshot.methods.logistic_probe:LogisticProbe", {"tune": "test"}),
-    "mse_oracle": Entry("kshot.methods.oracles.mse_oracle_blend:MSEOracleBlend"),
+    "mse_oracle": Entry("kshot.methods.oracles:MSEOracleBlend"),
 }
 
 
 def names() -> list[str]:
-    """Every method that can be asked for by a plain name."""
+    """Every method that has a plain name."""
     return [*BUILTIN, *(name for name in _installed() if name not in BUILTIN)]
 
 
 def create(name: str, **params: Any) -> Classifier:
     """An unfitted method; `params` override the defaults of that name."""
-    entry = BUILTIN.get(name)
-    if entry is not None:
-        module, _, class_name = entry.path.partition(":")
-        method = getattr(import_module(module), class_name)()
-    else:
-        installed = _installed()
-        if name not in installed and ":" not in name:
-            hint = "List them with `kshot ls methods`, or give your own as package.module:Class."
-            raise KshotError(unknown("method", name, names(), hint))
-        entry = Entry(installed.get(name, name))
-        method = _made(entry.path)
+    entry = _entry(name)
+    method = load_class(entry.path)() if name in BUILTIN else _made(entry.path)
     method.set_params(**{**entry.params, **params})
     check_parameters(method)
     return method
 
 
+def info(name: str, params: Mapping[str, Any] | None = None) -> MethodInfo:
+    """The `info` of a method by its name; without parameters, mostly read off the class."""
+    entry = _entry(name)
+    described = getattr_static(load_class(entry.path), "info")
+    if isinstance(described, MethodInfo) and not params:
+        return described
+    return create(name, **(params or {})).info
+
+
+def _entry(name: str) -> Entry:
+    path = path_of(name)
+    if ":" not in path:
+        hint = "List them with `kshot ls methods`, or give your own as package.module:Class."
+        raise KshotError(unknown("method", name, names(), hint))
+    return BUILTIN.get(name, Entry(path))
+
+
 def create_afresh(name: str, **params: Any) -> Classifier:
-    """`create`, with an outsider's module imported again, so that it keeps nothing from one cell to the next."""
+    """`create`, with the module of a user's own method imported again, so that no state passes between cells."""
     if name in BUILTIN:
         return create(name, **params)
     package = _installed().get(name, name).partition(":")[0].partition(".")[0]
@@ -112,7 +132,7 @@ def path_of(name: str) -> str:
 
 
 def name_of(method: Classifier) -> str:
-    """A name from which `create` makes such a method once its parameters are given."""
+    """A name from which `create` makes such a method, given its parameters."""
     if method.info.key in names():
         return method.info.key
     path = f"{type(method).__module__}:{type(method).__qualname__}"
@@ -145,3 +165,73 @@ def _made(path: str) -> Classifier:
 
 def _installed() -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
+    """A hash over the package of a method, and of methods that its parameters name; of a module or package outside
+    site-packages also over what it imports from the folder beside it.
+
+    Empty for methods of kshot, whose version stands in every record, and where no file is found. Nothing is imported.
+    """
+    named = [value for value in (params or {}).values() if isinstance(value, str)]
+    files: dict[str, str] = {}
+    for name in (use, *named):
+        path = path_of(name)
+        top = path.partition(":")[0].partition(".")[0]
+        if ":" in path and top.isidentifier() and top != "kshot":
+            files |= _digests(top)
+    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(files.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16] if files else ""
+
+
+def _digests(top: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    spec = _spec(top)
+    for place in _places(spec) if spec else ():
+        root, waiting, met = place.parent, [place], {place}
+        while waiting:
+            for path in _sources(waiting.pop()):
+                about = path.stat()
+                digest, imported = _read(path, about.st_mtime_ns, about.st_size)
+                found[path.relative_to(root).as_posix()] = digest
+                beside = {root / name for name in imported} | {root / f"{name}.py" for name in imported}
+                fresh = beside - met if not set(INSTALLED) & set(root.parts) else set()
+                met |= fresh
+                waiting += sorted(fresh)
+    return found
+
+
+def _spec(top: str) -> ModuleSpec | None:
+    """As an import would find it, whatever was imported before; the current folder comes last."""
+    try:
+        return PathFinder.find_spec(top, [*sys.path, os.getcwd()]) or find_spec(top)
+    except (ImportError, ValueError):
+        return None
+
+
+def _places(spec: ModuleSpec) -> list[Path]:
+    """The folders of a package, or the file of a module."""
+    return [Path(place) for place in spec.submodule_search_locations or ([spec.origin] if spec.origin else [])]
+
+
+def _sources(place: Path) -> Iterator[Path]:
+    """The file itself, or the source files below the folder."""
+    paths = sorted(place.rglob("*")) if place.is_dir() else [place]
+    return (path for path in paths if path.suffix in SUFFIXES and path.is_file())
+
+
+@lru_cache(maxsize=10_000)
+def _read(path: Path, changed: int, size: int) -> tuple[str, frozenset[str]]:
+    """The sha256 of a file, and the top names of what it imports."""
+    content = path.read_bytes()
+    try:
+        tree = ast.parse(content) if path.suffix == ".py" else ast.Module([], [])
+    except (SyntaxError, ValueError):
+        tree = ast.Module([], [])
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return hashlib.sha256(content).hexdigest(), frozenset(names - {"kshot"})

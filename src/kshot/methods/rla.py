@@ -1,74 +1,43 @@
 """RLA: a regularised linear adapter on the image features (Fahes et al., 2024)."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task, view_by_view
-from kshot.methods.parameters import Count, NotNegative, Positive
+from kshot.methods.parameters import AdamEps, Epochs, LearningRate, LogitScale, NotNegative
 from kshot.solvers.linear_adapter import mapped, train_linear_adapter
 from kshot.solvers.schedule import half_cosine, last_state
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
-
-INFO = MethodInfo(
-    key="rla",
-    title="Regularised linear adapter",
-    sees=FREE_EVIDENCE,
-    min_shots=1,
-    paper="Fahes et al., CLIP's visual embedding projector is a few-shot cornucopia, 2024",
-    linear=False,
-    closed_form=False,
-    views=True,
-    rotation_free=False,
-    constants=frozenset({"logit_scale"}),
-)
 
 
 class RLA(Classifier):
     """logits = logit_scale·<unit(W·x), t_c>, W trained from the identity with penalty·|W − I|² (no ½).
 
-    `penalty` is a number, "1/K" or "1/K2" with K the mean number of shots. 300 full-batch epochs of Adam, the last
-    state. The authors report rates from 1e-2 to 1e-5 and choose none; at 1e-3 and above the run ends at nearly the
-    same W, below it stops short. Epoch e learns from view (e + 1) mod V.
-
-    Parameters
-    ----------
-    penalty : float, "1/K" or "1/K2"
-        Weight of |W − I|².
-    lr : float
-        Largest learning rate.
-    epochs : int
-        Passes over the shots.
-    eps : float
-        Added to Adam's denominator.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
+    300 full-batch epochs of Adam, the last state. The authors report rates from 1e-2 to 1e-5 and choose none; at 1e-3
+    and above the run ends at nearly the same W, below it stops short. Epoch e learns from view (e + 1) mod V.
     """
 
     grids: ClassVar = {"lr": (1e-5, 1e-4, 1e-3, 1e-2), "penalty": ("1/K", "1/K2")}
-    map_: Float[Array, "d d"]
-    text_: Float[Array, "C d"]
-    logit_scale_: float
-
-    def __init__(
-        self,
-        penalty: NotNegative | Literal["1/K", "1/K2"] = "1/K",
-        lr: NotNegative = 1e-3,
-        epochs: Count = 300,
-        eps: Positive = 1e-4,
-        logit_scale: Positive | None = None,
-    ):
-        self.penalty = penalty
-        self.lr = lr
-        self.epochs = epochs
-        self.eps = eps
-        self.logit_scale = logit_scale
-
-    @property
-    def info(self) -> MethodInfo:
-        return INFO
+    info = MethodInfo(
+        key="rla",
+        title="Regularised linear adapter",
+        sees=FREE_EVIDENCE,
+        min_shots=1,
+        paper="Fahes et al., CLIP's visual embedding projector is a few-shot cornucopia, 2024",
+        linear=False,
+        closed_form=False,
+        views=True,
+        rotation_free=False,
+        constants=frozenset({"logit_scale"}),
+    )
+    penalty: Annotated[NotNegative | Literal["1/K", "1/K2"], "Weight of |W − I|², K being the mean shots."] = "1/K"
+    lr: LearningRate = 1e-3
+    epochs: Epochs = 300
+    eps: AdamEps = 1e-4
+    logit_scale: LogitScale = None
 
     def _fit(self, task: Task) -> None:
         penalty = self._penalty(len(task.y) / task.n_classes)

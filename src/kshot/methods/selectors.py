@@ -1,4 +1,4 @@
-"""Setting a knob is one idea with seven ways: its fixed value, five kinds of labels to choose by, or no choice at all.
+"""Seven ways to set a knob: its fixed value, five kinds of labels to choose on, or an average over the grid.
 
 | selector | looks at |
 |---|---|
@@ -11,21 +11,24 @@
 | ensemble | nothing: the class probabilities are averaged over the whole grid |
 
 They work for every method that has a knob of its own (`kshot.methods.knob`) or declares `grids`, values to try for
-its parameters; no method knows of them.
+its parameters.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import Annotated, Any, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from kshot.errors import InputError, unknown
-from kshot.methods.base import Classifier
+from kshot.methods import registry
+from kshot.methods.base import Classifier, info_by_parameters, log_probabilities
 from kshot.methods.evidence import Task
-from kshot.methods.knob import Knob, balanced_fold_curve, leave_one_out_curve
-from kshot.types import Array, Evidence, Labelled, MethodInfo
+from kshot.methods.knob import Knob, KnobWithHeads, KnobWithScores, balanced_fold_curve, leave_one_out_curve
+from kshot.methods.parameters import AnchorScale, LogitScale
+from kshot.solvers.rows import accuracy
+from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, Labelled, MethodInfo
 
 SELECTORS: dict[str, Evidence | None] = {
     "fixed": None,
@@ -38,27 +41,9 @@ SELECTORS: dict[str, Evidence | None] = {
 }
 
 
-@runtime_checkable
-class KnobWithHeads(Knob, Protocol):
-    """A knob that can be held at one value."""
-
-    def knob_at(self, value: Any) -> Classifier:
-        """The unfitted method with its knob at this value."""
-        ...
-
-
-@runtime_checkable
-class KnobWithScores(Knob, Protocol):
-    """A knob whose scores at all values share work."""
-
-    def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
-        """The scores at every value in turn; an array may be overwritten by the next."""
-        ...
-
-
 @dataclass(frozen=True)
 class ParameterKnob:
-    """Any parameter of any method as a knob: the method is fitted once per value."""
+    """A parameter of a method as a knob: the method is fitted once per value."""
 
     method: Classifier
     parameter: str
@@ -75,10 +60,10 @@ class ParameterKnob:
         return self.grid
 
     def knob_at(self, value: Any) -> Classifier:
-        return type(self.method)(**{**self.method.get_params(), self.parameter: value})
+        return self.method.with_params(**{self.parameter: value})
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
-        return np.array([hits(scores, queries.y) for scores in scores_over_grid(self, task, queries.X)])
+        return np.array([accuracy(scores, queries.y) for scores in scores_over_grid(self, task, queries.X)])
 
 
 def knob_of(method: Classifier, name: str | None) -> Knob:
@@ -93,13 +78,8 @@ def knob_of(method: Classifier, name: str | None) -> Knob:
     return ParameterKnob(method, name, method.grids[name])
 
 
-def check_selector(by: str) -> None:
-    if by not in SELECTORS:
-        raise InputError(unknown("selector", by, SELECTORS, "Give one of them as by=…"))
-
-
 def selector_curve(knob: Knob, task: Task, by: str, most_folds: int | None = None) -> Float[Array, " L"]:
-    """How good every value of the grid looks to a selector that chooses; of many folds, some may stand for all."""
+    """The accuracy of every value of the grid on the selector's evidence, with at most about `most_folds` folds."""
     blind = replace(task, validation=None, few_shot_validation=None, test=None)
     if by == "loo":
         return leave_one_out_curve(knob, blind)
@@ -130,12 +110,62 @@ def fit_on(method: Classifier, task: Task) -> Classifier:
     return method.fit(**support, views=views, constants=task.constants, classes=classes, **evidence)
 
 
-def probabilities(scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
-    from scipy.special import softmax
+class Tuned(Classifier):
+    """A method whose knob is set by a selector, or averaged over its grid (`by="ensemble"`).
 
-    return softmax(scores, axis=1)
+    The chosen head is `heads_[0]` and can be saved as a head of its own. `by="ensemble"` keeps one head per value and
+    averages their class probabilities.
+    """
 
+    method: Annotated[str, "Name of the method."] = "proker"
+    knob: Annotated[str | None, "Name of the knob; None is the method's own."] = None
+    by: Annotated[str, "Selector: " + ", ".join(SELECTORS) + "."] = "folds"
+    logit_scale: LogitScale = None
+    anchor_scale: AnchorScale = None
 
-def hits(scores: Float[Array, "n C"], y: Array) -> float:
-    """The share of rows whose largest score is at their label."""
-    return float(np.mean(scores.argmax(axis=1) == y))
+    @info_by_parameters
+    def info(self) -> MethodInfo:
+        if self.by not in SELECTORS:
+            raise InputError(unknown("selector", self.by, SELECTORS, "Give one of them as by=…"))
+        method = registry.create(self.method)
+        inner, extra = method.info, SELECTORS[self.by]
+        sees: frozenset[Evidence] = inner.sees if extra is None else frozenset({*inner.sees, extra})
+        return replace(
+            inner,
+            key=f"{self.method}:{self.by}",
+            title=f"{inner.title}, {knob_of(method, self.knob).knob_name()} by {self.by}",
+            sees=sees,
+            min_shots=max(2, inner.min_shots) if self.by in ("loo", "folds") else inner.min_shots,
+            linear=False,
+            closed_form=False,
+            constants=ENCODER_CONSTANTS,
+        )
+
+    def _fit(self, task: Task) -> None:
+        method = registry.create(self.method)
+        knob = knob_of(method, self.knob)
+        if self.by == "fixed":
+            self.heads_ = [fit_on(method, task)]
+            self.selected_ = dict(self.heads_[0].selected_)
+            return
+        assert isinstance(knob, KnobWithHeads)
+        values = list(knob.knob_grid())
+        if self.by == "ensemble":
+            self.selected_ = {"averaged": Choice(len(values), "fixed")}
+        else:
+            curve = selector_curve(knob, task, self.by)
+            values, from_ = [values[int(curve.argmax())]], SELECTORS[self.by]
+            assert from_ is not None
+            self.selected_ = {knob.knob_name(): Choice(values[0], from_), "curve": Choice(curve.tolist(), from_)}
+        self.heads_ = [fit_on(knob.knob_at(value), task) for value in values]
+
+    def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
+        if self.by != "ensemble":
+            return self.heads_[0]._deciding(X)
+        return np.mean([head.predict_proba(X) for head in self.heads_], axis=0)
+
+    def _logits(self, scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
+        return log_probabilities(scores) if self.by == "ensemble" else self.heads_[0]._logits(scores)
+
+    def _expects(self) -> tuple[np.dtype, int]:
+        return self.heads_[0]._expects() if hasattr(self, "heads_") else self._fitted_on("heads_")

@@ -1,13 +1,24 @@
 """SS-Text: text prototypes moved by the shots in closed form (Silva-Rodríguez et al., 2025)."""
 
-from kshot.methods.base import Classifier
-from kshot.methods.blending import unit_prototypes
+from dataclasses import replace
+from typing import Annotated
+
+from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, average_view
-from kshot.methods.parameters import Positive
+from kshot.methods.parameters import LogitScale
+from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.text_shift import penalties, pulled_prototypes, repelled
 from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
 
-PAPER = "Silva-Rodríguez et al., SS-Text: few-shot, now for real, IPMI 2025 (code jusiro/SS-Text 4ff4897)"
+INFO = MethodInfo(
+    key="ss_text",
+    title="SS-Text",
+    sees=FREE_EVIDENCE,
+    min_shots=1,
+    paper="Silva-Rodríguez et al., SS-Text: few-shot, now for real, IPMI 2025 (code jusiro/SS-Text 4ff4897)",
+    views=True,
+    constants=frozenset({"logit_scale"}),
+)
 
 
 class SSText(Classifier):
@@ -17,23 +28,14 @@ class SSText(Classifier):
     their mean. The repulsion turns a class over where |2·p_c − mean p| is below 2, which happens when classes are
     many and shots few; `selected_["turned_over"]` counts those classes, and a head with any is not to be trusted.
     A class without shots keeps its text. Several views of a shot are averaged into one row.
-
-    Parameters
-    ----------
-    plus : bool
-        SS-Text+: weights by the class's own count, and repulsion.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
-    def __init__(self, plus: bool = False, logit_scale: Positive | None = None):
-        self.plus = plus
-        self.logit_scale = logit_scale
+    plus: Annotated[bool, "SS-Text+: weights by the class's own count, and repulsion."] = False
+    logit_scale: LogitScale = None
 
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
-        key, title = ("ss_text_plus", "SS-Text+") if self.plus else ("ss_text", "SS-Text")
-        return MethodInfo(key, title, FREE_EVIDENCE, 1, PAPER, views=True, constants=frozenset({"logit_scale"}))
+        return replace(INFO, key="ss_text_plus", title="SS-Text+") if self.plus else INFO
 
     def _min_shots(self) -> int:
         return 0

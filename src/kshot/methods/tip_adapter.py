@@ -1,37 +1,51 @@
 """Tip-Adapter, training-free: a cache of the shots added to the zero-shot logits (Zhang et al., 2022)."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from kshot.methods.base import Classifier
+from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, average_view
-from kshot.methods.parameters import Count, NotNegative, Positive, check_parameters
+from kshot.methods.parameters import AlphaPoints, BetaPoints, LogitScale, NotNegative, Positive
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, search_hits
+from kshot.solvers.rows import accuracy
 from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
 
-PAPER = "Zhang et al., Tip-Adapter: training-free adaption of CLIP for few-shot classification, ECCV 2022"
+INFO = MethodInfo(
+    key="tip_adapter",
+    title="Tip-Adapter",
+    sees=FREE_EVIDENCE,
+    min_shots=1,
+    paper="Zhang et al., Tip-Adapter: training-free adaption of CLIP for few-shot classification, ECCV 2022",
+    linear=False,
+    views=True,
+    constants=frozenset({"logit_scale", "beta_scale", "alpha_scale"}),
+)
 
 
 class CacheHead(Classifier):
     """Scores of a cache: logit_scale·x·t_c + alpha·sum over the class's keys of exp(−beta(1 − x·key)).
 
-    Its search has beta_points × alpha_points places up to (beta_scale, alpha_scale), beta outermost; (12, 10) where
-    neither caller nor dataset say.
+    Its search has beta_points × alpha_points places up to (beta_scale, alpha_scale), beta outermost.
     """
 
-    logit_scale_: float
-    beta_scale: float | None
-    alpha_scale: float | None
-    beta_points: int
-    alpha_points: int
-    keys_: Float[Array, "K C d"]
-    filled_: Bool[Array, "K C"]
-    text_: Float[Array, "C d"]
-    alpha_: float
-    beta_: float
+    beta_scale: Annotated[
+        Positive | None, 'Largest beta of the search; None is the dataset\'s for `tune="test"`, else 12.'
+    ] = None
+    alpha_scale: Annotated[
+        Positive | None, 'Largest alpha of the search; None is the dataset\'s for `tune="test"`, else 10.'
+    ] = None
+    beta_points: BetaPoints = 200
+    alpha_points: AlphaPoints = 20
+    logit_scale: LogitScale = None
+
+    def _lay_out(self, task: Task, beta: float, alpha: float) -> None:
+        """Keep the shots as keys, laid out (K, C, d) by class."""
+        self.keys_, self.filled_, _ = lay_out(average_view(task), task.y, task.n_classes)
+        self.text_, self.beta_, self.alpha_ = task.text, beta, alpha
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         return self._scores_at(X, self.keys_, self.beta_, self.alpha_)
@@ -45,7 +59,7 @@ class CacheHead(Classifier):
         return scores
 
     def _accuracy(self, queries: Labelled, keys: Float[Array, "K C d"], beta: float, alpha: float) -> float:
-        return float(np.mean(self._scores_at(queries.X, keys, beta, alpha).argmax(axis=1) == queries.y))
+        return accuracy(self._scores_at(queries.X, keys, beta, alpha), queries.y)
 
     def _expects(self) -> tuple[np.dtype, int]:
         return self._fitted_on("text_")
@@ -70,77 +84,27 @@ class TipAdapter(CacheHead):
     (beta, alpha) come from a grid of 200 × 20 that reaches up to (beta_scale, alpha_scale), beta outermost,
     the first maximum: on the test labels (`tune="test"`) as the official code does (commit d0e2d6f), or on the shots
     with each shot's own key taken out (`tune="loo"`); or they are `alpha` and `beta`, by default the authors' starting
-    values on ImageNet (`tune="fixed"`). Several views of a shot are averaged into one key.
-
-    Parameters
-    ----------
-    tune : "loo", "test" or "fixed"
-        What alpha and beta are chosen on.
-    alpha : float
-        Weight of the cache, for `tune="fixed"`.
-    beta : float
-        Sharpness of the affinities, for `tune="fixed"`.
-    beta_scale : float or None
-        Largest beta of the search; None is the dataset's for `tune="test"`, else 12.
-    alpha_scale : float or None
-        Largest alpha of the search; None is the dataset's for `tune="test"`, else 10.
-    beta_points : int
-        Betas of the search.
-    alpha_points : int
-        Alphas of the search.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
-
-    Attributes
-    ----------
-    keys_ : (K, C, d)
-        The shots, laid out by class.
-    alpha_ : float
-        The weight that is used.
-    beta_ : float
-        The sharpness that is used.
+    values on ImageNet (`tune="fixed"`). Several views of a shot are averaged into one key. The fitted values are
+    `beta_` and `alpha_`, the keys `keys_` (K, C, d).
     """
 
     grids: ClassVar = {"alpha": (0.5, 1.17, 2.0, 3.0, 5.0, 10.0), "beta": (0.5, 1.0, 2.0, 5.0, 10.0)}
+    tune: Annotated[Literal["loo", "test", "fixed"], "Evidence alpha and beta are chosen on."] = "loo"
+    alpha: Annotated[NotNegative, 'Weight of the cache, for `tune="fixed"`.'] = 1.17
+    beta: Annotated[NotNegative, 'Sharpness of the affinities, for `tune="fixed"`.'] = 1.0
 
-    def __init__(
-        self,
-        tune: Literal["loo", "test", "fixed"] = "loo",
-        alpha: NotNegative = 1.17,
-        beta: NotNegative = 1.0,
-        beta_scale: Positive | None = None,
-        alpha_scale: Positive | None = None,
-        beta_points: Count = 200,
-        alpha_points: Count = 20,
-        logit_scale: Positive | None = None,
-    ):
-        self.tune = tune
-        self.alpha = alpha
-        self.beta = beta
-        self.beta_scale = beta_scale
-        self.alpha_scale = alpha_scale
-        self.beta_points = beta_points
-        self.alpha_points = alpha_points
-        self.logit_scale = logit_scale
-
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
-        check_parameters(self)
-        key, title, shots = "tip_adapter_loo", "Tip-Adapter (tuned by LOO)", 2
-        sees: frozenset[Evidence] = FREE_EVIDENCE
-        if self.tune == "test":
-            key, title, shots = "tip_adapter_test", "Tip-Adapter (test-tuned)", 1
-            sees = frozenset({"text", "support", "test"})
-        elif self.tune == "fixed":
-            key, title, shots = "tip_adapter", "Tip-Adapter", 1
-        known = frozenset({"logit_scale", "beta_scale", "alpha_scale"})
-        return MethodInfo(key, title, sees, shots, PAPER, linear=False, views=True, constants=known)
+        if self.tune == "fixed":
+            return INFO
+        if self.tune == "loo":
+            return replace(INFO, key="tip_adapter_loo", title="Tip-Adapter (tuned by LOO)", min_shots=2)
+        sees: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "test"})
+        return replace(INFO, key="tip_adapter_test", title="Tip-Adapter (test-tuned)", sees=sees)
 
     def _fit(self, task: Task) -> None:
-        self.keys_, self.filled_, _ = lay_out(average_view(task), task.y, task.n_classes)
-        self.text_ = task.text
+        self._lay_out(task, float(self.beta), float(self.alpha))
         if self.tune == "fixed":
-            self.beta_, self.alpha_ = float(self.beta), float(self.alpha)
             self.selected_ = {"beta": Choice(self.beta_, "fixed"), "alpha": Choice(self.alpha_, "fixed")}
             return
         if self.tune == "test":
@@ -168,7 +132,7 @@ class TipAdapter(CacheHead):
 
     def knob_at(self, value: tuple[float, float]) -> "TipAdapter":
         beta, alpha = value
-        return TipAdapter(**{**self.get_params(), "tune": "fixed", "beta": beta, "alpha": alpha})
+        return self.with_params(tune="fixed", beta=beta, alpha=alpha)
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
         table, filled, _ = lay_out(average_view(task), task.y, task.n_classes)

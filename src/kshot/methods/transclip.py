@@ -1,19 +1,32 @@
 """TransCLIP, few-shot: all queries are classified together (Zanella et al., 2024)."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.errors import InputError, UndefinedError
-from kshot.methods.base import Classifier, log_probabilities
+from kshot.methods.base import Classifier, info_by_parameters, log_probabilities
 from kshot.methods.evidence import Task
-from kshot.methods.parameters import NotNegative, Positive
-from kshot.solvers.rows import row_blocks
+from kshot.methods.parameters import LogitScale, NotNegative
+from kshot.solvers.rows import accuracy, row_blocks
 from kshot.solvers.transduction import NEIGHBOURS, transduce
-from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
+from kshot.types import Array, Choice, Labelled, MethodInfo
 
-PAPER = "Zanella et al., Boosting vision-language models with transduction, NeurIPS 2024"
+INFO = MethodInfo(
+    key="transclip",
+    title="TransCLIP",
+    sees=frozenset({"text", "support", "queries"}),
+    min_shots=1,
+    paper="Zanella et al., Boosting vision-language models with transduction, NeurIPS 2024",
+    linear=False,
+    closed_form=False,
+    rotation_free=False,
+    constants=frozenset({"logit_scale"}),
+)
+ALIGNED_INFO = replace(INFO, key="transclip_aligned", title="TransCLIP (rows aligned)", closed_form=True)
 GAMMAS = (0.002, 0.01, 0.02, 0.2)
 # One query may come back rescaled; two pictures are further apart than this.
 SAME = 1e-3
@@ -22,53 +35,21 @@ SAME = 1e-3
 class TransCLIP(Classifier):
     """Class probabilities of the queries given to `fit`, from text, shots and each query's neighbours among them.
 
-    Transductive: a query's prediction depends on the other queries, and there is no head for new pictures.
-    `gamma` weighs the shots in the class means; None is 0.002 below four shots and 0.02 from there on. As coded
+    Transductive: a query's prediction depends on the other queries, and there is no head for new pictures. As coded
     officially, shots and queries are stacked in two different orders, so that the order of the queries matters;
     `aligned=True` repairs that, and with it their order does not matter.
-
-    Parameters
-    ----------
-    aligned : bool
-        Repair the order in which shots and queries are stacked.
-    gamma : float or None
-        Weight of the shots in the class means.
-    text_weight : float
-        How strongly predictions are held to zero-shot's.
-    logit_scale : float or None
-        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
-    queries_: Float[Array, "Q d"]
-    assignments_: Float[Array, "Q C"]
+    aligned: Annotated[bool, "Repair the order in which shots and queries are stacked."] = False
+    gamma: Annotated[
+        NotNegative | None, "Weight of the shots in the class means; None is 0.002 below four shots and 0.02 above."
+    ] = None
+    text_weight: Annotated[NotNegative, "Weight of the zero-shot predictions."] = 0.5
+    logit_scale: LogitScale = None
 
-    def __init__(
-        self,
-        aligned: bool = False,
-        gamma: NotNegative | None = None,
-        text_weight: NotNegative = 0.5,
-        logit_scale: Positive | None = None,
-    ):
-        self.aligned = aligned
-        self.gamma = gamma
-        self.text_weight = text_weight
-        self.logit_scale = logit_scale
-
-    @property
+    @info_by_parameters
     def info(self) -> MethodInfo:
-        key, title = ("transclip_aligned", "TransCLIP (rows aligned)") if self.aligned else ("transclip", "TransCLIP")
-        sees: frozenset[Evidence] = frozenset({"text", "support", "queries"})
-        return MethodInfo(
-            key,
-            title,
-            sees,
-            1,
-            PAPER,
-            linear=False,
-            closed_form=self.aligned,
-            rotation_free=False,
-            constants=frozenset({"logit_scale"}),
-        )
+        return ALIGNED_INFO if self.aligned else INFO
 
     def _fit(self, task: Task) -> None:
         assert task.queries is not None
@@ -105,10 +86,10 @@ class TransCLIP(Classifier):
         return GAMMAS
 
     def knob_at(self, value: float) -> "TransCLIP":
-        return TransCLIP(**{**self.get_params(), "gamma": value})
+        return self.with_params(gamma=value)
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
-        return np.array([np.mean(z.argmax(axis=1) == queries.y) for z in self.knob_scores(task, queries.X)])
+        return np.array([accuracy(scores, queries.y) for scores in self.knob_scores(task, queries.X)])
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
         """Labelled pictures that are no queries take their nearest query's assignment, as in the official code."""

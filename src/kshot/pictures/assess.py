@@ -10,7 +10,7 @@ from kshot.pictures.advice import Advice
 from kshot.pictures.held_out import Curve, Interval, LeftOut, Shots, folds, left_out_scores, paired_difference, wilson
 from kshot.pictures.suspects import Mislabelled, mislabelled
 from kshot.solvers.rows import class_counts
-from kshot.solvers.temperature import calibrate
+from kshot.solvers.softmax import calibrate
 from kshot.types import Array
 
 # Of the left-out pictures that were recognised, this share stays above the "none of these" threshold.

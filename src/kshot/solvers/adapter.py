@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 
 from kshot.solvers.optimisers import Update
 from kshot.solvers.rows import squared_norms
-from kshot.solvers.schedule import softmax_residual
+from kshot.solvers.schedule import training_steps
+from kshot.solvers.softmax import exponentials, softmax_residual
 from kshot.types import Array
 
 
@@ -76,10 +77,8 @@ def train_adapter(
     scale: float,
 ) -> None:
     """Change the adapter in place; `update` must have been made for its two arrays."""
-    for rate in rates.tolist():
-        chosen = next(steps)
-        rows = slice(None) if chosen is None else chosen
-        update(gradients(adapter, X[rows], y[rows], text, ratio, scale), rate)
+    for rows, labels, rate in training_steps([X], y, steps, rates):
+        update(gradients(adapter, rows, labels, text, ratio, scale), rate)
 
 
 def ratio_losses(
@@ -98,7 +97,5 @@ def ratio_losses(
         squared = r * r * aa + 2 * r * (1 - r) * ax + (1 - r) ** 2 * xx
         inverse = np.where(squared > 0, 1 / np.sqrt(np.where(squared > 0, squared, 1)), 0).astype(X.dtype)
         logits = (scale * inverse)[:, None] * (r * a + (1 - r) * x)
-        logits -= logits.max(axis=1, keepdims=True)
-        own = logits[np.arange(len(y)), y]
-        losses[index] = np.mean(np.log(np.exp(logits).sum(axis=1)) - own)
+        losses[index] = np.mean(exponentials(logits, y)[0])
     return losses

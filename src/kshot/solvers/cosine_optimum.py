@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.solvers.rows import row_blocks, span_basis, squared_norms
+from kshot.solvers.softmax import exponentials
 from kshot.types import Array
 
 # q falls from up to 1 to near 0 on the way; only the speed depends on the value taken for all of it.
@@ -68,14 +69,10 @@ def _cross_entropy(
     scaled = (scale * directions).T
     for block in row_blocks(len(X)):
         residual = X[block] @ scaled
-        residual -= residual.max(axis=1, keepdims=True)
-        own = np.arange(len(residual)), y[block]
-        own_logits = residual[own]
-        np.exp(residual, out=residual)
-        total = residual.sum(axis=1)
+        losses, total = exponentials(residual, y[block])
         residual *= (1 / total)[:, None]
-        residual[own] -= 1
-        loss += float(np.sum(np.log(total) - own_logits, dtype=np.float64))
+        residual[np.arange(len(residual)), y[block]] -= 1
+        loss += float(np.sum(losses, dtype=np.float64))
         gradient += residual.T @ X[block]
     return loss, gradient
 

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.solvers.rows import row_blocks, span_basis, squared_norms
-from kshot.solvers.schedule import softmax_residual
+from kshot.solvers.schedule import training_steps
+from kshot.solvers.softmax import softmax_residual
 from kshot.types import Array
 
 
@@ -63,14 +64,10 @@ def _train(
     W, velocity, gradient = anchors.copy(), np.zeros_like(anchors), np.empty_like(anchors)
     pull = ((2 / len(anchors)) * penalties)[:, None]
     anchor_pull = pull * anchors
-    rows, labels = X, y
     residual = np.empty((0, len(anchors)), X.dtype)
     inverse = _inverse_norms(W)
     directions = scale * inverse * W
-    for rate in rates.tolist():
-        chosen = next(steps)
-        if chosen is not None:
-            rows, labels = X[chosen], y[chosen]
+    for rows, labels, rate in training_steps([X], y, steps, rates):
         if len(residual) != len(rows):
             residual = np.empty((len(rows), len(anchors)), X.dtype)
         np.matmul(rows, directions.T, out=residual)

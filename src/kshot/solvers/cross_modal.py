@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.solvers.optimisers import adamw
-from kshot.solvers.schedule import half_cosine, softmax_residual
+from kshot.solvers.schedule import half_cosine, training_steps
+from kshot.solvers.softmax import softmax_residual
 from kshot.types import Array
 
 WARMUP_STEPS, FIRST_RATE = 50, 1e-5
@@ -67,14 +68,12 @@ def train_cross_modal(
     update = adamw([W], weight_decay=weight_decay)
     samples = np.concatenate([X, text])
     labels = np.concatenate([y, np.arange(len(text))])
-    for rate in rates.tolist():
-        chosen = next(steps)
-        rows = samples[chosen]
+    for rows, own, rate in training_steps([samples], labels, steps, rates):
         errors = rows @ W.T
         errors *= scale
         # The factor comes last, and few classes are added in turn: Adam divides gradients that are tiny by tiny
         # numbers, and 12,800 steps remember how p − 1 was rounded.
-        softmax_residual(errors, labels[chosen], 1.0, in_turn=len(text) < LANES)
+        softmax_residual(errors, own, 1.0, in_turn=len(text) < LANES)
         errors *= scale / len(rows)
         np.matmul(errors.T, rows, out=gradient)
         update([gradient], rate)

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from kshot.solvers.optimisers import adamw
-from kshot.solvers.schedule import softmax_residual
+from kshot.solvers.schedule import training_steps
+from kshot.solvers.softmax import softmax_residual
 from kshot.types import Array
 
 
@@ -36,10 +37,7 @@ def train_keys(
     flat = keys.reshape(-1, keys.shape[2])
     update = adamw([flat], eps=eps, weight_decay=weight_decay)
     empty = ~filled
-    for step, rate in enumerate(rates.tolist()):
-        chosen = next(steps)
-        rows = slice(None) if chosen is None else chosen
-        X, labels = views[step // steps_per_epoch % len(views)][rows], y[rows]
+    for X, labels, rate in training_steps(views, y, steps, rates, steps_per_epoch):
         affinity = (X @ flat.T).reshape(len(X), *filled.shape)
         affinity -= 1
         affinity *= beta

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from kshot.solvers.optimisers import adam
 from kshot.solvers.rows import row_blocks, squared_norms
-from kshot.solvers.schedule import softmax_residual
+from kshot.solvers.softmax import softmax_residual
 from kshot.types import Array
 
 

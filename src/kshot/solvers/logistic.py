@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 
 from kshot.solvers.leaving_out import Fold
 from kshot.solvers.rows import span_basis
+from kshot.solvers.softmax import exponentials
 from kshot.types import Array
 
 # A fold starts next to its answer: a few steps are enough, and more than these would only polish.
@@ -76,15 +77,12 @@ class SoftmaxLoss:
     def at(self, W: Float[Array, "C e"], ridge: float) -> tuple[float, Float[Array, "C e"], Float[Array, "N C"]]:
         """The loss, its gradient, and probabilities minus one-hot labels."""
         logits = self.rows @ W.T.astype(self.rows.dtype)
-        logits -= logits.max(axis=1, keepdims=True)
-        own = logits[self.here, self.y]
-        np.exp(logits, out=logits)
-        total = logits.sum(axis=1)
+        losses, total = exponentials(logits, self.y)
         logits *= (1 / total)[:, None]
         logits[self.here, self.y] -= 1
         gradient = (logits.T @ self.rows).astype(np.float64) / len(self.y)
         gradient[:, :-1] += ridge * W[:, :-1]
-        loss = np.mean(np.log(total) - own, dtype=np.float64) + ridge / 2 * np.sum(W[:, :-1] ** 2)
+        loss = np.mean(losses, dtype=np.float64) + ridge / 2 * np.sum(W[:, :-1] ** 2)
         return float(loss), gradient, logits
 
 

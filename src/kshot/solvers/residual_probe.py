@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 
 from kshot.solvers.optimisers import adam
 from kshot.solvers.rows import squared_norms
-from kshot.solvers.schedule import softmax_residual
+from kshot.solvers.schedule import training_steps
+from kshot.solvers.softmax import softmax_residual
 from kshot.types import Array
 
 
@@ -31,10 +32,7 @@ def train_residual(
     residual, gradient = np.zeros_like(base), np.empty_like(base)
     update = adam([residual], weight_decay=weight_decay)
     directions, scratch = np.empty_like(base), np.empty_like(base)
-    for step, rate in enumerate(rates.tolist()):
-        chosen = next(steps)
-        rows = slice(None) if chosen is None else chosen
-        X, labels = views[step // steps_per_epoch % len(views)][rows], y[rows]
+    for X, labels, rate in training_steps(views, y, steps, rates, steps_per_epoch):
         np.multiply(residual, alpha, out=directions)
         directions += base
         inverse = 1 / np.sqrt(squared_norms(directions))[:, None]

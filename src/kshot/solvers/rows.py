@@ -98,6 +98,11 @@ def shot_numbers(y: Int[Array, " N"]) -> Int[Array, " N"]:
     return numbers
 
 
+def accuracy(scores: Float[Array, "n C"], y: Int[Array, " n"]) -> float:
+    """The share of rows whose largest score is at their label."""
+    return float(np.mean(scores.argmax(axis=1) == y))
+
+
 def squared_norms(X: Float[Array, "*rows d"]) -> Float[Array, "*rows"]:
     return np.einsum("...i,...i->...", X, X)
 
@@ -108,10 +113,11 @@ def _rows(bad: Array) -> str:
     return f"{len(rows)} row(s): {shown}{' …' if len(rows) > 5 else ''}"
 
 
-def unit_prototypes(prototypes: Float[Array, "C d"]) -> Float[Array, "C d"]:
-    """Directions; a prototype of zero length stays zero and scores 0 everywhere."""
+def unit_prototypes(prototypes: Float[Array, "C d"], smallest: float | None = None) -> Float[Array, "C d"]:
+    """Directions; prototypes no longer than `smallest` (the dtype's eps) are taken for zero and stay as they are."""
     norms = np.sqrt(squared_norms(prototypes))[:, None]
-    return prototypes / np.where(norms > np.finfo(prototypes.dtype).eps, norms, 1)
+    least = np.finfo(prototypes.dtype).eps if smallest is None else smallest
+    return prototypes / np.where(norms > least, norms, 1)
 
 
 def span_basis(*rows: Float[Array, "_ d"]) -> Float[Array, "d r"] | None:

@@ -1,7 +1,7 @@
-"""What the trained heads share: the learning rates of an epoch, the order of its batches, the softmax."""
+"""Learning rates of the epochs and batches of the steps, for the trained heads."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -44,15 +44,20 @@ def batches(
             yield order[step * size : (step + 1) * size]
 
 
+def training_steps(
+    views: Sequence[Float[Array, "N d"]],
+    y: Int[Array, " N"],
+    steps: Iterator[Int[Array, " b"] | None],
+    rates: Float[Array, " T"],
+    per_epoch: int = 1,
+) -> Iterator[tuple[Float[Array, "b d"], Int[Array, " b"], float]]:
+    """Rows, labels and learning rate of every step; epoch e learns from view e mod V."""
+    for step, rate in enumerate(rates.tolist()):
+        chosen = next(steps)
+        rows = slice(None) if chosen is None else chosen
+        yield views[step // per_epoch % len(views)][rows], y[rows], rate
+
+
 def last_state(states: Iterator[Array]) -> Array:
-    """Where a training ends."""
+    """The last of the states."""
     return deque(states, maxlen=1).pop()
-
-
-def softmax_residual(logits: Float[Array, "b C"], y: Int[Array, " b"], factor: float, *, in_turn: bool = False) -> None:
-    """Replace logits by factor·(softmax − one-hot), in place; `in_turn` adds the classes up one after another."""
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    total = np.cumsum(logits, axis=1)[:, -1:] if in_turn else logits.sum(axis=1, keepdims=True)
-    logits *= factor / total
-    logits[np.arange(len(y)), y] -= factor

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.rows import class_sums, row_blocks, squared_norms
+from kshot.solvers.rows import class_sums, row_blocks, squared_norms, unit_prototypes
 from kshot.types import Array
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def transduce(
     z, means, variances = start or first_assignment(log_text, sums)
     for turn in range(rounds):
         if turn:
-            means = _unit(z.T @ queries / n_queries + shot_weight * sums)
+            means = unit_prototypes(z.T @ queries / n_queries + shot_weight * sums, smallest=0)
             variances = _variances(queries, z, X, y, means, shot_weight, gamma)
         density = gaussian_density(queries, means, variances)
         for _ in range(inner_rounds):
@@ -99,7 +99,7 @@ def transduce(
 def first_assignment(log_text: Float[Array, "Q C"], sums: Float[Array, "C d"]) -> Assigned:
     """Zero-shot probabilities, unit means of the shots, and the variance 1/d in every channel."""
     d = sums.shape[1]
-    return Assigned(np.exp(log_text), _unit(sums), np.full(d, 1 / d, sums.dtype))
+    return Assigned(np.exp(log_text), unit_prototypes(sums, smallest=0), np.full(d, 1 / d, sums.dtype))
 
 
 def gaussian_density(
@@ -129,8 +129,3 @@ def _variances(
     shots = squared_norms((X - means[y]).T)
     variances = (around / len(queries) + shot_weight * shots) / (1 + TEMPERATURE * gamma)
     return np.maximum(variances, np.finfo(X.dtype).tiny).astype(X.dtype)
-
-
-def _unit(rows: Float[Array, "C d"]) -> Float[Array, "C d"]:
-    norms = np.sqrt(squared_norms(rows))[:, None]
-    return rows / np.where(norms > 0, norms, 1)

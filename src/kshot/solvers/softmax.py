@@ -1,4 +1,4 @@
-"""Scores become probabilities: one temperature for all pictures, or a range of logits for each."""
+"""Softmax: its losses and gradients, and scores turned into calibrated probabilities."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -6,11 +6,29 @@ from jaxtyping import Float, Int
 from kshot.types import Array
 
 
+def exponentials(logits: Float[Array, "n C"], y: Int[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """Replace logits by exp(logits − their maximum), in place; return cross-entropies and sums of the rows."""
+    logits -= logits.max(axis=1, keepdims=True)
+    own = logits[np.arange(len(y)), y]
+    np.exp(logits, out=logits)
+    total = logits.sum(axis=1)
+    return np.log(total) - own, total
+
+
+def softmax_residual(logits: Float[Array, "b C"], y: Int[Array, " b"], factor: float, *, in_turn: bool = False) -> None:
+    """Replace logits by factor·(softmax − one-hot), in place; `in_turn` adds the classes up one after another."""
+    logits -= logits.max(axis=1, keepdims=True)
+    np.exp(logits, out=logits)
+    total = np.cumsum(logits, axis=1)[:, -1:] if in_turn else logits.sum(axis=1, keepdims=True)
+    logits *= factor / total
+    logits[np.arange(len(y)), y] -= factor
+
+
 def calibrate(scores: Float[Array, "M C"], y: Int[Array, " M"]) -> float:
     """The temperature whose softmax gives left-out pictures the best likelihood.
 
-    Labels are smoothed as if one more picture had been drawn from a random class; else scores that make no
-    mistake on a handful of pictures would ask for certainty.
+    Labels are smoothed as if one more picture had been drawn from a random class; else scores without a mistake on a
+    handful of pictures would have temperature 0.
     """
     from scipy.special import log_softmax
 

@@ -1,0 +1,60 @@
+"""Reference points of blending: ratios chosen on data that a deployed system would not have."""
+
+import numpy as np
+
+from kshot.errors import InputError
+from kshot.methods.base import Classifier
+from kshot.methods.blending import RatioKnob, blend, ratio_summary
+from kshot.methods.evidence import Task
+from kshot.methods.parameters import LogitScale
+from kshot.solvers.ratio_sweep import GRID
+from kshot.solvers.rows import class_counts, squared_norms
+from kshot.solvers.shrinkage import optimal_ratio, population_moments
+from kshot.stats.selected import RATIO, curve_name
+from kshot.types import Choice, MethodInfo
+
+
+class OracleBlend(RatioKnob, Classifier):
+    """The ratio on the grid with the best test accuracy, the smallest of equals: an upper bound of blending."""
+
+    info = MethodInfo(
+        key="oracle_lambda",
+        title="Oracle ratio",
+        sees=frozenset({"text", "support", "test"}),
+        min_shots=1,
+        paper="paper, Sec. 4.3",
+        constants=frozenset({"logit_scale"}),
+    )
+    logit_scale: LogitScale = None
+
+    def _fit(self, task: Task) -> None:
+        assert task.test is not None
+        curve = self.knob_curve(task, task.test)
+        ratio = float(GRID[curve.argmax()])
+        self.selected_ = {RATIO: Choice(ratio, "test"), curve_name("test"): Choice(curve.tolist(), "test")}
+        self._set_linear(blend(task.means, task.text, ratio), scale=task.logit_scale)
+
+
+class MSEOracleBlend(Classifier):
+    """lambda_c = g²/(g² + v), g² = |t_c − mu*_c|², v = tr Sigma*_c / K, with mu* and Sigma* of the pool."""
+
+    info = MethodInfo(
+        key="mse_oracle",
+        title="MSE-oracle blend",
+        sees=frozenset({"text", "support", "pool"}),
+        min_shots=1,
+        paper="paper, Prop. 1 with pool moments",
+        constants=frozenset({"logit_scale"}),
+    )
+    logit_scale: LogitScale = None
+
+    def _fit(self, task: Task) -> None:
+        assert task.pool is not None
+        thin = np.flatnonzero(class_counts(task.pool.y, task.n_classes) < 2)
+        if len(thin):
+            raise InputError(f"mse_oracle needs two pool images per class; class {thin[0]} has one sample or none.")
+        mu_star, trace = population_moments(task.pool.X, task.pool.y, task.n_classes)
+        g2 = squared_norms(task.text - mu_star)
+        ratios = optimal_ratio(g2, trace / task.counts.astype(g2.dtype))
+        self.selected_ = {RATIO: Choice(ratio_summary(ratios), "pool")}
+        self._set_linear(blend(task.means, task.text, ratios), scale=task.logit_scale)

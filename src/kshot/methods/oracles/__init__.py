@@ -1,1 +1,0 @@
-"""Reference points: methods that look at data a deployed system would not have."""
