@@ -42,12 +42,12 @@ class Task:
     text: Float[Array, "C d"]
     n_classes: int
     views: Float[Array, "E N d"] | None
-    pool: Labelled | None
-    validation: Labelled | None
-    test: Labelled | None
     classes: Shaped[Array, " n_classes"]
     queries: Float[Array, "Q d"] | None = None
+    pool: Labelled | None = None
     few_shot_validation: Labelled | None = None
+    validation: Labelled | None = None
+    test: Labelled | None = None
     constants: Mapping[str, int | float] = field(default_factory=dict)
 
     @property
@@ -86,15 +86,8 @@ def prepare(
     constants: Mapping[str, int | float] | None = None,
 ) -> Task:
     """Check and normalise all that is given to `fit`."""
-    given = {
-        "text": text,
-        "support": X,
-        "pool": pool,
-        "validation": validation,
-        "test": test,
-        "queries": queries,
-        "few_shot_validation": few_shot_validation,
-    }
+    more = {"pool": pool, "validation": validation, "few_shot_validation": few_shot_validation, "test": test}
+    given = {"text": text, "support": X, "queries": queries, **more}
     for name in sorted(info.sees):
         if given[name] is None:
             raise EvidenceError(f"{info.key} needs {name}: {_HOW_TO_PASS[name]}.")
@@ -126,12 +119,9 @@ def prepare(
         text=T,
         n_classes=len(names),
         views=views,
-        pool=_extra("pool", info, pool, dtype, names),
-        validation=_extra("validation", info, validation, dtype, names),
-        test=_extra("test", info, test, dtype, names),
         classes=names,
         queries=shared_unit_rows(queries, "the queries", dtype) if "queries" in info.sees else None,
-        few_shot_validation=_extra("few_shot_validation", info, few_shot_validation, dtype, names),
+        **{name: labelled(name, *more[name], dtype, names) for name in more.keys() & info.sees},
         constants={} if constants is None else constants,
     )
 
@@ -225,12 +215,6 @@ _HOW_TO_PASS = {
     "few_shot_validation": "pass few_shot_validation=(X, y), a few labelled images per class outside the support",
     "test": "pass test=(X, y); this is an oracle and a bound, not a usable method",
 }
-
-
-def _extra(name: str, info: MethodInfo, value: Any, dtype: np.dtype, classes: Shaped[Array, " C"]) -> Labelled | None:
-    if name not in info.sees:
-        return None
-    return labelled(name, value[0], value[1], dtype, classes)
 
 
 def _check_shots(

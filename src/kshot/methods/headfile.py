@@ -1,6 +1,6 @@
 """A fitted head in one safetensors file: arrays as tensors, the rest as JSON in the header. No pickle.
 
-The file carries its own hash, so that a changed byte is an error and not another answer.
+The file holds its own hash, so that a damaged byte is an error.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def save_head(
     beside : arrays by name
         Further arrays to keep in the file.
     **provenance
-        What else is to be known of it (class names, encoder, …), kept as JSON.
+        Anything else to keep as JSON: class names, encoder, …
     """
     head._expects()
     state = {name: value for name, value in vars(head).items() if name.endswith("_")}
@@ -61,7 +61,7 @@ def save_head(
 
 @dataclass(frozen=True)
 class HeadFile:
-    """All that a head file holds, read at once: another process may write it again at any moment."""
+    """The content of a head file, read at once because another process may replace the file."""
 
     header: dict[str, Any]
     tensors: dict[str, Array]
@@ -69,7 +69,7 @@ class HeadFile:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What was stored beside the head."""
+        """The keyword arguments that were stored with the head."""
         return self.header["provenance"]
 
     @property
@@ -102,7 +102,7 @@ def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
     Parameters
     ----------
     path : path
-        What `save_head` wrote.
+        A file that `save_head` wrote.
     method : str
         Only registered methods are built by name; name your own as package.module:Class.
     """
@@ -110,7 +110,7 @@ def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
 
 
 def read_head_file(path: Path | str) -> HeadFile:
-    """What `save_head` wrote, every byte as it was."""
+    """Read and check a file that `save_head` wrote."""
     from safetensors import SafetensorError
 
     path = Path(path)

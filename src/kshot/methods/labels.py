@@ -86,7 +86,7 @@ def _are_below(count: int, labels: Shaped[Array, " N"]) -> bool:
 
 
 def given_classes(classes: Any, n_text: int | None = None) -> Shaped[Array, " C"]:
-    """The list that a caller names classes by."""
+    """Check a caller's list of classes."""
     names = np.asarray(classes)
     if names.ndim != 1 or not len(names) or len(set(names.tolist())) != len(names):
         raise InputError("classes must be a list of different labels, one per class.")

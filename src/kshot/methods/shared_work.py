@@ -1,8 +1,7 @@
-"""Work that several methods of a cell need is done once, by whoever needs it first.
+"""A cache of results that several methods of a cell need, such as class means.
 
-Nothing is found again by a name. A result belongs to the arrays that it was computed from, so that whoever asks must
-hold those very arrays, and learns nothing that it could not compute from its own evidence. Outside `sharing` nothing is
-kept.
+The key of a result is the content of the arrays that it was computed from, so a method gets only what it could compute
+from its own evidence. Outside `sharing` nothing is kept.
 """
 
 import hashlib
@@ -19,11 +18,11 @@ T = TypeVar("T")
 
 
 class SharedWork:
-    """Results of one cell; their arrays cannot be written to."""
+    """Results of one cell; their arrays are read-only."""
 
     def __init__(self) -> None:
         self._results: dict[Hashable, Any] = {}
-        # Memory is known by its address only while it is kept.
+        # An address identifies an array only as long as the array is kept.
         self._kept: dict[int, Array] = {}
 
     def once(self, kind: str, compute: Callable[[], T], evidence: tuple[Any, ...]) -> T:
@@ -54,7 +53,7 @@ class SharedWork:
 
 
 def _cannot_change(array: Array) -> bool:
-    """Whether the memory is Python's own bytes, as all evidence of a cell is."""
+    """Whether the memory is a bytes object, as that of a cell's evidence."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -66,7 +65,7 @@ _work: ContextVar[SharedWork | None] = ContextVar("shared work", default=None)
 
 @contextmanager
 def sharing(work: SharedWork | None) -> Iterator[None]:
-    """What is computed `once` meanwhile is kept there; None keeps and finds nothing."""
+    """Keep the results of `once` in `work` inside the block; None keeps nothing."""
     before = _work.set(work)
     try:
         yield
@@ -75,6 +74,6 @@ def sharing(work: SharedWork | None) -> Iterator[None]:
 
 
 def once(kind: str, compute: Callable[[], T], *evidence: Any) -> T:
-    """`compute()`, which must be a function of the evidence alone: arrays, and values that can be hashed."""
+    """The result of `compute()`, which must depend on the evidence alone: arrays, and values that can be hashed."""
     work = _work.get()
     return compute() if work is None else work.once(kind, compute, evidence)

@@ -1,4 +1,4 @@
-"""CLAP's objective minimised by a quasi-Newton method instead of followed for 300 epochs; docs/gauss-probe.md.
+"""CLAP's objective minimised by a quasi-Newton method instead of 300 epochs of SGD; docs/gauss-probe.md.
 
 The objective of weights W is the mean cross-entropy of scale·cos(x, w_c) plus (1/C)·sum_c l_c·|w_c − a_c|². Near the
 anchors, whose norm is s, its second derivative is about

@@ -45,22 +45,8 @@ def train_cosine_probe(
 ) -> Float[Array, "C d"]:
     """Weights after len(rates) steps that start at the anchors."""
     basis = span_basis(X, anchors)
-    if basis is None:
-        return _train(X, y, anchors, penalties, steps, rates, scale, momentum)
-    inside = _train(X @ basis, y, anchors @ basis, penalties, steps, rates, scale, momentum)
-    return inside @ basis.T
-
-
-def _train(
-    X: Float[Array, "M d"],
-    y: Int[Array, " M"],
-    anchors: Float[Array, "C d"],
-    penalties: Float[Array, " C"],
-    steps: Iterator[Int[Array, " b"] | None],
-    rates: Float[Array, " T"],
-    scale: float,
-    momentum: float,
-) -> Float[Array, "C d"]:
+    if basis is not None:
+        X, anchors = X @ basis, anchors @ basis
     W, velocity, gradient = anchors.copy(), np.zeros_like(anchors), np.empty_like(anchors)
     pull = ((2 / len(anchors)) * penalties)[:, None]
     anchor_pull = pull * anchors
@@ -83,7 +69,7 @@ def _train(
         W -= np.multiply(velocity, rate, out=directions)
         inverse = _inverse_norms(W)
         np.multiply(W, scale * inverse, out=directions)
-    return W
+    return W if basis is None else W @ basis.T
 
 
 def _inverse_norms(W: Float[Array, "C d"]) -> Float[Array, "C 1"]:

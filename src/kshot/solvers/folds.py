@@ -40,7 +40,7 @@ class PrincipalAxes(NamedTuple):
 
 
 def principal_axes(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> PrincipalAxes:
-    """Shots that do not vary say nothing about the covariance; it is then taken to be the identity."""
+    """Turn to the covariance's eigenvectors; where the shots do not vary the covariance is taken to be the identity."""
     d, dtype = X.shape[1], X.dtype
     means = class_means(X, y, len(text))
     centre = means.mean(axis=0)

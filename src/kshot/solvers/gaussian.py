@@ -39,7 +39,7 @@ class GaussianBranch(NamedTuple):
 
 
 def fit_gaussian(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]) -> GaussianBranch:
-    """Shots that do not vary (K = 1, or copies of one picture) give P = 0: the branch says nothing."""
+    """Fit the branch; where shots do not vary (K = 1, or copies of one picture) P is 0."""
     precision = _precision(X, y, means)
     weights = precision.times(means)
     bias = -np.log(len(means)) - np.einsum("cd,cd->c", means, weights) / 2

@@ -1,4 +1,4 @@
-"""Leaving shots out: which shot of each class leaves in which fold, and what stays to learn from.
+"""Folds that leave shots out.
 
 Fold j leaves out shot j of every class, so that all classes compete with equally many. Two rules number the shots.
 `shot_numbers` (of `rows`) takes them as they come, which needs nothing but labels. `ranks_by_text` sorts them by
@@ -16,7 +16,7 @@ from kshot.types import Array
 
 
 class Fold(NamedTuple):
-    """Rows to learn from and rows that judge."""
+    """Rows to learn from and left-out rows to score."""
 
     kept: Bool[Array, " N"]
     asked: Bool[Array, " N"]

@@ -10,7 +10,7 @@ from kshot.solvers.rows import span_basis
 from kshot.solvers.softmax import exponentials
 from kshot.types import Array
 
-# A fold starts next to its answer: a few steps are enough, and more than these would only polish.
+# A fold starts next to its optimum, so few steps are enough.
 MOST_STEPS = 100
 
 
@@ -30,11 +30,31 @@ def logistic_path(
     free bias takes back exactly: features in a cone are otherwise badly conditioned. Few rows are turned into
     their own span, where the same problem is smaller.
     """
+    from scipy.optimize import minimize
+
     centre = X.mean(axis=0)
     centred = X - centre
     basis = span_basis(centred)
     inside = centred if basis is None else centred @ basis
-    path = _path(inside, y, n_classes, strengths, tolerance, max_iterations)
+    softmax, size = SoftmaxLoss(inside, y), (n_classes, inside.shape[1] + 1)
+
+    def objective(w: Float[Array, " P"], ridge: float) -> tuple[float, Float[Array, " P"]]:
+        loss, gradient, _ = softmax.at(w.reshape(size), ridge)
+        return loss, gradient.ravel()
+
+    at = np.zeros(n_classes * (inside.shape[1] + 1))
+    stop = tolerance * float(np.abs(objective(at, 0.0)[1]).max())
+    path = np.empty((len(strengths), *size))
+    for index, strength in enumerate(strengths.tolist()):
+        at = minimize(
+            objective,
+            at,
+            args=(1 / (len(X) * strength),),
+            jac=True,
+            method="L-BFGS-B",
+            options={"gtol": stop, "ftol": 0.0, "maxiter": max_iterations},
+        ).x
+        path[index] = at.reshape(size)
     weights = path[:, :, :-1] if basis is None else path[:, :, :-1] @ basis.T
     return np.concatenate([weights, path[:, :, -1:] - (weights @ centre)[:, :, None]], axis=2)
 
@@ -48,9 +68,9 @@ def left_out_accuracies(
 ) -> Float[Array, " L"]:
     """Accuracy on the asked rows of each fold, learnt from its kept ones, per strength.
 
-    `path` was learnt from all rows, and each fold starts there. It owes the asked rows nothing but the gradient with
-    which it starts, so it stops once that has fallen to a twentieth. Steps are measured by the curvature of the loss:
-    that of class c is about mean(p_c(1 − p_c)) times the covariance, which is diagonal in its own axes.
+    Each fold starts at `path`, learnt from all rows, and stops once the gradient, which the left-out rows cause, has
+    fallen to a twentieth. Steps are scaled by the curvature of the loss: that of class c is about mean(p_c(1 − p_c))
+    times the covariance, which is diagonal in its own axes.
     """
     centre = X.mean(axis=0)
     axes = _principal_axes(X - centre)
@@ -84,38 +104,6 @@ class SoftmaxLoss:
         gradient[:, :-1] += ridge * W[:, :-1]
         loss = np.mean(losses, dtype=np.float64) + ridge / 2 * np.sum(W[:, :-1] ** 2)
         return float(loss), gradient, logits
-
-
-def _path(
-    X: Float[Array, "N r"],
-    y: Int[Array, " N"],
-    n_classes: int,
-    strengths: Float[Array, " L"],
-    tolerance: float,
-    max_iterations: int,
-) -> Float[Array, "L C e"]:
-    from scipy.optimize import minimize
-
-    softmax, size = SoftmaxLoss(X, y), (n_classes, X.shape[1] + 1)
-
-    def objective(w: Float[Array, " P"], ridge: float) -> tuple[float, Float[Array, " P"]]:
-        loss, gradient, _ = softmax.at(w.reshape(size), ridge)
-        return loss, gradient.ravel()
-
-    at = np.zeros(n_classes * (X.shape[1] + 1))
-    stop = tolerance * float(np.abs(objective(at, 0.0)[1]).max())
-    path = np.empty((len(strengths), *size))
-    for index, strength in enumerate(strengths.tolist()):
-        at = minimize(
-            objective,
-            at,
-            args=(1 / (len(X) * strength),),
-            jac=True,
-            method="L-BFGS-B",
-            options={"gtol": stop, "ftol": 0.0, "maxiter": max_iterations},
-        ).x
-        path[index] = at.reshape(size)
-    return path
 
 
 def _descend(

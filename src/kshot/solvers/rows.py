@@ -1,4 +1,4 @@
-"""Rows of features: unit length, class means, and the checks that every number must pass."""
+"""Rows of features: checks, unit length, class means."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +21,7 @@ def row_blocks(n: int, most: int | None = None) -> Iterator[slice]:
 
 
 def frozen(array: Array) -> Array:
-    """The same values over memory that nobody can write to; a flag alone can be set back."""
+    """A copy over read-only memory; a writeable flag alone could be set back."""
     return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
 
 

@@ -49,23 +49,6 @@ def train_text_probe(
         X = np.concatenate([X, np.ones_like(X[:, :1])], axis=1)
         text = np.concatenate([text, np.zeros_like(text[:, :1])], axis=1)
         start = np.concatenate([start, bias[:, None]], axis=1)
-    W, alpha = _train(X, y, text, start, alpha, lr_w, lr_alpha, epochs, momentum, alpha_every)
-    W, bias = (W, np.zeros_like(alpha)) if bias is None else (W[:, :-1], W[:, -1].copy())
-    return W if basis is None else W @ basis.T, bias, alpha
-
-
-def _train(
-    X: Float[Array, "N e"],
-    y: Int[Array, " N"],
-    text: Float[Array, "C e"],
-    start: Float[Array, "C e"],
-    alpha: Float[Array, " C"],
-    lr_w: float,
-    lr_alpha: float,
-    epochs: int,
-    momentum: float,
-    alpha_every: int,
-) -> tuple[Float[Array, "C e"], Float[Array, " C"]]:
     n = len(X)
     W, alpha = start.copy(), alpha.copy()
     velocity, gradient, scratch = np.zeros_like(W), np.empty_like(W), np.empty_like(W)
@@ -91,4 +74,5 @@ def _train(
         W -= np.multiply(velocity, rate_w, out=scratch)
         if epoch % alpha_every == 0:
             alpha -= rate_alpha * alpha_gradient
-    return W, alpha
+    W, bias = (W, np.zeros_like(alpha)) if bias is None else (W[:, :-1], W[:, -1].copy())
+    return W if basis is None else W @ basis.T, bias, alpha

@@ -1,4 +1,4 @@
-"""Hits of base + w·extra at many weights w: two score matrices serve a whole grid, or every weight there is."""
+"""Hits of base + w·extra at many weights w, from two score matrices."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -52,8 +52,8 @@ def winning_range(
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """The open interval of weights w > 0 at which base + w·extra puts class y first (empty: low ≥ high).
 
-    Beating class c is w·(extra_y − extra_c) > base_c − base_y, a half-line; their meeting is an interval, so one
-    pass answers for every weight that anyone may ask about.
+    Beating class c is w·(extra_y − extra_c) > base_c − base_y, a half-line; their intersection is an
+    interval, so one pass serves all weights.
     """
     here = np.arange(len(y))
     gap = base - base[here, y][:, None]
