@@ -62,7 +62,7 @@ def wrapped(name: str) -> Classifier:
         # Without the type checks of the test run: scikit-learn hands methods what they do not promise to take.
         __init__, predict = inspect.unwrap(head.__init__), inspect.unwrap(head.predict)
         predict_with_scores, _winners = (inspect.unwrap(head.predict_with_scores), inspect.unwrap(head._winners))
-        scores = inspect.unwrap(head.scores)
+        scores, _deciding = inspect.unwrap(head.scores), inspect.unwrap(head._deciding)
 
         def fit(self, X, y=None):
             made_up = dict.fromkeys(self.info.sees - {"text", "support", "queries"}, (X, y))

@@ -44,7 +44,7 @@ def test_it_is_the_sum_of_its_sides_by_the_weights_it_tells():
 
 
 @pytest.mark.parametrize(("shots", "noise", "pull"), [(4, 0.6, 1.0), (8, 2.0, 8.0)])
-def test_text_holds_the_probe_more_firmly_where_that_makes_the_judges_likelier(shots, noise, pull):
+def test_penalties_are_larger_where_that_makes_left_out_shots_likelier(shots, noise, pull):
     """Where pictures scatter much, a probe on CLAP's penalties learns their noise."""
     data = problem(classes=20, shots=shots, noise=noise, n_test=1500)
     head = GaussProbe(**SCALES).fit(data.X, data.y, text=data.text)
@@ -52,8 +52,8 @@ def test_text_holds_the_probe_more_firmly_where_that_makes_the_judges_likelier(s
     plain = FastProbe(iterations=12, **SCALES).fit(data.X, data.y, text=data.text)
     ratio = head.selected_["penalties"].value["mean"] / plain.selected_["penalties"].value["mean"]
     assert ratio == pytest.approx(pull)
-    task = prepare(GaussProbe.info, 1, data.X, data.y, text=data.text)
-    held_out = {p: GaussProbe(**SCALES).half_probes(task, LeftOutShots.of(task), 12, p).held_out for p in (1.0, 8.0)}
+    task = prepare(GaussProbe.info, 1, data.X, data.y, text=data.text, constants=SCALES)
+    held_out = {p: GaussProbe().half_probes(task, LeftOutShots.of(task), 12, p).held_out for p in (1.0, 8.0)}
     told = {p: joint_information(scores, [], data.y[LeftOutShots.of(task).rows]) for p, scores in held_out.items()}
     assert (told[8.0] > told[1.0]) == (pull == 8.0)
 

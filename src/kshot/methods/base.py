@@ -59,8 +59,8 @@ def _no_info(method: "Classifier") -> MethodInfo:
 class Classifier(Estimator):
     """A scikit-learn classifier of unit features; subclasses write `info`, their parameters and `_fit`.
 
-    A subclass without an `__init__` becomes a dataclass: its annotated names are keyword-only parameters, whose
-    descriptions are added to its docstring. Names that end in `_` are fitted attributes and no parameters.
+    A subclass without an `__init__` becomes a dataclass: its annotated names that have a default are keyword-only
+    parameters, whose descriptions are added to its docstring.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Classifier(Estimator):
         if any("__init__" in vars(base) and "__dataclass_fields__" not in vars(base) for base in cls.__mro__[:-1]):
             return
         for name in get_annotations(cls):
-            if name.endswith("_") and name not in vars(cls):
+            if name not in vars(cls):
                 setattr(cls, name, field(init=False))
         dataclass(kw_only=True, eq=False, repr=False)(cls)
         if vars(cls).get("__doc__") and parameter_names(cls):

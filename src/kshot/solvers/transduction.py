@@ -82,7 +82,7 @@ def transduce(
     z, means, variances = start or first_assignment(log_text, sums)
     for turn in range(rounds):
         if turn:
-            means = unit_prototypes(z.T @ queries / n_queries + shot_weight * sums, smallest=0)
+            means = unit_prototypes(z.T @ queries / n_queries + shot_weight * sums, smallest=0.0)
             variances = _variances(queries, z, X, y, means, shot_weight, gamma)
         density = gaussian_density(queries, means, variances)
         for _ in range(inner_rounds):
@@ -99,7 +99,7 @@ def transduce(
 def first_assignment(log_text: Float[Array, "Q C"], sums: Float[Array, "C d"]) -> Assigned:
     """Zero-shot probabilities, unit means of the shots, and the variance 1/d in every channel."""
     d = sums.shape[1]
-    return Assigned(np.exp(log_text), unit_prototypes(sums, smallest=0), np.full(d, 1 / d, sums.dtype))
+    return Assigned(np.exp(log_text), unit_prototypes(sums, smallest=0.0), np.full(d, 1 / d, sums.dtype))
 
 
 def gaussian_density(
