@@ -248,10 +248,9 @@ class TestOnTheWay:
     @pytest.mark.parametrize("epochs", [1, 2, 10])
     def test_tip_adapter_f(self, epochs):
         data, expected = inputs("C10_K4_d64", np.float64), stored("tipf_C10_K4_d64")
-        head = TipAdapterF(seed=1)
-        head.filled_ = np.ones((4, 10), bool)
-        start = data["X"].reshape(10, 4, 64).swapaxes(0, 1)
-        states = head._epochs(_task(data), start)
+        head, task = TipAdapterF(seed=1), _task(data)
+        head._lay_out(task, beta=1.0, alpha=1.17)
+        states = head._epochs(task, head.keys_, 20)
         for _ in range(epochs):
             keys = next(states)
         rows = keys.swapaxes(0, 1).reshape(40, 64)

@@ -78,6 +78,8 @@ class Classifier(Estimator):
     info: ClassVar[MethodInfo] = info_by_parameters(_no_info)
     # Values worth trying for parameters, for the selectors of `kshot.methods.selectors`.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    # A fitted array of the data's dtype whose last axis is the features.
+    _like_data: ClassVar[str] = "weights_"
     classes_: Shaped[Array, " C"]
     selected_: dict[str, Choice]
     # A linear head: x·weights_ᵀ + bias_ decides, and times scale_ it is the score.
@@ -290,13 +292,10 @@ class Classifier(Estimator):
         self.bias_ = intercept if self.scale_ == 1 else intercept / self.scale_
 
     def _expects(self) -> tuple[np.dtype, int]:
-        return self._fitted_on("weights_")
-
-    def _fitted_on(self, attribute: str) -> tuple[np.dtype, int]:
-        """dtype and dimension of the data, from a fitted array whose last axis is the features."""
+        """dtype and dimension of the data that the head was fitted on."""
         if not hasattr(self, "classes_"):
             raise not_fitted(type(self).__name__)
-        array = getattr(self, attribute)
+        array = getattr(self, self._like_data)
         return array.dtype, array.shape[-1]
 
     def _set_linear(

@@ -76,6 +76,4 @@ class Calibrated(Classifier):
         return self.head_._logits(scores) / scores.dtype.type(self.temperature_)
 
     def _expects(self) -> tuple[np.dtype, int]:
-        if not hasattr(self, "head_"):
-            return self._fitted_on("head_")
-        return self.head_._expects()
+        return self.head_._expects() if hasattr(self, "head_") else super()._expects()

@@ -30,6 +30,8 @@ Reduction: TypeAlias = Annotated[Count, "The adapter's hidden layer has d/reduct
 class AdaptedFeature(Classifier):
     """Scores of a fitted adapter: logit_scale·unit(r·A(x) + (1−r)·x)·t_c."""
 
+    _like_data: ClassVar = "text_"
+
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         adapted = adapt(Adapter(self.down_, self.up_), X)
         return self.logit_scale_ * (blended_feature(adapted, X, self.ratio_)[0] @ self.text_.T)
@@ -40,9 +42,6 @@ class AdaptedFeature(Classifier):
 
     def _join_text(self, task: Task) -> None:
         self.text_ = task.text
-
-    def _expects(self) -> tuple[np.dtype, int]:
-        return self._fitted_on("text_")
 
 
 class CLIPAdapter(AdaptedFeature):

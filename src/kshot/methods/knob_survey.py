@@ -24,6 +24,7 @@ class KnobSurvey(Classifier):
     needs no refit per shot.
     """
 
+    _like_data: ClassVar = "queries_"
     method: Annotated[str, "Name of the method."] = "proker"
     knob: Annotated[str | None, "Name of the knob; None is the method's own."] = None
     most_folds: Annotated[Count, "Largest number of folds, each a refit; they are taken at equal distances."] = 16
@@ -78,6 +79,3 @@ class KnobSurvey(Classifier):
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         place = (X @ self.queries_.T).argmax(axis=1)
         return self.scores_[place]
-
-    def _expects(self) -> tuple[np.dtype, int]:
-        return self._fitted_on("queries_")

@@ -21,6 +21,7 @@ class RLA(Classifier):
     """
 
     grids: ClassVar = {"lr": (1e-5, 1e-4, 1e-3, 1e-2), "penalty": ("1/K", "1/K2")}
+    _like_data: ClassVar = "text_"
     info = MethodInfo(
         key="rla",
         title="Regularised linear adapter",
@@ -69,6 +70,3 @@ class RLA(Classifier):
 
     def _join_text(self, task: Task) -> None:
         self.text_ = task.text
-
-    def _expects(self) -> tuple[np.dtype, int]:
-        return self._fitted_on("text_")

@@ -168,4 +168,4 @@ class Tuned(Classifier):
         return log_probabilities(scores) if self.by == "ensemble" else self.heads_[0]._logits(scores)
 
     def _expects(self) -> tuple[np.dtype, int]:
-        return self.heads_[0]._expects() if hasattr(self, "heads_") else self._fitted_on("heads_")
+        return self.heads_[0]._expects() if hasattr(self, "heads_") else super()._expects()

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
-import numpy as np
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier, info_by_parameters
@@ -32,6 +31,7 @@ class CacheHead(Classifier):
     Its search has beta_points × alpha_points places up to (beta_scale, alpha_scale), beta outermost.
     """
 
+    _like_data: ClassVar = "text_"
     beta_scale: Annotated[
         Positive | None, 'Largest beta of the search; None is the dataset\'s for `tune="test"`, else 12.'
     ] = None
@@ -60,9 +60,6 @@ class CacheHead(Classifier):
 
     def _accuracy(self, queries: Labelled, keys: Float[Array, "K C d"], beta: float, alpha: float) -> float:
         return accuracy(self._scores_at(queries.X, keys, beta, alpha), queries.y)
-
-    def _expects(self) -> tuple[np.dtype, int]:
-        return self._fitted_on("text_")
 
     def _grids(self, task: Task | None = None) -> tuple[Float[Array, " Lb"], Float[Array, " La"]]:
         return (

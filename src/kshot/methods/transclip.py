@@ -40,6 +40,7 @@ class TransCLIP(Classifier):
     `aligned=True` repairs that, and with it their order does not matter.
     """
 
+    _like_data: ClassVar = "queries_"
     aligned: Annotated[bool, "Repair the order in which shots and queries are stacked."] = False
     gamma: Annotated[
         NotNegative | None, "Weight of the shots in the class means; None is 0.002 below four shots and 0.02 above."
@@ -114,9 +115,6 @@ class TransCLIP(Classifier):
 
     def _logits(self, scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
         return log_probabilities(scores)
-
-    def _expects(self) -> tuple[np.dtype, int]:
-        return self._fitted_on("queries_")
 
 
 def nearest_query(X: Float[Array, "n d"], queries: Float[Array, "Q d"]) -> Int[Array, " n"]:
