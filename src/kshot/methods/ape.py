@@ -57,7 +57,7 @@ class APE(Classifier):
         "beta": (0.5, 1.0, 2.0, 3.0, 5.0, 7.0),
         "gamma": (0.0, 0.1, 0.25, 0.5, 0.75, 0.95),
     }
-    _like_data: ClassVar = "text_"
+    _like_data = "text_"
     tune: Annotated[Literal["none", "val"], "Evidence alpha, beta and gamma are chosen on."] = "none"
     channels: Annotated[Count | None, "Channels that are kept; None keeps 500 of 1,024."] = None
     similarity_weight: Annotated[NotNegative, "Weight of the classes' similarity in the choice of channels."] = 0.7

@@ -30,7 +30,7 @@ Reduction: TypeAlias = Annotated[Count, "The adapter's hidden layer has d/reduct
 class AdaptedFeature(Classifier):
     """Scores of a fitted adapter: logit_scale·unit(r·A(x) + (1−r)·x)·t_c."""
 
-    _like_data: ClassVar = "text_"
+    _like_data = "text_"
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         adapted = adapt(Adapter(self.down_, self.up_), X)

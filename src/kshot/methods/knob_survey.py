@@ -24,7 +24,7 @@ class KnobSurvey(Classifier):
     needs no refit per shot.
     """
 
-    _like_data: ClassVar = "queries_"
+    _like_data = "queries_"
     method: Annotated[str, "Name of the method."] = "proker"
     knob: Annotated[str | None, "Name of the knob; None is the method's own."] = None
     most_folds: Annotated[Count, "Largest number of folds, each a refit; they are taken at equal distances."] = 16

@@ -41,7 +41,7 @@ class ProKeR(Classifier):
     """
 
     grids: ClassVar = {"beta": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0), "ridge": (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)}
-    _like_data: ClassVar = "rows_"
+    _like_data = "rows_"
     tune: Annotated[Literal["table", "val"], "Beta and ridge by the table or on the validation split."] = "table"
     beta: Annotated[NotNegative | None, "Sharpness of the kernel; None is the table's."] = None
     ridge: Annotated[Positive | None, "Lambda of the ridge; None is the table's."] = None

@@ -21,7 +21,7 @@ class RLA(Classifier):
     """
 
     grids: ClassVar = {"lr": (1e-5, 1e-4, 1e-3, 1e-2), "penalty": ("1/K", "1/K2")}
-    _like_data: ClassVar = "text_"
+    _like_data = "text_"
     info = MethodInfo(
         key="rla",
         title="Regularised linear adapter",

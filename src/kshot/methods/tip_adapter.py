@@ -31,7 +31,7 @@ class CacheHead(Classifier):
     Its search has beta_points × alpha_points places up to (beta_scale, alpha_scale), beta outermost.
     """
 
-    _like_data: ClassVar = "text_"
+    _like_data = "text_"
     beta_scale: Annotated[
         Positive | None, 'Largest beta of the search; None is the dataset\'s for `tune="test"`, else 12.'
     ] = None

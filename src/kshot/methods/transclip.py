@@ -40,7 +40,7 @@ class TransCLIP(Classifier):
     `aligned=True` repairs that, and with it their order does not matter.
     """
 
-    _like_data: ClassVar = "queries_"
+    _like_data = "queries_"
     aligned: Annotated[bool, "Repair the order in which shots and queries are stacked."] = False
     gamma: Annotated[
         NotNegative | None, "Weight of the shots in the class means; None is 0.002 below four shots and 0.02 above."
