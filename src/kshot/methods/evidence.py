@@ -121,7 +121,7 @@ def prepare(
         views=views,
         classes=names,
         queries=shared_unit_rows(queries, "the queries", dtype) if "queries" in info.sees else None,
-        **{name: labelled(name, *more[name], dtype, names) for name in more.keys() & info.sees},
+        **{name: labelled(name, pair[0], pair[1], dtype, names) for name, pair in more.items() if name in info.sees},
         constants={} if constants is None else constants,
     )
 
