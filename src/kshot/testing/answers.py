@@ -70,7 +70,8 @@ def encoder_constants_are_used_and_told(make: Make) -> None:
         assert mine.selected_[name] == Choice(50.0, "fixed"), f"{name} is not what the caller set"
     same = make().set_params(**{name: told[name] for name in takes}).fit(**given)
     assert np.array_equal(known.scores(data.test.X), same.scores(data.test.X)), (
-        "constants given to fit do not act as parameters do: use task.logit_scale and task.anchor_scale in _fit"
+        "constants given to fit do not act as parameters do: use task.logit_scale and task.anchor_scale in _fit, and "
+        "declare those that you use as parameters and in info.constants"
     )
 
 
