@@ -91,7 +91,7 @@ readme: bench  ## put the tables of `make bench` into the README
 
 open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep its report in docs/open
 	$(KSHOT) run open
-	$(KSHOT) compact records/open
+	$(KSHOT) records compact records/open
 	$(KSHOT) report records/open --headroom
 	$(PY) tools/update_kept.py open
 
@@ -110,7 +110,7 @@ clip-features: $(VENV)/.installed  ## import the four real CLIP sets of ../share
 
 clip: clip-features  ## run the real CLIP study (some hours) and keep its report in docs/clip
 	$(KSHOT) run clip
-	$(KSHOT) compact records/clip
+	$(KSHOT) records compact records/clip
 	$(KSHOT) report records/clip
 	$(PY) tools/update_kept.py clip
 	$(PY) tools/update_clip.py

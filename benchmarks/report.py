@@ -117,7 +117,7 @@ def _clocks() -> tuple[float, float]:
 
 
 def _probes(found):
-    """The offset's cost at five steps in every cell, as `kshot probe` stores it."""
+    """The offset's cost at five steps in every cell, as `kshot records probe` stores it."""
     from kshot.report.probed import Probed
 
     cells = list(

@@ -109,7 +109,7 @@ def test_a_full_disk_is_said_and_the_run_continues_elsewhere(kshot, small_disk):
 
 
 def test_a_full_disk_while_simulating(kshot, small_disk):
-    done = kshot("simulate", "--features", str(small_disk / "features"))
+    done = kshot("features", "simulate", "--features", str(small_disk / "features"))
     assert_refused(done, "the disk is full")
     assert not list(small_disk.rglob(".tmp-*"))
 

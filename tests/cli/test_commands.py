@@ -107,7 +107,7 @@ def test_report_with_headroom(kshot):
 
 
 def test_coverage(kshot):
-    said = kshot("coverage", "--trials", "4000").stdout
+    said = kshot("paper", "coverage", "--trials", "4000").stdout
     assert "10 clusters of 75 to 125 cells" in said
     trials = int(re.search(r"(\d+) simulated worlds", said)[1])
     assert trials == 4000
@@ -115,7 +115,7 @@ def test_coverage(kshot):
     error = math.sqrt(STUDY_COVERAGE * (100 - STUDY_COVERAGE) / trials)
     assert percentile == pytest.approx(STUDY_COVERAGE, abs=3 * error)
     kshot("run", "tiny.toml")
-    refused = kshot("coverage", "tiny.toml", "--method", "ncm")
+    refused = kshot("paper", "coverage", "tiny.toml", "--method", "ncm")
     assert refused.returncode == 2
     assert "at least two datasets" in refused.stderr
 
@@ -131,8 +131,8 @@ def test_listing_and_showing(kshot):
 
 
 def test_simulated_features_pass_their_check(kshot):
-    assert "wrote 7 simulated datasets" in kshot("simulate").stdout
-    checked = kshot("check")
+    assert "wrote 7 simulated datasets" in kshot("features", "simulate").stdout
+    checked = kshot("features", "check")
     assert checked.returncode == 0
     assert "7 stratum(s) pass every check" in checked.stdout
     assert "sim-pets simulated (simulated): pool 1184, test 1110, text-dataset 37" in kshot("ls", "features").stdout
@@ -144,7 +144,7 @@ def test_check_catches_damage(kshot):
     content = bytearray(path.read_bytes())
     content[-100] ^= 4
     path.write_bytes(content)
-    checked = kshot("check", "sim-satellite")
+    checked = kshot("features", "check", "sim-satellite")
     assert checked.returncode == 2
     assert "FAIL sim-satellite/simulated" in checked.stdout
     assert str(path) in checked.stdout

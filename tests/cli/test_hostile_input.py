@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from kshot.bench.study import parse_study
-from kshot.cli.run import parse_shard
+from kshot.cli.shared import parse_shard
 from kshot.data import gate as check
 from kshot.encode.pictures import decode
 from kshot.encode.sources import http as fetching

@@ -23,7 +23,7 @@ def cells_of(line):
 
 
 def test_a_knob_by_the_start_of_its_name(kshot):
-    kshot("simulate")
+    kshot("features", "simulate")
     arguments = ("--dataset", "sim-satellite", "--shots", "2", "--seeds", "2")
     out = kshot("knob", "gda", *arguments).stdout
     assert "gda_alpha1" in out
@@ -50,7 +50,7 @@ def test_several_datasets_are_averaged_and_ties_are_starred(kshot):
 
 
 def test_somebodys_own_knob(kshot):
-    kshot("simulate")
+    kshot("features", "simulate")
     Path("mine.py").write_text(OWN)
     out = kshot("knob", "mine:Scaled", "--dataset", "sim-satellite", "--shots", "2", "--seeds", "1").stdout
     line = next(line for line in out.splitlines() if "sim-satellite" in line)
@@ -66,7 +66,7 @@ def test_mistakes_are_answered(kshot):
 def test_strata_without_the_tier_are_named_and_left_out(kshot):
     from kshot.data.store import Store
 
-    kshot("simulate")
+    kshot("features", "simulate")
     store, X = Store("features"), np.eye(4, dtype=np.float32)
     store.write_text("bare", "enc", "photo", X, None, list("abcd"))
     store.write_images("bare", "enc", "all", X, np.arange(4), list("abcd"), list("abcd"))
@@ -79,7 +79,7 @@ def test_strata_without_the_tier_are_named_and_left_out(kshot):
 
 
 def test_shots_that_no_pool_can_give(kshot):
-    kshot("simulate")
+    kshot("features", "simulate")
     done = kshot("knob", "gda", "--shots", "1000")
     assert done.returncode == 2
     assert "no stored dataset has pictures for K = 1000" in done.stderr

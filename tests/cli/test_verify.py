@@ -1,4 +1,4 @@
-"""`kshot verify` as a user meets it."""
+"""`kshot paper verify` as a user meets it."""
 
 import pytest
 from typer.testing import CliRunner
@@ -16,7 +16,7 @@ def few_checks(monkeypatch):
 
 @pytest.mark.usefixtures("few_checks")
 def test_a_table_of_claims_and_exit_code_zero():
-    result = CliRunner().invoke(app, ["verify", "--quick"])
+    result = CliRunner().invoke(app, ["paper", "verify", "--quick"])
     assert result.exit_code == 0
     assert "2/2 K-correction" in result.stdout
     assert all(word in result.stdout for word in ("claim", "estimate", "tolerance", "verdict", "holds"))
@@ -25,7 +25,7 @@ def test_a_table_of_claims_and_exit_code_zero():
 @pytest.mark.usefixtures("few_checks")
 def test_a_broken_formula_is_named_and_exits_with_one(monkeypatch):
     monkeypatch.setattr(shift, "expected_squared_overlap", lambda offset2, w2, d: offset2 * w2)
-    result = CliRunner().invoke(app, ["verify", "--quick"])
+    result = CliRunner().invoke(app, ["paper", "verify", "--quick"])
     assert result.exit_code == 1
     failing = [line for line in result.stdout.splitlines() if "FAILS" in line]
     assert len(failing) == 1
@@ -42,5 +42,5 @@ def test_quick_and_full_are_different_efforts(monkeypatch):
 
     monkeypatch.setattr(checks, "verify", remember)
     for arguments in ([], ["--quick"]):
-        assert CliRunner().invoke(app, ["verify", *arguments]).exit_code == 0
+        assert CliRunner().invoke(app, ["paper", "verify", *arguments]).exit_code == 0
     assert efforts == [1, 20]

@@ -172,7 +172,7 @@ def test_the_studys_datasets_by_one_pattern(tiny_clip, serve, tmp_path):
     )
     assert code == 0, err
     assert {"Pets/pool", "Pets/test", "SUN397/all"} <= set(hashes(features))
-    assert "next: kshot check" in out
+    assert "next: kshot features check" in out
 
 
 @pytest.mark.slow

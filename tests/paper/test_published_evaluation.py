@@ -128,8 +128,8 @@ def test_what_the_records_lack_is_named_with_its_command(lines):
     assert lines["headline.hoso.allk"].verdict == NOT_COMPUTED
     assert lines["headline.hoso.allk"].why == "kshot run paper"
     assert lines["siglip2.allk.clap"].why == "kshot run siglip2"
-    assert lines["strata.dtd.rn50.ratio"].why == "kshot probe RECORDS"
-    assert "kshot verify" in lines["theory.v1.error_formula"].why
+    assert lines["strata.dtd.rn50.ratio"].why == "kshot records probe RECORDS"
+    assert "kshot paper verify" in lines["theory.v1.error_formula"].why
 
 
 def test_a_mean_over_fewer_datasets_is_not_the_papers_mean(rows, probes):

@@ -122,10 +122,10 @@ def test_fiftyone_cannot_tell_suffixes_apart():
 def test_the_command_prints_what_fit_reads(kshot, shades, colours, tmp_path):
     head = fit_folder(shades, encoder=colours).head
     head.save(tmp_path / "head.safetensors")
-    (tmp_path / "labels.csv").write_text(kshot("labels", "head.safetensors").stdout)
+    (tmp_path / "labels.csv").write_text(kshot("export", "head.safetensors", "--labels", "csv").stdout)
     again = fit_folder(shades, labels=tmp_path / "labels.csv", encoder=colours).head
     assert again.about.shot_names == PictureHead.load("head.safetensors").about.shot_names
-    refused = kshot("labels", "head.safetensors", "--format", "coco")
+    refused = kshot("export", "head.safetensors", "--labels", "coco")
     assert refused.returncode == 2
     assert "Known: csv, fiftyone, label-studio" in refused.stderr
 

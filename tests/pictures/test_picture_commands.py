@@ -145,7 +145,7 @@ def test_bad_input_is_one_sentence(kshot, place):
     assert_refused(kshot("predict", "nowhere.safetensors", "x.png"), "no head file")
     Path("bad.safetensors").write_text("nothing")
     assert_refused(kshot("predict", "bad.safetensors", "x.png"), "not a kshot head file")
-    assert_refused(kshot("open", "sample", "drawings"), "not empty")
+    assert_refused(kshot("features", "sample", "drawings"), "not empty")
     assert_refused(kshot("serve", "head.safetensors", "--no-token", "--host", "0.0.0.0"), "give a token")
 
 

@@ -274,7 +274,7 @@ def test_stored_probes_fill_the_strata():
         stratum = tuple(line[0].split(" · "))
         assert float(line[column]) == measured[(*stratum, "dataset", 2, -1, "balanced")]
     assert np.isnan(float(TABLES["strata"].rows[0][column]))
-    assert "kshot probe" in TABLES["strata"].caption
+    assert "kshot records probe" in TABLES["strata"].caption
 
 
 def test_further_contrasts_are_paired_from_two_shots_on():

@@ -1,14 +1,18 @@
 """`kshot encode`: pictures and prompts into the feature store."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption
 from kshot.encode.hub import DATASETS
+from kshot.errors import InputError, unknown
 
 if TYPE_CHECKING:
+    from kshot.data.store import Store
+    from kshot.encode.targets import Encoding
     from kshot.types import Views
 
 ViewsOption = Annotated[int, typer.Option(min=0, help="Augmented views of the pool; CLAP takes 20, GDA 10 of them.")]
@@ -56,56 +60,51 @@ def encode(
     ] = None,
     views: ViewsOption = 0,
     view_recipe: ViewRecipeOption = "tip",
-    features: FeaturesOption = DEFAULT_FEATURES,
+    features: FeaturesOption = FEATURES,
     batch: Annotated[int, typer.Option(min=1, help="Pictures per step.")] = 32,
     threads: Annotated[int, typer.Option(min=1, help="Threads that decode ahead.")] = 2,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: DeviceOption = "auto",
 ) -> None:
-    """Encode a source; after an interruption the same command continues."""
+    """Encode pictures and prompts into stored features; after an interruption the same command continues."""
     from kshot.data.store import Store
     from kshot.encode.encoders import load_encoder, local_weights, stored_name
-    from kshot.encode.encoding import check_reference, encode_pictures
     from kshot.encode.origins import find_origins
     from kshot.encode.targets import Encoding
-    from kshot.encode.tiers import encode_tiers, tier_prompts
-    from kshot.progress import Progress
+    from kshot.encode.tiers import tier_prompts
 
-    wanted = asked_views(views, view_recipe)
+    wanted = parse_views(views, view_recipe)
     files = dict(_named_file(text) for text in sentences or [])
     names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
     checkpoints = local_weights(backbone, weights or [])
     sources = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
-    # A wrong tier is told before hours of encoding.
+    # A wrong tier is reported before hours of encoding.
     prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in sources}
     encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), device) for b in backbone}
-    store = Store(features)
     for origin, opened in sources:
-        jobs = [
-            Encoding(
-                origin.dataset,
-                name,
-                opened,
-                encoder,
-                licence=origin.licence,
-                protocol=origin.protocol,
-                batch=batch,
-                threads=threads,
-            )
-            for name, encoder in encoders.items()
-        ]
-        for job in jobs:
-            check_reference(job, store)
-        with Progress(f"pictures of {origin.dataset}") as progress:
-            encode_pictures(jobs, store, progress.advance, wanted)
-        for job in (job for job in jobs if job.encoder.text):
-            encode_tiers(job, store, prompts[job.dataset])
-    typer.echo(f"next: kshot check --features {features}")
+        about = {"licence": origin.licence, "protocol": origin.protocol, "batch": batch, "threads": threads}
+        jobs = [Encoding(origin.dataset, name, opened, encoder, **about) for name, encoder in encoders.items()]
+        run_jobs(jobs, Store(features), wanted, prompts[origin.dataset])
+    typer.echo(f"next: kshot features check --features {features}")
 
 
-def asked_views(count: int, recipe: str) -> "Views | None":
-    """What --views and --view-recipe ask for."""
+def run_jobs(jobs: "Sequence[Encoding]", store: "Store", views: "Views | None", prompts: Any) -> None:
+    """Encode the pictures of one dataset with several encoders in one pass, then its prompts."""
+    from kshot.encode.encoding import check_reference, encode_pictures
+    from kshot.encode.tiers import encode_tiers
+    from kshot.progress import Progress
+
+    for job in jobs:
+        check_reference(job, store)
+    with Progress(f"pictures of {jobs[0].dataset}") as progress:
+        encode_pictures(jobs, store, progress.advance, views)
+    for job in jobs:
+        if job.encoder.text:
+            encode_tiers(job, store, prompts)
+
+
+def parse_views(count: int, recipe: str) -> "Views | None":
+    """Read --views and --view-recipe."""
     from kshot.encode.augment import RECIPES
-    from kshot.errors import InputError, unknown
     from kshot.types import Views
 
     if recipe not in RECIPES:
@@ -114,8 +113,6 @@ def asked_views(count: int, recipe: str) -> "Views | None":
 
 
 def _named_file(text: str) -> tuple[str, Path]:
-    from kshot.errors import InputError
-
     name, equals, path = text.partition("=")
     if not (equals and name and path):
         raise InputError(f"--sentences {text}: write TIER=FILE.json.")

@@ -1,11 +1,11 @@
-"""`kshot import`: features that are already on disk become a dataset of the store."""
+"""`kshot import`: store features that other programs computed."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+from kshot.cli.shared import FEATURES, FeaturesOption
 
 PART = "FEATURES,LABELS or FEATURES,LABELS,IDS; each is FILE, FILE:KEY, or a KEY of the source."
 
@@ -40,9 +40,9 @@ def import_(
     ] = None,
     origin: Annotated[str, typer.Option(help="Where the files come from, for the manifest.")] = "",
     licence: Annotated[str, typer.Option(help="Their licence, for the manifest.")] = "",
-    features: FeaturesOption = DEFAULT_FEATURES,
+    features: FeaturesOption = FEATURES,
 ) -> None:
-    """Check features from elsewhere and store them as a dataset; nothing in the files is run."""
+    """Check features that other programs computed and store them as a dataset; nothing in the files is run."""
     from kshot.data.catalog import backbones
     from kshot.data.store import Store
     from kshot.encode.caches.importing import cache_provenance, read_cache, write_cache

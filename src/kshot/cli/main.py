@@ -1,4 +1,4 @@
-"""`kshot`: the commands, and one place where every user error becomes a sentence and exit code 2."""
+"""`kshot`: the list of commands; user errors end with one sentence and exit code 2."""
 
 import io
 import logging
@@ -7,101 +7,51 @@ import sys
 import typer
 
 from kshot import __version__
-from kshot.cli import (
-    change,
-    check,
-    coverage,
-    diagnose,
-    encode,
-    explain,
-    export,
-    fit,
-    import_,
-    judge,
-    knob,
-    ls,
-    open,
-    plan,
-    predict,
-    probe,
-    published,
-    records,
-    release,
-    report,
-    road,
-    run,
-    serve,
-    show,
-    simulate,
-    slurm,
-    status,
-    verify,
-)
-from kshot.cli.shared import PLAIN_PAGES
+from kshot.cli import encode, features, fit, import_, ls, methods, paper, pictures, plan, records, report, run, status
+from kshot.cli.shared import command_group
 from kshot.errors import SHOW_CONTROLS, KshotError
 
 INTERRUPTED = 130
-app = typer.Typer(
-    **PLAIN_PAGES,
-    no_args_is_help=True,
+COMMANDS = {
+    "Your own pictures": {
+        "fit": fit.fit,
+        "predict": pictures.predict,
+        "explain": pictures.explain,
+        "change": fit.change,
+        "export": pictures.export,
+        "serve": pictures.serve,
+    },
+    "Studies": {
+        "run": run.run,
+        "plan": plan.plan,
+        "status": status.status,
+        "report": report.report,
+        "slurm": plan.slurm,
+    },
+    "Methods": {"judge": methods.judge, "knob": methods.knob},
+    "Features": {"encode": encode.encode, "import": import_.import_, "ls": ls.ls, "show": ls.show},
+}
+GROUPS = {"features": features.app, "records": records.app, "paper": paper.app}
+
+app = command_group(
     add_completion=True,
     pretty_exceptions_enable=False,
     help="Few-shot heads for CLIP-like models: what tuning them is worth, and which one to use.",
 )
-GROUPS = {
-    "A head for your own pictures": (
-        ("fit", fit.fit),
-        ("predict", predict.predict),
-        ("explain", explain.explain),
-        ("change", change.change),
-        ("labels", change.labels),
-        ("export", export.export),
-        ("serve", serve.serve),
-    ),
-    "Studies": (
-        ("run", run.run),
-        ("report", report.report),
-        ("status", status.status),
-        ("plan", plan.plan),
-        ("retry", run.retry),
-        ("slurm", slurm.slurm),
-        ("compact", records.compact),
-        ("probe", probe.probe),
-        ("road", road.road),
-        ("pack", release.pack),
-        ("unpack", release.unpack),
-    ),
-    "Methods": (("judge", judge.judge), ("knob", knob.knob)),
-    "Features": (
-        ("ls", ls.ls),
-        ("show", show.show),
-        ("encode", encode.encode),
-        ("import", import_.import_),
-        ("simulate", simulate.simulate),
-        ("diagnose", diagnose.diagnose),
-    ),
-    "Checks": (
-        ("check", check.check),
-        ("verify", verify.verify),
-        ("published", published.published),
-        ("coverage", coverage.coverage),
-        ("diff", records.diff),
-        ("precision", records.precision),
-    ),
-}
-for group, commands in GROUPS.items():
-    for name, command in commands:
-        app.command(name, rich_help_panel=group)(command)
-app.add_typer(open.app, name="open", rich_help_panel="Features")
+for panel, commands in COMMANDS.items():
+    for name, command in commands.items():
+        app.command(name, rich_help_panel=panel)(command)
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name, rich_help_panel="Groups of commands (kshot GROUP --help)")
 
 
-class Spoken(logging.Handler):
-    """What the library reports, as a command says it: news on standard output, warnings beside it."""
+class EchoHandler(logging.Handler):
+    """Print the library's log: information to standard output, warnings to standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         warning = record.levelno >= logging.WARNING
-        said = record.getMessage().translate(SHOW_CONTROLS)
-        typer.echo(f"kshot: {said}" if warning else said, err=warning)
+        message = record.getMessage().translate(SHOW_CONTROLS)
+        typer.echo(f"kshot: {message}" if warning else message, err=warning)
 
 
 def _print_version(wanted: bool | None) -> None:
@@ -119,31 +69,29 @@ def options(
     logger = logging.getLogger("kshot")
     logger.setLevel(logging.INFO)
     if not logger.handlers:
-        logger.addHandler(Spoken())
+        logger.addHandler(EchoHandler())
 
 
 def main() -> None:
-    _escape_what_the_terminal_cannot_show()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Print \x.. for a character outside the terminal's encoding, or a file name that is not UTF-8.
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except KshotError as error:
-        typer.echo(f"kshot: {str(error).translate(SHOW_CONTROLS)}", err=True)
-        sys.exit(2)
+        _end(str(error), 2)
     except (OSError, MemoryError) as error:
         # Names that no file system takes, files that are none (/proc), no permission, no memory.
         what = f"{str(getattr(error, 'filename', None) or '')[:200]} {getattr(error, 'strerror', None) or error}"
-        typer.echo(f"kshot: {type(error).__name__}: {what.strip().translate(SHOW_CONTROLS)}.", err=True)
-        sys.exit(2)
+        _end(f"{type(error).__name__}: {what.strip()}.", 2)
     except (KeyboardInterrupt, SystemExit) as ended:
         # typer turns Ctrl-C into this exit before it reaches us.
         if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
             raise
-        typer.echo("kshot: interrupted. What was finished is kept; run the same command to continue.", err=True)
-        sys.exit(INTERRUPTED)
+        _end("interrupted. What was finished is kept; run the same command to continue.", INTERRUPTED)
 
 
-def _escape_what_the_terminal_cannot_show() -> None:
-    """A character outside the terminal's encoding, or a file name that is not UTF-8, ends no command."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+def _end(message: str, code: int) -> None:
+    typer.echo(f"kshot: {message.translate(SHOW_CONTROLS)}", err=True)
+    sys.exit(code)

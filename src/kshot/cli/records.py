@@ -1,27 +1,52 @@
-"""`kshot compact`, `kshot diff` and `kshot precision`: looking after records."""
+"""`kshot records`: check, join, compare, probe and pack records folders."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kshot.cli.shared import (
-    DEFAULT_FEATURES,
-    DEFAULT_WORKERS,
-    EngineOption,
-    FeaturesOption,
-    StudyArgument,
-    WorkersOption,
-    console,
-    existing_records,
-)
+from kshot.cli import shared
+from kshot.cli.features import print_finding
+from kshot.cli.shared import CORES, FEATURES, RecordsArgument, console, existing_records
+from kshot.errors import InputError
 
 if TYPE_CHECKING:
     from kshot.bench.diff import Difference
+    from kshot.report.table import Table
+    from kshot.theory.probes.section import Section
 
-RecordsArgument = Annotated[Path, typer.Argument(help="Records folder, or the study that filled it.")]
+app = shared.command_group(help="Check, join, compare, probe and pack records.")
 
 
+class ProbeGroup(StrEnum):
+    """Probes that are measured together."""
+
+    geometry = "geometry"
+    draws = "draws"
+    per_class = "per_class"
+
+
+@app.command()
+def check(
+    records: RecordsArgument,
+    repair: Annotated[bool, typer.Option("--repair", help="Set aside broken files and restore study.json.")] = False,
+) -> None:
+    """Check hashes, header, the arithmetic of every row, and duplicates."""
+    from kshot.bench.audit import check_records, repair_records
+
+    folder = existing_records(records)
+    for sentence in repair_records(folder) if repair else ():
+        typer.echo(sentence)
+    findings = list(check_records(folder))
+    for finding in findings:
+        print_finding(str(folder), finding)
+    if not all(finding.passed for finding in findings):
+        typer.echo(f"kshot: these records are damaged. Type `kshot records check {folder} --repair`.", err=True)
+        raise typer.Exit(2)
+
+
+@app.command()
 def compact(records: RecordsArgument) -> None:
     """Join the small files of a records folder into one; every row is kept."""
     from kshot.bench.compact import compact as join
@@ -31,31 +56,18 @@ def compact(records: RecordsArgument) -> None:
     console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
 
 
+@app.command()
 def diff(first: RecordsArgument, second: RecordsArgument) -> None:
-    """Two records folders: compare them cell by cell and say what moved; exit code 1 if anything did."""
+    """Compare two records folders cell by cell; exit code 1 if a record differs."""
     from kshot.bench.diff import compare
 
     difference = compare(existing_records(first), existing_records(second))
-    show_difference(difference, "second minus first")
+    print_difference(difference, "second minus first")
     if not difference.same:
         raise typer.Exit(1)
 
 
-def precision(
-    study: StudyArgument,
-    dataset: Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset. Repeatable.")] = None,
-    engine: EngineOption = "local",
-    features: FeaturesOption = DEFAULT_FEATURES,
-    workers: WorkersOption = DEFAULT_WORKERS,
-) -> None:
-    """Precision: run a study in float32 and in float64, and tabulate what moves."""
-    from kshot.runs import compare_precisions
-
-    moved = compare_precisions(study, dataset or (), features=features, workers=workers, engine=engine)
-    show_difference(moved, "float64 minus float32")
-
-
-def show_difference(found: "Difference", direction: str) -> None:
+def print_difference(found: "Difference", direction: str) -> None:
     from kshot.report.numbers import Number, count, signed
     from kshot.report.table import Table
 
@@ -76,5 +88,116 @@ def show_difference(found: "Difference", direction: str) -> None:
         for move in found.moves
     )
     columns = ("method", "records", "identical", "flipped test pictures", "mean change", "largest change")
-    out.print(Table("What moved", columns, rows, f"Accuracy in percentage points, {direction}."))
+    out.print(Table("Changes by method", columns, rows, f"Accuracy in percentage points, {direction}."))
     out.print("the same records" if found.same else "some records differ")
+
+
+@app.command()
+def probe(
+    records: Annotated[Path | None, typer.Argument(help="Records folder, or the study that filled it.")] = None,
+    on: Annotated[
+        str | None, typer.Option(help="DATASET/BACKBONE/TIER: print this stratum's probes and store nothing.")
+    ] = None,
+    only: Annotated[
+        list[ProbeGroup] | None, typer.Option(help="Only these probes. Repeatable; all unless given.")
+    ] = None,
+    tier: Annotated[list[str] | None, typer.Option(help="Prompt tiers. Repeatable; dataset unless given.")] = None,
+    backbone: shared.OnlyBackbones = None,
+    shots: Annotated[
+        list[int] | None, typer.Option(min=1, help="With --on. Repeatable; 1, 2, 4, 8, 16 unless given.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Only the first draws of each shot count; all, with --on five.")
+    ] = None,
+    engine: shared.EngineOption = "local",
+    features: shared.FeaturesOption = FEATURES,
+    workers: shared.WorkersOption = CORES,
+    shard: shared.ShardOption = "0/1",
+) -> None:
+    """Measure what the theory predicts on every stratum and draw of a study, or on one stratum.
+
+    Of a study, what is not stored yet is measured and stored beside the records. With --on one stratum's tables are
+    printed (offset, headroom, precision, …); with RECORDS too, also those that compare strata.
+    """
+    from kshot.runs import measure
+
+    folder = None if records is None else existing_records(records)
+    if on is not None:
+        _print_stratum(shared.parse_stratum(on), shots or [1, 2, 4, 8, 16], seeds or 5, folder, features)
+        return
+    if folder is None:
+        raise InputError("give a records folder, or one stratum with --on DATASET/BACKBONE/TIER.")
+    stored = measure(
+        folder,
+        features=features,
+        groups=[str(group) for group in only or ProbeGroup],
+        tiers=tier or ["dataset"],
+        backbones=backbone or (),
+        draws=seeds,
+        workers=workers,
+        engine=engine,
+        shard=shared.parse_shard(shard),
+    )
+    console().print(f"probes in {stored.folder}; next: kshot report {folder}", markup=False)
+
+
+def _print_stratum(
+    where: tuple[str, str, str], shots: list[int], seeds: int, folder: Path | None, features: Path
+) -> None:
+    from kshot.data.store import Store
+    from kshot.data.stratum import load_prior, load_stratum
+    from kshot.progress import Progress
+    from kshot.theory.probes.over_records import diagnose_records
+    from kshot.theory.probes.stratum_tables import diagnose_stratum
+
+    if seeds < 2:
+        raise InputError("with --on, --seeds must be 2 or more: a spread needs two draws.")
+    dataset, backbone, tier = where
+    out, store = console(), Store(features)
+    stratum = load_stratum(store, dataset, backbone)
+    text = load_prior(store, dataset, backbone, tier).text
+    with Progress("", pause=0.0) as progress:
+        sections = diagnose_stratum(stratum, text, shots, range(seeds), lambda what: progress.advance(1, what))
+        if folder is not None:
+            progress.advance(1, "records")
+            sections += diagnose_records(folder, store, tier)
+    if stratum.simulated:
+        out.print("These features are simulated; their numbers do not hold for pictures.")
+    for section in sections:
+        out.print(_table(section))
+
+
+def _table(section: "Section") -> "Table":
+    from kshot.report.numbers import ABSENT, Number
+    from kshot.report.table import Table, TableCell
+
+    def cell(value: str | int | float) -> TableCell:
+        return value if isinstance(value, str) else Number(value, ".3g" if isinstance(value, float) else "d")
+
+    columns = tuple(dict.fromkeys(name for row in section.rows for name in row))
+    rows = tuple(tuple(cell(row.get(name, ABSENT)) for name in columns) for row in section.rows)
+    return Table(section.title, columns, rows, section.note)
+
+
+@app.command()
+def pack(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders to publish: features, records with their probes and reports.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The archive to write.")] = Path("release.tar"),
+) -> None:
+    """Pack features, records, probes and reports into one file, with a checksum of each."""
+    from kshot.bench.release import write_release
+
+    typer.echo(f"packed {write_release(folders, output)} files into {output}")
+
+
+@app.command()
+def unpack(
+    archive: Annotated[Path, typer.Argument(help="A file that `kshot records pack` wrote.")],
+    target: Annotated[Path, typer.Argument(help="Folder to create.")],
+) -> None:
+    """Unpack such a file; nothing is kept unless every checksum is right."""
+    from kshot.bench.release import open_release
+
+    typer.echo(f"unpacked {open_release(archive, target)} files into {target}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # (dataset, backbone, tier, shots, seed, profile); what belongs to the stratum has 0 shots and seed −1.
 ProbeKey: TypeAlias = tuple[str, str, str, int, int, str]
-HOW_TO_PROBE = "`kshot probe RECORDS` measures it"
+HOW_TO_PROBE = "`kshot records probe RECORDS` measures it"
 
 
 @dataclass(frozen=True)

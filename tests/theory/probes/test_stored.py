@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from kshot.bench.record import CellFacts, Record
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, load_study
-from kshot.cli.diagnose import diagnose
+from kshot.cli.main import app
 from kshot.data.simulated import World, write
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
@@ -30,8 +29,6 @@ shots = [2]
 seeds = [0, 1]
 methods = ["zero_shot", "oracle_lambda"]
 """
-app = typer.Typer()
-app.command()(diagnose)
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +136,8 @@ def test_a_stratum_without_features_is_left_out_and_told(store, tmp_path):
 
 
 def test_the_command_prints_every_table(store):
-    arguments = ["sim-b", "simulated", "--shots", "2", "--seeds", "2", "--features", str(store.root)]
-    result = CliRunner().invoke(app, arguments)
+    arguments = ["--on", "sim-b/simulated/dataset", "--shots", "2", "--seeds", "2", "--features", str(store.root)]
+    result = CliRunner().invoke(app, ["records", "probe", *arguments])
     assert result.exit_code == 0, result.output
     for title in ("Common offset", "Headroom", "Spread", "Translating", "without the common offset", "per class"):
         assert title in result.stdout

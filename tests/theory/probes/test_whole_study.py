@@ -133,14 +133,14 @@ def test_the_report_shows_what_is_stored(records):
 
 def test_the_command_says_how_much_it_measures(stored, records):
     options = ["--features", str(stored / "features"), "--workers", "1"]
-    result = CliRunner().invoke(app, ["probe", str(records.folder), *options])
+    result = CliRunner().invoke(app, ["records", "probe", str(records.folder), *options])
     assert result.exit_code == 0, result.output
     assert "0 batches" in result.stdout
 
 
 def test_records_of_other_datasets_answer_only_what_is_a_formula(records, tmp_path):
     target = tmp_path / "beside.csv"
-    arguments = ["published", str(records.folder), "--output", str(target), "--show", "agrees"]
+    arguments = ["paper", "published", str(records.folder), "--output", str(target), "--show", "agrees"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "theory.js_constant" in result.stdout

@@ -14,7 +14,7 @@ from kshot.errors import InputError
 from kshot.solvers.rows import row_blocks, unit_rows
 from kshot.types import Array
 
-# What float16 storage does to a unit vector, as `kshot check` has it.
+# What float16 storage does to a unit vector, as `kshot features check` has it.
 NORM_TOLERANCE = 2e-3
 
 

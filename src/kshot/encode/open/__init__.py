@@ -11,5 +11,5 @@ SETS: dict[str, OpenSet] = {
 
 def open_set(name: str) -> OpenSet:
     if name not in SETS:
-        raise KshotError(unknown("open set", name, SETS, "List them with `kshot open ls`."))
+        raise KshotError(unknown("open set", name, SETS, "List them with `kshot ls open`."))
     return SETS[name]

@@ -1,4 +1,4 @@
-"""One Monte Carlo check per claim: `kshot verify` runs them all.
+"""One Monte Carlo check per claim: `kshot paper verify` runs them all.
 
 A check is a module with a TITLE and `check(effort, tick)`, which returns verdicts. It looks every formula up
 in its module when it runs, so that a test can put a wrong formula there and watch the check fail.

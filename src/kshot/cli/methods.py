@@ -1,14 +1,39 @@
-"""`kshot knob`: what is a method's knob worth?"""
+"""`kshot judge` and `kshot knob`: what a method, and what its knob, is worth."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console
+from kshot.cli import shared
+from kshot.cli.shared import CORES, FEATURES, console
+from kshot.errors import InputError
 
 if TYPE_CHECKING:
     from kshot.bench.knobs import KnobRow
     from kshot.report.table import Table, TableCell
+
+
+def judge(
+    method: Annotated[str, typer.Argument(help="The method, as package.module:Class or a known name.")],
+    study: shared.StudyArgument,
+    engine: shared.EngineOption = "local",
+    records: shared.RecordsOption = None,
+    features: shared.FeaturesOption = FEATURES,
+    workers: shared.WorkersOption = CORES,
+    output: shared.ReportFolderOption = None,
+) -> None:
+    """Run a method beside zero-shot, the oracle ratio, LOO blend, CLAP and LP++, and answer five questions about it."""
+    from kshot.runs import judge as judge_method
+
+    judgement = judge_method(method, study, records=records, features=features, workers=workers, engine=engine)
+    out = console()
+    out.print(judgement.table)
+    written = judgement.results.report(output, (judgement.table, judgement.words))
+    for detection in judgement.detections:
+        out.print(str(detection), markup=False)
+    out.print(f"wrote {written.page}", markup=False)
+    if any(detection.differences for detection in judgement.detections):
+        raise typer.Exit(1)
 
 
 def knob(
@@ -21,12 +46,11 @@ def knob(
         list[int] | None, typer.Option("--shots", min=1, help="Repeatable; 2, 4 and 16 unless given.")
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Support draws to average over.")] = 3,
-    features: FeaturesOption = DEFAULT_FEATURES,
+    features: shared.FeaturesOption = FEATURES,
 ) -> None:
-    """A method's knob: its leave-one-out choice, its test-set oracle and the regret; the same by folds."""
+    """Compare a knob's choice by leave-one-out, and by folds, with its test-set oracle, and print the regret."""
     from kshot.bench.knobs import find_knob, knob_rows, knob_strata
     from kshot.data.store import Store
-    from kshot.errors import InputError
     from kshot.progress import Progress
 
     name, store = find_knob(method), Store(features)
@@ -59,19 +83,17 @@ def _by_dataset(name: str, rows: "list[KnobRow]") -> "Table":
         figures = (chosen, at_chosen, oracle, at_oracle, regret, folds, fold_regret)
         return (row.dataset, row.backbone, count(row.shots), *figures)
 
+    columns = ["dataset", "backbone", "K", "by leave-one-out", "accuracy", "oracle", "accuracy", "regret", "by folds"]
     return Table(
         title=f"{name}: the knob by leave-one-out, and by test labels (a bound, not a method)",
-        columns=(
-            *("dataset", "backbone", "K", "by leave-one-out", "accuracy"),
-            *("oracle", "accuracy", "regret", "by folds", "regret"),
-        ),
+        columns=(*columns, "regret"),
         rows=tuple(map(cells, rows)),
         caption="Regret: accuracy at the oracle's value minus accuracy at the chosen one.",
     )
 
 
 def _on_average(rows: "list[KnobRow]") -> "Table":
-    """Regret at each K over the datasets, with intervals that take datasets as the unit."""
+    """Return the mean regret at each K, with intervals over datasets."""
     import numpy as np
 
     from kshot.report.numbers import count, interval
@@ -82,10 +104,8 @@ def _on_average(rows: "list[KnobRow]") -> "Table":
     for backbone, shots in sorted({(row.backbone, row.shots) for row in rows}):
         here = [row for row in rows if (row.backbone, row.shots) == (backbone, shots)]
         names = np.array([row.dataset for row in here])
-        regrets = (
-            cluster_mean(np.array([row.mean(which) for row in here]), names) for which in ("regret", "fold_regret")
-        )
-        figures = (interval(regret, 1, sign=False) for regret in regrets)
+        regrets = [np.array([row.mean(which) for row in here]) for which in ("regret", "fold_regret")]
+        figures = (interval(cluster_mean(regret, names), 1, sign=False) for regret in regrets)
         shown.append((backbone, count(shots), count(len(here)), *figures))
     columns = ("backbone", "K", "datasets", "by leave-one-out", "by folds")
     caption = "95 % Student-t intervals over datasets."

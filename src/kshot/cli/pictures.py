@@ -1,0 +1,193 @@
+"""`kshot predict`, `explain`, `export` and `serve`: use a head that `kshot fit` wrote."""
+
+import csv
+import json
+import os
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kshot.cli.fit import HeadArgument
+from kshot.cli.shared import WeightsOption, console
+from kshot.errors import InputError, need
+
+if TYPE_CHECKING:
+    from kshot.pictures.predict import Prediction
+
+
+class AnswerFormat(StrEnum):
+    """How predictions are printed."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+BackboneOption = Annotated[str | None, typer.Option("--backbone", help="Encoder; the head's own unless given.")]
+
+
+def predict(
+    head: HeadArgument,
+    pictures: Annotated[list[Path], typer.Argument(help="Picture files, or folders of them.")],
+    top: Annotated[int, typer.Option(min=1, help="Classes to show per picture.")] = 3,
+    threshold: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Below it: none of these. The head's own unless given; 0 for never."),
+    ] = None,
+    format: Annotated[AnswerFormat, typer.Option(help="How to print.")] = AnswerFormat.table,
+    backbone: BackboneOption = None,
+    weights: WeightsOption = None,
+) -> None:
+    """Print the classes of pictures with calibrated probabilities; exit code 1 if a picture cannot be read."""
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.predict import head_encoder, predict_files
+
+    loaded = PictureHead.load(head)
+    files = [file for given in pictures for file in _files(given)]
+    found = predict_files(loaded, files, top, threshold, head_encoder(loaded, backbone, weights))
+    if format is AnswerFormat.table:
+        _print_table(found)
+    elif format is AnswerFormat.csv:
+        _print_csv(found)
+    else:
+        rows = [asdict(one) | {"answer": None if one.error else one.answer} for one in found]
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+    if any(one.error for one in found):
+        raise typer.Exit(1)
+
+
+def _files(given: Path) -> list[Path]:
+    """List the pictures of a folder, with those of formats that are not read: each of them gets its error."""
+    from kshot.encode.pictures import SUFFIXES, visible_files
+    from kshot.pictures.unread import UNREAD
+
+    if not given.is_dir():
+        return [given]
+    pictures = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNREAD)
+    if not pictures:
+        raise InputError(f"{given} holds no pictures.")
+    return pictures
+
+
+def _print_table(found: "list[Prediction]") -> None:
+    from kshot.pictures.photos import listed
+    from kshot.report.table import Table
+
+    rows = [
+        (one.picture, one.answer, ", ".join(f"{g.name} {100 * g.probability:.0f} %" for g in one.top)) for one in found
+    ]
+    columns = ("picture", "answer", "likeliest classes")
+    if any(one.one_of for one in found):
+        columns = (*columns, "one of (right 95 times in 100)")
+        rows = [(*row, listed(one.one_of)) for row, one in zip(rows, found, strict=True)]
+    console().print(Table("Predictions", columns, tuple(rows), ""))
+
+
+def _print_csv(found: "list[Prediction]") -> None:
+    from kshot.report.table import csv_text
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["picture", "answer", "rank", "class", "probability", "one_of", "error"])
+    for one in found:
+        if one.error:
+            writer.writerow(map(csv_text, [one.picture, "", "", "", "", "", one.error]))
+        for rank, guess in enumerate(one.top, 1):
+            row = [one.picture, one.answer, rank, guess.name, f"{guess.probability:.6f}", "; ".join(one.one_of), ""]
+            writer.writerow(map(csv_text, row))
+
+
+def explain(
+    head: HeadArgument,
+    picture: Annotated[Path, typer.Argument(help="Picture file.")],
+    nearest: Annotated[int, typer.Option(min=1, help="Nearest shots to show.")] = 5,
+    backbone: BackboneOption = None,
+    weights: WeightsOption = None,
+) -> None:
+    """Show a picture's nearest shots, and how much the names and the shots add to its likeliest classes."""
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.predict import encode_one, evidence, head_encoder, judge_picture, nearest_shots
+    from kshot.report.numbers import Number, signed
+    from kshot.report.table import Table
+
+    loaded = PictureHead.load(head)
+    feature = encode_one(head_encoder(loaded, backbone, weights), picture).feature
+    typer.echo(f"{picture}: {judge_picture(loaded, str(picture), feature).answer}")
+    rows = tuple(
+        (one.name, Number(one.probability, ".1%"), signed(one.text), signed(one.pictures))
+        for one in evidence(loaded, feature)
+    )
+    columns = ("class", "probability", "from the name", "from the pictures")
+    caption = "Evidence in logits above the mean class; the sum of both columns goes into the softmax."
+    console().print(Table("Evidence", columns, rows, caption))
+    near = tuple((one.name, one.label, Number(one.cosine, ".3f")) for one in nearest_shots(loaded, feature, nearest))
+    console().print(Table("Nearest shots", ("shot", "class", "cosine"), near, ""))
+
+
+def export(
+    head: HeadArgument,
+    onnx: Annotated[Path | None, typer.Option("--onnx", help="ONNX file to write.")] = None,
+    head_only: Annotated[
+        bool, typer.Option("--head-only", help="Without the encoder: a graph that takes its features.")
+    ] = False,
+    labels: Annotated[
+        str | None, typer.Option(help="Print the labels of the head's pictures: csv, label-studio or fiftyone.")
+    ] = None,
+    backbone: BackboneOption = None,
+    weights: WeightsOption = None,
+) -> None:
+    """Write encoder and head as one ONNX file with the class names, or print the labels of the head's pictures."""
+    from kshot.pictures.head import PictureHead
+
+    if (onnx is None) == (labels is None):
+        raise InputError("give either --onnx FILE or --labels FORMAT.")
+    loaded = PictureHead.load(head)
+    about = loaded.about
+    if labels is not None:
+        from kshot.pictures.label_files import write_label_file
+
+        own = [about.classes[label] for label in loaded.shots.y]
+        typer.echo(write_label_file(about.shot_names, own, about.classes, labels), nl=labels != "csv")
+    if onnx is not None:
+        from kshot.pictures.export import export_onnx
+        from kshot.pictures.predict import head_encoder
+
+        export_onnx(loaded, onnx, None if head_only else head_encoder(loaded, backbone, weights))
+        given = f"features (n, {loaded.shots.X.shape[1]}) of {about.backbone}" if head_only else "pictures"
+        typer.echo(f"wrote {onnx}: {given} to probabilities of {len(about.classes)} classes")
+
+
+def serve(
+    head: HeadArgument,
+    host: Annotated[str, typer.Option(help="Address to listen on; beyond loopback only with a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8642,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="A file with the bearer token; KSHOT_TOKEN, or a new one each time, unless given."),
+    ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Everybody on this machine may use the head; loopback only.")
+    ] = False,
+    backbone: BackboneOption = None,
+    weights: WeightsOption = None,
+) -> None:
+    """Serve a head as a web page and a JSON API: predict, explain, add labelled pictures, fit again."""
+    from kshot.pictures.predict import head_encoder
+    from kshot.pictures.serve.guards import check_binding, read_token
+
+    token = None if no_token else read_token(token_file, os.environ.get("KSHOT_TOKEN"))
+    check_binding(host, token)
+    uvicorn = need("uvicorn", "serve")
+    need("starlette", "serve")
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.serve.app import make_app
+    from kshot.pictures.serve.connections import server_config
+    from kshot.pictures.serve.live import LiveHead
+
+    live = LiveHead(head, head_encoder(PictureHead.load(head), backbone, weights))
+    shown = f"[{host}]" if ":" in host else host
+    typer.echo(f"http://{shown}:{port}/{f'#token={token}' if token else ''} (stop with Ctrl-C)")
+    uvicorn.Server(server_config(make_app(live, host, token), host, port)).run()
