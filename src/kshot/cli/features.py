@@ -1,34 +1,38 @@
 """`kshot features`: check, simulate and build stored features."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from kshot.cli.encode import ViewRecipeOption, ViewsOption, parse_views, run_jobs
 from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption, command_group
+from kshot.data.catalog import not_encoded
+from kshot.data.gate import Finding, check_stratum
+from kshot.data.simulated import WORLDS, write
+from kshot.data.store import Store
+from kshot.encode.encoders import load_encoder, stored_name
+from kshot.encode.open import open_set
+from kshot.encode.targets import Encoding
+from kshot.encode.tiers import tier_prompts
 from kshot.errors import FeatureError, unknown
-
-if TYPE_CHECKING:
-    from kshot.data.gate import Finding
+from kshot.paper.rehearsal import write_rehearsal
+from kshot.pictures.photos import copy_sample
 
 TIERS = ("photo", "dataset", "ensemble")
 
-app = command_group(help="Check, simulate and build stored features.")
+app = command_group(add_completion=False, help="Check, simulate and build stored features.")
 
 
 @app.command()
 def check(
-    dataset: Annotated[str | None, typer.Argument(help="One dataset only.")] = None, features: FeaturesOption = FEATURES
+    dataset: Annotated[str | None, Argument(help="One dataset only.")] = None, features: FeaturesOption = FEATURES
 ) -> None:
     """Check hashes, shapes, norms, labels, disjoint splits, and zero-shot accuracy against its published band.
 
     Without a name everything in the folder is checked; bundled features by name, or where the folder is empty.
     """
-    from kshot.data.catalog import not_encoded
-    from kshot.data.gate import check_stratum
-    from kshot.data.store import Store
-
     store = Store(features)
     own = sorted({(m.dataset, m.backbone) for m in store.manifests()})
     strata = sorted({(m.dataset, m.backbone) for m in store.readable()})
@@ -50,24 +54,19 @@ def check(
     typer.echo(f"{len(chosen)} stratum(s) pass every check")
 
 
-def print_finding(where: str, finding: "Finding") -> None:
+def print_finding(where: str, finding: Finding) -> None:
     typer.echo(f"{'ok  ' if finding.passed else 'FAIL'} {where}: {finding.what}")
 
 
 @app.command()
 def simulate(
     paper: Annotated[
-        bool, typer.Option("--paper", help="Small worlds under the names of the paper's datasets and encoders.")
+        bool, Option("--paper", help="Small worlds named like the paper's datasets and encoders.")
     ] = False,
     features: FeaturesOption = FEATURES,
 ) -> None:
     """Write simulated datasets (generated numbers, no pictures) as stored features."""
-    from kshot.data.simulated import WORLDS, write
-    from kshot.data.store import Store
-
     if paper:
-        from kshot.paper.rehearsal import write_rehearsal
-
         typer.echo(f"wrote {write_rehearsal(Store(features))} simulated strata to {features}")
         return
     for world in WORLDS.values():
@@ -78,21 +77,15 @@ def simulate(
 
 @app.command()
 def build(
-    name: Annotated[str, typer.Argument(help="A set that `kshot ls open` names.")],
-    backbone: Annotated[str, typer.Option(help="Encoder; lite0 needs no download beyond PyPI.")] = "lite0",
+    name: Annotated[str, Argument(help="A set that `kshot ls open` names.")],
+    backbone: Annotated[str, Option(help="Encoder; lite0 needs no download beyond PyPI.")] = "lite0",
     features: FeaturesOption = FEATURES,
-    whole: Annotated[bool, typer.Option("--whole", help="Every picture of the package, stored as NAME-whole.")] = False,
+    whole: Annotated[bool, Option("--whole", help="Every picture of the package, stored as NAME-whole.")] = False,
     views: ViewsOption = 0,
     view_recipe: ViewRecipeOption = "tip",
     device: DeviceOption = "auto",
 ) -> None:
     """Build a set of the open benchmark: fetch its packages, check the pictures against their hash, encode them."""
-    from kshot.data.store import Store
-    from kshot.encode.encoders import load_encoder, stored_name
-    from kshot.encode.open import open_set
-    from kshot.encode.targets import Encoding
-    from kshot.encode.tiers import tier_prompts
-
     wanted = parse_views(views, view_recipe)
     chosen = open_set(name)
     source = chosen.source(Path(features) / ".downloads", whole)
@@ -111,9 +104,7 @@ def build(
 
 
 @app.command()
-def sample(target: Annotated[Path, typer.Argument(help="Folder to create.")]) -> None:
+def sample(target: Annotated[Path, Argument(help="Folder to create.")]) -> None:
     """Copy sixty public-domain drawings to try `kshot fit` on: TARGET/photos/CLASS and TARGET/new."""
-    from kshot.pictures.photos import copy_sample
-
     count = copy_sample(target)
     typer.echo(f"{count} drawings of OpenClipart (public domain) in {target}; next: kshot fit {target}/photos")

@@ -1,51 +1,46 @@
 """`kshot fit` and `kshot change`: a head for one's own pictures, and a report of how good it is."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from kshot.cli.shared import WeightsOption, console
 from kshot.errors import InputError
-
-if TYPE_CHECKING:
-    from kshot.pictures.assess import Assessment
-    from kshot.pictures.fit import Fitted
-    from kshot.pictures.head import PictureHead
-    from kshot.pictures.held_out import Interval
+from kshot.pictures.assess import Assessment
+from kshot.pictures.change import change_head
+from kshot.pictures.fit import Fitted, fit_folder
+from kshot.pictures.head import PictureHead
+from kshot.pictures.held_out import Interval
+from kshot.pictures.photos import existing_folder, listed
+from kshot.pictures.predict import head_encoder
+from kshot.pictures.suggest import suggest_files, unlabelled_files
+from kshot.report.numbers import count
+from kshot.report.table import Table
 
 # With more classes the commonest confusions are listed instead of the whole table.
 WIDEST_TABLE = 12
 MOST_LISTED = 10
-HeadArgument = Annotated[Path, typer.Argument(help="Head file that `kshot fit` wrote.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace the head file if it exists.")]
+HeadArgument = Annotated[Path, Argument(help="Head file that `kshot fit` wrote.")]
+ForceOption = Annotated[bool, Option("--force", help="Replace the head file if it exists.")]
 
 
 def fit(
-    photos: Annotated[Path, typer.Argument(help="Folder that holds one folder of pictures per class.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Head file to write.")] = Path("head.safetensors"),
-    names: Annotated[Path | None, typer.Option(help="File of FOLDER=NAME lines.")] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="What the pictures show: CSV, or JSON of Label Studio or FiftyOne, instead of folders."),
-    ] = None,
-    backbone: Annotated[str, typer.Option(help="Encoder; a name of `kshot ls backbones`.")] = "lite0",
-    prompt: Annotated[str, typer.Option(help="Sentence with {} for the class name.")] = "a photo of a {}.",
-    method: Annotated[
-        str, typer.Option(help="auto follows the benchmark's advice; loo_blend, zero_shot, … on request.")
-    ] = "auto",
+    photos: Annotated[Path, Argument(help="Folder that holds one folder of pictures per class.")],
+    output: Annotated[Path, Option("--output", "-o", help="Head file to write.")] = Path("head.safetensors"),
+    names: Annotated[Path | None, Option(help="File of FOLDER=NAME lines.")] = None,
+    labels: Annotated[Path | None, Option(help="CSV, or JSON of Label Studio or FiftyOne, instead of folders.")] = None,
+    backbone: Annotated[str, Option(help="Encoder; a name of `kshot ls backbones`.")] = "lite0",
+    prompt: Annotated[str, Option(help="Sentence with {} for the class name.")] = "a photo of a {}.",
+    method: Annotated[str, Option(help="auto (by the benchmark's advice), loo_blend, zero_shot …")] = "auto",
     weights: WeightsOption = None,
     suggest: Annotated[
-        tuple[int, Path] | None,
-        typer.Option(metavar="N FOLDER", help="Also name the N pictures of FOLDER to label next."),
+        tuple[int, Path] | None, Option(metavar="N FOLDER", help="Name N pictures to label next.")
     ] = None,
     force: ForceOption = False,
 ) -> None:
     """Fit a head to folders of pictures and report its accuracy on pictures it has not seen."""
-    from kshot.pictures.fit import fit_folder
-    from kshot.pictures.photos import existing_folder
-    from kshot.pictures.suggest import unlabelled_files
-
     existing_folder(photos)
     _check_new(output, force)
     unlabelled = unlabelled_files(suggest[1]) if suggest is not None else []
@@ -61,19 +56,13 @@ def fit(
 
 def change(
     head: HeadArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Head file to write.")],
-    add: Annotated[
-        Path | None, typer.Option(help="Folder that holds one folder of pictures per class, new classes or known ones.")
-    ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Class to drop. Repeatable.")] = None,
+    output: Annotated[Path, Option("--output", "-o", help="Head file to write.")],
+    add: Annotated[Path | None, Option(help="Folder of one folder of pictures per class, new or known.")] = None,
+    drop: Annotated[list[str] | None, Option(help="Class to drop. Repeatable.")] = None,
     weights: WeightsOption = None,
     force: ForceOption = False,
 ) -> None:
     """Add pictures or classes to a head, or drop classes; the old pictures are not needed."""
-    from kshot.pictures.change import change_head
-    from kshot.pictures.head import PictureHead
-    from kshot.pictures.predict import head_encoder
-
     if add is None and not drop:
         raise InputError("nothing to change. Give --add FOLDER, --drop CLASS or both.")
     _check_new(output, force)
@@ -90,10 +79,7 @@ def _check_new(output: Path, force: bool) -> None:
         raise InputError(f"{output} exists. Replace it with --force, or name another file with -o.")
 
 
-def _suggest(head: "PictureHead", files: list[Path], count: int, weights: Path | None) -> None:
-    from kshot.pictures.predict import head_encoder
-    from kshot.pictures.suggest import suggest_files
-
+def _suggest(head: PictureHead, files: list[Path], count: int, weights: Path | None) -> None:
     found = suggest_files(head, files, count, head_encoder(head, weights=weights))
     for problem in found.unreadable:
         typer.echo(f"left out: {problem}")
@@ -104,10 +90,8 @@ def _suggest(head: "PictureHead", files: list[Path], count: int, weights: Path |
         typer.echo(f"label next: {one.picture} ({guesses}?)")
 
 
-def _print_fitted(fitted: "Fitted") -> None:
+def _print_fitted(fitted: Fitted) -> None:
     """Print what was left out, the accuracies, the classes and confusions, and what to improve."""
-    from kshot.pictures.photos import listed
-
     head, assessment = fitted.head, fitted.assessment
     title = head.head.info.title
     for note in fitted.notes:
@@ -133,16 +117,13 @@ def _print_fitted(fitted: "Fitted") -> None:
     _print_advice(fitted)
 
 
-def _percent(value: "Interval | None") -> str:
+def _percent(value: Interval | None) -> str:
     if value is None:
         return "not measurable with so few pictures"
     return f"{100 * value.value:5.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
 
 
-def _print_classes(classes: tuple[str, ...], counts: list[int], found: "Assessment") -> None:
-    from kshot.report.numbers import count
-    from kshot.report.table import Table
-
+def _print_classes(classes: tuple[str, ...], counts: list[int], found: Assessment) -> None:
     order = sorted(range(len(classes)), key=lambda c: own.value if (own := found.per_class[c]) else 2.0)
     rows = tuple((classes[c], count(counts[c]), _percent(found.per_class[c])) for c in order[: 3 * MOST_LISTED])
     console().print(Table("By class", ("class", "pictures", "left-out accuracy [95 %]"), rows, ""))
@@ -150,9 +131,7 @@ def _print_classes(classes: tuple[str, ...], counts: list[int], found: "Assessme
         typer.echo(f"(the {3 * MOST_LISTED} weakest of {len(order)} classes)")
 
 
-def _print_confusions(classes: tuple[str, ...], found: "Assessment") -> None:
-    from kshot.report.table import Table
-
+def _print_confusions(classes: tuple[str, ...], found: Assessment) -> None:
     if len(classes) <= WIDEST_TABLE:
         rows = tuple(
             (name, *(str(n) if n else "·" for n in row)) for name, row in zip(classes, found.confusion, strict=True)
@@ -166,9 +145,7 @@ def _print_confusions(classes: tuple[str, ...], found: "Assessment") -> None:
         typer.echo(f"  {is_} taken for {taken}: {n}")
 
 
-def _print_advice(fitted: "Fitted") -> None:
-    from kshot.pictures.photos import listed
-
+def _print_advice(fitted: Fitted) -> None:
     head, assessment = fitted.head, fitted.assessment
     names, classes, y = head.about.shot_names, head.about.classes, head.shots.y
     for one in assessment.suspects[:MOST_LISTED]:

@@ -1,131 +1,86 @@
 """`kshot ls` and `kshot show`: what there is, and everything known about one name."""
 
 import inspect
-from collections.abc import Callable, Iterable
+import re
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import typer
+from typer import Argument
 
+from kshot.bench.study import bundled_studies
 from kshot.cli.shared import FEATURES, FeaturesOption
+from kshot.data import catalog
+from kshot.data.store import Store
 from kshot.errors import KshotError, unknown
+from kshot.methods import registry
+from kshot.types import MethodInfo
 
-if TYPE_CHECKING:
-    from kshot.data.format import Manifest
-
-
-class Kind(StrEnum):
-    """Kinds of things to list."""
-
-    datasets = "datasets"
-    open = "open"
-    backbones = "backbones"
-    tiers = "tiers"
-    methods = "methods"
-    studies = "studies"
-    features = "features"
+Kind = Literal["datasets", "open", "backbones", "tiers", "methods", "studies", "features"]
 
 
 def ls(
-    what: Annotated[Kind | None, typer.Argument(help="One kind only; open: sets for `kshot features build`.")] = None,
+    what: Annotated[Kind | None, Argument(help="One kind only; open: sets for `kshot features build`.")] = None,
     features: FeaturesOption = FEATURES,
 ) -> None:
     """List datasets, backbones, prompt tiers, methods, studies and stored features."""
-    for kind, lines in _LISTS.items():
+    for kind in get_args(Kind):
         if what in (None, kind):
-            typer.secho(kind.value, bold=True)
-            for line in lines(features):
+            typer.secho(kind, bold=True)
+            for line in _lines(kind, features):
                 typer.echo(f"  {line}")
 
 
-def _datasets(features: Path) -> list[str]:
-    from kshot.data.catalog import datasets
-
-    return [f"{e.name:14} {e.classes:5} classes  {e.split:9} {e.title}" for e in datasets().values()]
-
-
-def _open(features: Path) -> list[str]:
-    from kshot.data.catalog import datasets
-
-    sets = [entry for entry in datasets().values() if entry.pictures_sha256]
-    return [f"{e.name:14} {e.classes:5} classes  {e.title}\n{'':17}from {e.source}; {e.licence}" for e in sets]
-
-
-def _backbones(features: Path) -> list[str]:
-    from kshot.data.catalog import backbones
-
-    return [f"{e.name:14} d={e.dim:<5} {'text' if e.text else 'no text':8} {e.title}" for e in backbones().values()]
-
-
-def _tiers(features: Path) -> list[str]:
-    from kshot.data.catalog import tiers
-
-    return [f"{e.name:14} {e.title}" for e in tiers().values()]
+def _lines(kind: str, features: Path) -> list[str]:
+    datasets = catalog.datasets().values()
+    match kind:
+        case "datasets":
+            return [f"{e.name:14} {e.classes:5} classes  {e.split:9} {e.title}" for e in datasets]
+        case "open":
+            sets = [e for e in datasets if e.pictures_sha256]
+            return [f"{e.name:14} {e.classes:5} classes  {e.title}\n{'':17}from {e.source}; {e.licence}" for e in sets]
+        case "backbones":
+            known = catalog.backbones().values()
+            return [f"{e.name:14} d={e.dim:<5} {'text' if e.text else 'no text':8} {e.title}" for e in known]
+        case "tiers":
+            return [f"{e.name:14} {e.title}" for e in catalog.tiers().values()]
+        case "methods":
+            return [_method(name, registry.create(name).info) for name in registry.names()]
+        case "studies":
+            return [f"{name:16} {_first_sentence(path)}." for name, path in bundled_studies().items()]
+        case _:
+            return _stored(features)
 
 
-def _methods(features: Path) -> list[str]:
-    from kshot.methods import registry
-
-    lines = []
-    for name in registry.names():
-        info = registry.create(name).info
-        kind = "reference point, " if info.reference_point else "transductive, " if info.transductive else ""
-        sees = ", ".join(sorted(info.sees))
-        lines.append(f"{name:17} {info.title:26} from {info.min_shots} shot(s), {kind}sees {sees}")
-    return lines
+def _method(name: str, info: MethodInfo) -> str:
+    kind = "reference point, " if info.reference_point else "transductive, " if info.transductive else ""
+    sees = ", ".join(sorted(info.sees))
+    return f"{name:17} {info.title:26} from {info.min_shots} shot(s), {kind}sees {sees}"
 
 
-def _studies(features: Path) -> list[str]:
-    """Name each study of the package with the first sentence of its file."""
-    from kshot.bench.study import bundled_studies
-
-    def first_sentence(path: Path) -> str:
-        lines = path.read_text().partition("\nname")[0].splitlines()
-        return " ".join(line.removeprefix("#").strip() for line in lines).split(". ")[0].removesuffix(".")
-
-    return [f"{name:16} {first_sentence(path)}." for name, path in bundled_studies().items()]
+def _first_sentence(study: Path) -> str:
+    """Return the first sentence of the comment on top of a study file, up to a bracket or semicolon."""
+    comment = study.read_text().partition("\nname")[0].replace("\n#", "").removeprefix("# ")
+    return re.split(r" \(|; |\. |\.$", comment)[0]
 
 
-def _features(features: Path) -> list[str]:
-    from kshot.data.store import Store
-
-    store = Store(features)
-    own = _strata((manifest, " (simulated)" if manifest.simulated else "") for manifest in store.manifests())
-    nothing = [f"nothing stored in {features}; `kshot features simulate` writes a generated world"]
-    return (own or nothing) + _strata((manifest, " (bundled)") for manifest in store.bundled())
-
-
-def _strata(manifests: "Iterable[tuple[Manifest, str]]") -> list[str]:
+def _stored(features: Path) -> list[str]:
     """Return one line per stratum with the rows of its parts."""
+    store = Store(features)
+    own = [(m, " (simulated)" if m.simulated else "") for m in store.manifests()]
     parts: dict[str, list[str]] = {}
-    for manifest, label in manifests:
+    for manifest, label in own + [(m, " (bundled)") for m in store.bundled()]:
         stratum = f"{manifest.dataset} {manifest.backbone}{label}"
         parts.setdefault(stratum, []).append(f"{manifest.part} {manifest.rows}")
-    return [f"{stratum}: {', '.join(stored)}" for stratum, stored in parts.items()]
-
-
-_LISTS: dict[Kind, Callable[[Path], list[str]]] = {
-    Kind.datasets: _datasets,
-    Kind.open: _open,
-    Kind.backbones: _backbones,
-    Kind.tiers: _tiers,
-    Kind.methods: _methods,
-    Kind.studies: _studies,
-    Kind.features: _features,
-}
+    nothing = f"nothing stored in {features}; `kshot features simulate` writes a generated world"
+    return ([] if own else [nothing]) + [f"{stratum}: {', '.join(rows)}" for stratum, rows in parts.items()]
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="A dataset, backbone, tier or method.")],
-    features: FeaturesOption = FEATURES,
+    name: Annotated[str, Argument(help="A dataset, backbone, tier or method.")], features: FeaturesOption = FEATURES
 ) -> None:
     """Show everything known about a dataset, backbone, tier or method, and what is stored of it."""
-    from kshot.data import catalog
-    from kshot.data.store import Store
-    from kshot.methods import registry
-
     everything = list(Store(features).readable())
     stored = [m for m in everything if name in (m.dataset, m.backbone)]
     known = {**catalog.datasets(), **catalog.backbones(), **catalog.tiers()}

@@ -3,46 +3,82 @@
 import io
 import logging
 import sys
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer import Option
+from typer.core import TyperCommand
 
 from kshot import __version__
-from kshot.cli import encode, features, fit, import_, ls, methods, paper, pictures, plan, records, report, run, status
-from kshot.cli.shared import command_group
+from kshot.cli.shared import GroupedCommands, command_group
 from kshot.errors import SHOW_CONTROLS, KshotError
 
 INTERRUPTED = 130
+# Name, place in kshot.cli and help of every command; a module is imported when one of its commands is called.
 COMMANDS = {
-    "Your own pictures": {
-        "fit": fit.fit,
-        "predict": pictures.predict,
-        "explain": pictures.explain,
-        "change": fit.change,
-        "export": pictures.export,
-        "serve": pictures.serve,
-    },
-    "Studies": {
-        "run": run.run,
-        "plan": plan.plan,
-        "status": status.status,
-        "report": report.report,
-        "slurm": plan.slurm,
-    },
-    "Methods": {"judge": methods.judge, "knob": methods.knob},
-    "Features": {"encode": encode.encode, "import": import_.import_, "ls": ls.ls, "show": ls.show},
+    "Your own pictures": (
+        ("fit", "fit:fit", "Fit a head to folders of pictures and measure its accuracy"),
+        ("predict", "pictures:predict", "Print the classes of pictures with their probabilities"),
+        ("explain", "pictures:explain", "Show a picture's nearest shots and the evidence for its classes"),
+        ("change", "fit:change", "Add pictures or classes to a head, or drop classes"),
+        ("export", "pictures:export", "Write a head as ONNX, or print the labels of its pictures"),
+        ("serve", "pictures:serve", "Serve a head as a web page and a JSON API"),
+    ),
+    "Studies": (
+        ("run", "run:run", "Compute the missing cells of a study"),
+        ("plan", "run:plan", "Print cells, time, disk and memory of a study before it runs"),
+        ("status", "status:status", "Show cells done and missing, the time left, and failures"),
+        ("report", "report:report", "Print leaderboard and verdict; write tables, figures, page"),
+        ("slurm", "run:slurm", "Print an sbatch file that runs a study in shards"),
+    ),
+    "Methods": (
+        ("judge", "methods:judge", "Run a method beside five others and answer five questions"),
+        ("knob", "methods:knob", "Compare how a knob is set with its test-set oracle"),
+    ),
+    "Features": (
+        ("encode", "encode:encode", "Encode pictures and prompts into features"),
+        ("import", "encode:import_", "Store features that other programs computed"),
+        ("ls", "ls:ls", "List datasets, backbones, tiers, methods, studies, features"),
+        ("show", "ls:show", "Show all about a dataset, backbone, tier or method"),
+    ),
+    "Groups": (
+        ("features", "features:app", "check, simulate, build, sample: stored features"),
+        ("records", "records:app", "check, compact, diff, probe, pack, unpack: records of studies"),
+        ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
+    ),
 }
-GROUPS = {"features": features.app, "records": records.app, "paper": paper.app}
+PLACES = {name: place for commands in COMMANDS.values() for name, place, _ in commands}
+
+
+class LazyCommands(GroupedCommands):
+    """Group whose help page comes from `COMMANDS`, and whose commands are imported when they are called."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {
+            name: TyperCommand(name, help=words, rich_help_panel=panel)
+            for panel, commands in COMMANDS.items()
+            for name, _, words in commands
+        }
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in PLACES:
+            return None
+        module, _, attribute = PLACES[cmd_name].partition(":")
+        found = getattr(import_module(f"kshot.cli.{module}"), attribute)
+        if not isinstance(found, typer.Typer):
+            function, found = found, typer.Typer(rich_markup_mode=None, add_completion=False)
+            found.command(cmd_name)(function)
+        return typer.main.get_command(found)
+
 
 app = command_group(
+    cls=LazyCommands,
     add_completion=True,
     pretty_exceptions_enable=False,
     help="Few-shot heads for CLIP-like models: what tuning them is worth, and which one to use.",
 )
-for panel, commands in COMMANDS.items():
-    for name, command in commands.items():
-        app.command(name, rich_help_panel=panel)(command)
-for name, group in GROUPS.items():
-    app.add_typer(group, name=name, rich_help_panel="Groups of commands (kshot GROUP --help)")
 
 
 class EchoHandler(logging.Handler):
@@ -62,9 +98,7 @@ def _print_version(wanted: bool | None) -> None:
 
 @app.callback()
 def options(
-    version: bool | None = typer.Option(
-        None, "--version", callback=_print_version, is_eager=True, help="Print the version."
-    ),
+    version: bool | None = Option(None, "--version", callback=_print_version, is_eager=True, help="Print the version."),
 ) -> None:
     logger = logging.getLogger("kshot")
     logger.setLevel(logging.INFO)

@@ -1,20 +1,25 @@
 """`kshot judge` and `kshot knob`: what a method, and what its knob, is worth."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
 import typer
+from typer import Argument, Option
 
+from kshot.bench.knobs import KnobRow, find_knob, knob_rows, knob_strata
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES, console
+from kshot.data.store import Store
 from kshot.errors import InputError
-
-if TYPE_CHECKING:
-    from kshot.bench.knobs import KnobRow
-    from kshot.report.table import Table, TableCell
+from kshot.progress import Progress
+from kshot.report.numbers import count, interval, number
+from kshot.report.table import Table, TableCell
+from kshot.runs import judge as judge_method
+from kshot.stats.bootstrap import cluster_mean
 
 
 def judge(
-    method: Annotated[str, typer.Argument(help="The method, as package.module:Class or a known name.")],
+    method: Annotated[str, Argument(help="The method, as package.module:Class or a known name.")],
     study: shared.StudyArgument,
     engine: shared.EngineOption = "local",
     records: shared.RecordsOption = None,
@@ -23,8 +28,6 @@ def judge(
     output: shared.ReportFolderOption = None,
 ) -> None:
     """Run a method beside zero-shot, the oracle ratio, LOO blend, CLAP and LP++, and answer five questions about it."""
-    from kshot.runs import judge as judge_method
-
     judgement = judge_method(method, study, records=records, features=features, workers=workers, engine=engine)
     out = console()
     out.print(judgement.table)
@@ -37,22 +40,14 @@ def judge(
 
 
 def knob(
-    method: Annotated[
-        str, typer.Argument(help="A method, or the start of its name (gda, tip, loo), or package.module:Class.")
-    ],
-    dataset: Annotated[str | None, typer.Option("--dataset", help="One dataset only.")] = None,
-    tier: Annotated[str, typer.Option("--tier", help="Prompt tier of the text prototypes.")] = "dataset",
-    shots: Annotated[
-        list[int] | None, typer.Option("--shots", min=1, help="Repeatable; 2, 4 and 16 unless given.")
-    ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Support draws to average over.")] = 3,
+    method: Annotated[str, Argument(help="A method, the start of its name (gda, tip), or package.module:Class.")],
+    dataset: Annotated[str | None, Option("--dataset", help="One dataset only.")] = None,
+    tier: Annotated[str, Option("--tier", help="Prompt tier of the text prototypes.")] = "dataset",
+    shots: Annotated[list[int] | None, Option("--shots", min=1, help="Repeatable; 2, 4 and 16 unless given.")] = None,
+    seeds: Annotated[int, Option("--seeds", min=1, help="Support draws to average over.")] = 3,
     features: shared.FeaturesOption = FEATURES,
 ) -> None:
     """Compare a knob's choice by leave-one-out, and by folds, with its test-set oracle, and print the regret."""
-    from kshot.bench.knobs import find_knob, knob_rows, knob_strata
-    from kshot.data.store import Store
-    from kshot.progress import Progress
-
     name, store = find_knob(method), Store(features)
     strata, without_tier = knob_strata(store, name, dataset, tier)
     out, rows = console(), []
@@ -72,11 +67,8 @@ def knob(
         out.print(_on_average(rows))
 
 
-def _by_dataset(name: str, rows: "list[KnobRow]") -> "Table":
-    from kshot.report.numbers import count, number
-    from kshot.report.table import Table
-
-    def cells(row: "KnobRow") -> "tuple[TableCell, ...]":
+def _by_dataset(name: str, rows: list[KnobRow]) -> Table:
+    def cells(row: KnobRow) -> tuple[TableCell, ...]:
         chosen, oracle, folds = (row.values(which) for which in ("chosen", "oracle", "fold_chosen"))
         names = ("chosen_accuracy", "oracle_accuracy", "regret", "fold_regret")
         at_chosen, at_oracle, regret, fold_regret = (number(row.mean(which)) for which in names)
@@ -92,14 +84,8 @@ def _by_dataset(name: str, rows: "list[KnobRow]") -> "Table":
     )
 
 
-def _on_average(rows: "list[KnobRow]") -> "Table":
+def _on_average(rows: list[KnobRow]) -> Table:
     """Return the mean regret at each K, with intervals over datasets."""
-    import numpy as np
-
-    from kshot.report.numbers import count, interval
-    from kshot.report.table import Table
-    from kshot.stats.bootstrap import cluster_mean
-
     shown = []
     for backbone, shots in sorted({(row.backbone, row.shots) for row in rows}):
         here = [row for row in rows if (row.backbone, row.shots) == (backbone, shots)]

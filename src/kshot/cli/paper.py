@@ -2,20 +2,33 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
+from kshot.bench.study import load_study
 from kshot.cli import shared
 from kshot.cli.records import print_difference
 from kshot.cli.shared import CORES, FEATURES, console, existing_records
 from kshot.errors import InputError, StudyError, unknown
+from kshot.files import write_text
+from kshot.paper import checks
+from kshot.paper.checks.trial import FULL, QUICK, Verdict
+from kshot.paper.claims import paper_claims, read_claims
+from kshot.paper.compare import as_csv, verdict_sentences
+from kshot.paper.folders import compare_folders
+from kshot.paper.reproduce import arms, plan_road, road_table, walk
+from kshot.paper.show import arms_table, lines_table
+from kshot.progress import Progress
+from kshot.report.focus import primary
+from kshot.report.numbers import Number
+from kshot.report.table import Table
+from kshot.results import load_records
+from kshot.runs import compare_precisions
+from kshot.stats.coverage import PAPER_DESIGN, Design, matched_design, simulate_coverage
 
-if TYPE_CHECKING:
-    from kshot.paper.checks.trial import Verdict
-    from kshot.stats.coverage import Design
-
-app = shared.command_group(help="Reproduce the paper, and check its numbers and its theory.")
+app = shared.command_group(add_completion=False, help="Reproduce the paper, and check its numbers and its theory.")
 
 
 class ShownVerdict(StrEnum):
@@ -29,19 +42,14 @@ class ShownVerdict(StrEnum):
 
 @app.command()
 def reproduce(
-    records: Annotated[Path, typer.Option(help="Folder of the arms' records folders.")] = Path("records"),
-    study: Annotated[
-        list[str] | None, typer.Option(help="Only this arm of the paper. Repeatable; all unless given.")
-    ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Print what each arm takes and compute nothing.")] = False,
+    records: Annotated[Path, Option(help="Folder of the arms' records folders.")] = Path("records"),
+    study: Annotated[list[str] | None, Option(help="Only this arm of the paper. Repeatable; all unless given.")] = None,
+    plan: Annotated[bool, Option("--plan", help="Print what each arm takes and compute nothing.")] = False,
     engine: shared.EngineOption = "local",
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
 ) -> None:
     """Run the matrix and all arms, measure probes, write reports, compare; the same command continues."""
-    from kshot.bench.study import load_study
-    from kshot.paper.reproduce import arms, plan_road, road_table, walk
-
     for name in study or ():
         if name not in arms():
             raise InputError(unknown("arm", name, arms(), "These are the paper's studies."))
@@ -55,26 +63,16 @@ def reproduce(
 
 @app.command()
 def published(
-    records: Annotated[
-        Path, typer.Argument(help="A records folder (arms beside it are read too), or a folder of such folders.")
-    ],
-    show: Annotated[
-        list[ShownVerdict] | None, typer.Option(help="Print the lines with this verdict. Repeatable.")
-    ] = None,
+    records: Annotated[Path, Argument(help="Records folder (arms beside it are read too), or a folder of several.")],
+    show: Annotated[list[ShownVerdict] | None, Option(help="Print the lines with this verdict. Repeatable.")] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another registry than the paper's, in the columns of its claims.csv.")
+        Path | None, Option(help="Other claims than the paper's, with the columns of claims.csv.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The CSV file; published.csv in RECORDS unless given.")
+        Path | None, Option("--output", "-o", help="CSV file; RECORDS/published.csv unless given.")
     ] = None,
 ) -> None:
     """Compare every number of the paper with records: agrees, differs, not computed, not reproducible."""
-    from kshot.files import write_text
-    from kshot.paper.claims import paper_claims, read_claims
-    from kshot.paper.compare import as_csv, verdict_sentences
-    from kshot.paper.folders import compare_folders
-    from kshot.paper.show import arms_table, lines_table
-
     folder = existing_records(records)
     lines, simulated = compare_folders(folder, paper_claims() if against is None else read_claims(against))
     out = console()
@@ -92,15 +90,9 @@ def published(
 
 @app.command()
 def verify(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A twentieth of the replicates, tolerances widened to match.")
-    ] = False,
+    quick: Annotated[bool, Option("--quick", help="A twentieth of the replicates, wider tolerances.")] = False,
 ) -> None:
     """Check every closed form of the theory by Monte Carlo; exit code 1 if a claim fails."""
-    from kshot.paper import checks
-    from kshot.paper.checks.trial import FULL, QUICK
-    from kshot.progress import Progress
-
     out = console()
     with Progress("checks", len(checks.NAMES), pause=0) as progress:
         finished: set[str] = set()
@@ -119,10 +111,7 @@ def verify(
     out.print(f"all {len(verdicts)} claims hold")
 
 
-def _print_verdicts(verdicts: "list[Verdict]") -> None:
-    from kshot.report.numbers import Number
-    from kshot.report.table import Table
-
+def _print_verdicts(verdicts: list[Verdict]) -> None:
     rows = tuple(
         (v.claim, Number(v.estimate, ".2g"), Number(v.tolerance, ".2g"), "holds" if v.passed else "FAILS")
         for v in verdicts
@@ -134,15 +123,13 @@ def _print_verdicts(verdicts: "list[Verdict]") -> None:
 @app.command()
 def coverage(
     records: Annotated[
-        Path | None, typer.Argument(help="Match the variances of these records; the paper's unless given.")
+        Path | None, Argument(help="Take the variances of these records; the paper's unless given.")
     ] = None,
-    method: Annotated[str, typer.Option(help="The contrast whose variances are matched.")] = "clap",
-    baseline: Annotated[str, typer.Option(help="What it is compared with.")] = "oracle_lambda",
-    trials: Annotated[int, typer.Option(min=100, help="Simulated worlds.")] = 20_000,
+    method: Annotated[str, Option(help="The contrast whose variances are matched.")] = "clap",
+    baseline: Annotated[str, Option(help="What it is compared with.")] = "oracle_lambda",
+    trials: Annotated[int, Option(min=100, help="Simulated worlds.")] = 20_000,
 ) -> None:
     """Simulate how often nominal 95 % intervals hold the true mean, percentile and Student-t."""
-    from kshot.stats.coverage import PAPER_DESIGN, simulate_coverage
-
     design = PAPER_DESIGN if records is None else _matched_design(existing_records(records), method, baseline)
     simulated = simulate_coverage(design, trials)
     error = f"(Monte Carlo error {100 * simulated.error:.1f})"
@@ -155,11 +142,7 @@ def coverage(
     out.print(f"Student-t interval   {100 * simulated.student_t:.1f} %  {error}")
 
 
-def _matched_design(folder: Path, method: str, baseline: str) -> "Design":
-    from kshot.report.focus import primary
-    from kshot.results import load_records
-    from kshot.stats.coverage import matched_design
-
+def _matched_design(folder: Path, method: str, baseline: str) -> Design:
     shown = primary(load_records(folder).panel)
     for name in (method, baseline):
         if name not in shown.methods:
@@ -178,7 +161,5 @@ def precision(
     workers: shared.WorkersOption = CORES,
 ) -> None:
     """Run a study in float32 and in float64 and compare the two."""
-    from kshot.runs import compare_precisions
-
     moved = compare_precisions(study, dataset or (), features=features, workers=workers, engine=engine)
     print_difference(moved, "float64 minus float32")

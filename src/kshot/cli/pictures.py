@@ -5,53 +5,54 @@ import json
 import os
 import sys
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from kshot.cli.fit import HeadArgument
 from kshot.cli.shared import WeightsOption, console
+from kshot.encode.pictures import SUFFIXES, visible_files
 from kshot.errors import InputError, need
+from kshot.pictures.export import export_onnx
+from kshot.pictures.head import PictureHead
+from kshot.pictures.label_files import write_label_file
+from kshot.pictures.photos import listed
+from kshot.pictures.predict import (
+    Prediction,
+    encode_one,
+    evidence,
+    head_encoder,
+    judge_picture,
+    nearest_shots,
+    predict_files,
+)
+from kshot.pictures.unread import UNREAD
+from kshot.report.numbers import Number, signed
+from kshot.report.table import Table, csv_text
 
-if TYPE_CHECKING:
-    from kshot.pictures.predict import Prediction
-
-
-class AnswerFormat(StrEnum):
-    """How predictions are printed."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-
-
-BackboneOption = Annotated[str | None, typer.Option("--backbone", help="Encoder; the head's own unless given.")]
+BackboneOption = Annotated[str | None, Option("--backbone", help="Encoder; the head's own unless given.")]
 
 
 def predict(
     head: HeadArgument,
-    pictures: Annotated[list[Path], typer.Argument(help="Picture files, or folders of them.")],
-    top: Annotated[int, typer.Option(min=1, help="Classes to show per picture.")] = 3,
+    pictures: Annotated[list[Path], Argument(help="Picture files, or folders of them.")],
+    top: Annotated[int, Option(min=1, help="Classes to show per picture.")] = 3,
     threshold: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Below it: none of these. The head's own unless given; 0 for never."),
+        float | None, Option(min=0, max=1, help="Below it: none of these; the head's unless given.")
     ] = None,
-    format: Annotated[AnswerFormat, typer.Option(help="How to print.")] = AnswerFormat.table,
+    format: Annotated[Literal["table", "csv", "json"], Option(help="How to print.")] = "table",
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
 ) -> None:
     """Print the classes of pictures with calibrated probabilities; exit code 1 if a picture cannot be read."""
-    from kshot.pictures.head import PictureHead
-    from kshot.pictures.predict import head_encoder, predict_files
-
     loaded = PictureHead.load(head)
     files = [file for given in pictures for file in _files(given)]
     found = predict_files(loaded, files, top, threshold, head_encoder(loaded, backbone, weights))
-    if format is AnswerFormat.table:
+    if format == "table":
         _print_table(found)
-    elif format is AnswerFormat.csv:
+    elif format == "csv":
         _print_csv(found)
     else:
         rows = [asdict(one) | {"answer": None if one.error else one.answer} for one in found]
@@ -62,9 +63,6 @@ def predict(
 
 def _files(given: Path) -> list[Path]:
     """List the pictures of a folder, with those of formats that are not read: each of them gets its error."""
-    from kshot.encode.pictures import SUFFIXES, visible_files
-    from kshot.pictures.unread import UNREAD
-
     if not given.is_dir():
         return [given]
     pictures = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNREAD)
@@ -73,10 +71,7 @@ def _files(given: Path) -> list[Path]:
     return pictures
 
 
-def _print_table(found: "list[Prediction]") -> None:
-    from kshot.pictures.photos import listed
-    from kshot.report.table import Table
-
+def _print_table(found: list[Prediction]) -> None:
     rows = [
         (one.picture, one.answer, ", ".join(f"{g.name} {100 * g.probability:.0f} %" for g in one.top)) for one in found
     ]
@@ -87,9 +82,7 @@ def _print_table(found: "list[Prediction]") -> None:
     console().print(Table("Predictions", columns, tuple(rows), ""))
 
 
-def _print_csv(found: "list[Prediction]") -> None:
-    from kshot.report.table import csv_text
-
+def _print_csv(found: list[Prediction]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(["picture", "answer", "rank", "class", "probability", "one_of", "error"])
     for one in found:
@@ -102,17 +95,12 @@ def _print_csv(found: "list[Prediction]") -> None:
 
 def explain(
     head: HeadArgument,
-    picture: Annotated[Path, typer.Argument(help="Picture file.")],
-    nearest: Annotated[int, typer.Option(min=1, help="Nearest shots to show.")] = 5,
+    picture: Annotated[Path, Argument(help="Picture file.")],
+    nearest: Annotated[int, Option(min=1, help="Nearest shots to show.")] = 5,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
 ) -> None:
     """Show a picture's nearest shots, and how much the names and the shots add to its likeliest classes."""
-    from kshot.pictures.head import PictureHead
-    from kshot.pictures.predict import encode_one, evidence, head_encoder, judge_picture, nearest_shots
-    from kshot.report.numbers import Number, signed
-    from kshot.report.table import Table
-
     loaded = PictureHead.load(head)
     feature = encode_one(head_encoder(loaded, backbone, weights), picture).feature
     typer.echo(f"{picture}: {judge_picture(loaded, str(picture), feature).answer}")
@@ -129,32 +117,21 @@ def explain(
 
 def export(
     head: HeadArgument,
-    onnx: Annotated[Path | None, typer.Option("--onnx", help="ONNX file to write.")] = None,
-    head_only: Annotated[
-        bool, typer.Option("--head-only", help="Without the encoder: a graph that takes its features.")
-    ] = False,
-    labels: Annotated[
-        str | None, typer.Option(help="Print the labels of the head's pictures: csv, label-studio or fiftyone.")
-    ] = None,
+    onnx: Annotated[Path | None, Option("--onnx", help="ONNX file to write.")] = None,
+    head_only: Annotated[bool, Option("--head-only", help="Without the encoder; the input is features.")] = False,
+    labels: Annotated[str | None, Option(help="Print the pictures' labels: csv, label-studio or fiftyone.")] = None,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
 ) -> None:
     """Write encoder and head as one ONNX file with the class names, or print the labels of the head's pictures."""
-    from kshot.pictures.head import PictureHead
-
     if (onnx is None) == (labels is None):
         raise InputError("give either --onnx FILE or --labels FORMAT.")
     loaded = PictureHead.load(head)
     about = loaded.about
     if labels is not None:
-        from kshot.pictures.label_files import write_label_file
-
         own = [about.classes[label] for label in loaded.shots.y]
         typer.echo(write_label_file(about.shot_names, own, about.classes, labels), nl=labels != "csv")
     if onnx is not None:
-        from kshot.pictures.export import export_onnx
-        from kshot.pictures.predict import head_encoder
-
         export_onnx(loaded, onnx, None if head_only else head_encoder(loaded, backbone, weights))
         given = f"features (n, {loaded.shots.X.shape[1]}) of {about.backbone}" if head_only else "pictures"
         typer.echo(f"wrote {onnx}: {given} to probabilities of {len(about.classes)} classes")
@@ -162,14 +139,11 @@ def export(
 
 def serve(
     head: HeadArgument,
-    host: Annotated[str, typer.Option(help="Address to listen on; beyond loopback only with a token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8642,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(help="A file with the bearer token; KSHOT_TOKEN, or a new one each time, unless given."),
-    ] = None,
+    host: Annotated[str, Option(help="Address to listen on; beyond loopback only with a token.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=1, max=65535, help="Port to listen on.")] = 8642,
+    token_file: Annotated[Path | None, Option(help="File of the token; KSHOT_TOKEN or a new one unless given.")] = None,
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Everybody on this machine may use the head; loopback only.")
+        bool, Option("--no-token", help="All users of this machine may use it; loopback only.")
     ] = False,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,

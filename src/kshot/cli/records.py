@@ -2,21 +2,31 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
+from kshot.bench.audit import check_records, repair_records
+from kshot.bench.compact import compact as join
+from kshot.bench.diff import Difference, compare
+from kshot.bench.records import Records
+from kshot.bench.release import open_release, write_release
 from kshot.cli import shared
 from kshot.cli.features import print_finding
 from kshot.cli.shared import CORES, FEATURES, RecordsArgument, console, existing_records
+from kshot.data.store import Store
+from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import InputError
+from kshot.progress import Progress
+from kshot.report.numbers import ABSENT, Number, count, signed
+from kshot.report.table import Table, TableCell
+from kshot.runs import measure
+from kshot.theory.probes.over_records import diagnose_records
+from kshot.theory.probes.section import Section
+from kshot.theory.probes.stratum_tables import diagnose_stratum
 
-if TYPE_CHECKING:
-    from kshot.bench.diff import Difference
-    from kshot.report.table import Table
-    from kshot.theory.probes.section import Section
-
-app = shared.command_group(help="Check, join, compare, probe and pack records.")
+app = shared.command_group(add_completion=False, help="Check, join, compare, probe and pack records.")
 
 
 class ProbeGroup(StrEnum):
@@ -30,11 +40,9 @@ class ProbeGroup(StrEnum):
 @app.command()
 def check(
     records: RecordsArgument,
-    repair: Annotated[bool, typer.Option("--repair", help="Set aside broken files and restore study.json.")] = False,
+    repair: Annotated[bool, Option("--repair", help="Set aside broken files and restore study.json.")] = False,
 ) -> None:
     """Check hashes, header, the arithmetic of every row, and duplicates."""
-    from kshot.bench.audit import check_records, repair_records
-
     folder = existing_records(records)
     for sentence in repair_records(folder) if repair else ():
         typer.echo(sentence)
@@ -49,9 +57,6 @@ def check(
 @app.command()
 def compact(records: RecordsArgument) -> None:
     """Join the small files of a records folder into one; every row is kept."""
-    from kshot.bench.compact import compact as join
-    from kshot.bench.records import Records
-
     folder = existing_records(records)
     console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
 
@@ -59,18 +64,13 @@ def compact(records: RecordsArgument) -> None:
 @app.command()
 def diff(first: RecordsArgument, second: RecordsArgument) -> None:
     """Compare two records folders cell by cell; exit code 1 if a record differs."""
-    from kshot.bench.diff import compare
-
     difference = compare(existing_records(first), existing_records(second))
     print_difference(difference, "second minus first")
     if not difference.same:
         raise typer.Exit(1)
 
 
-def print_difference(found: "Difference", direction: str) -> None:
-    from kshot.report.numbers import Number, count, signed
-    from kshot.report.table import Table
-
+def print_difference(found: Difference, direction: str) -> None:
     out = console()
     for name, (before, after) in found.circumstances.items():
         out.print(f"{name}: {', '.join(before)} → {', '.join(after)}", markup=False)
@@ -94,21 +94,13 @@ def print_difference(found: "Difference", direction: str) -> None:
 
 @app.command()
 def probe(
-    records: Annotated[Path | None, typer.Argument(help="Records folder, or the study that filled it.")] = None,
-    on: Annotated[
-        str | None, typer.Option(help="DATASET/BACKBONE/TIER: print this stratum's probes and store nothing.")
-    ] = None,
-    only: Annotated[
-        list[ProbeGroup] | None, typer.Option(help="Only these probes. Repeatable; all unless given.")
-    ] = None,
-    tier: Annotated[list[str] | None, typer.Option(help="Prompt tiers. Repeatable; dataset unless given.")] = None,
+    records: Annotated[Path | None, Argument(help="Records folder, or the study that filled it.")] = None,
+    on: Annotated[str | None, Option(help="DATASET/BACKBONE/TIER: print its probes, store nothing.")] = None,
+    only: Annotated[list[ProbeGroup] | None, Option(help="Only these probes. Repeatable; all unless given.")] = None,
+    tier: Annotated[list[str] | None, Option(help="Prompt tiers. Repeatable; dataset unless given.")] = None,
     backbone: shared.OnlyBackbones = None,
-    shots: Annotated[
-        list[int] | None, typer.Option(min=1, help="With --on. Repeatable; 1, 2, 4, 8, 16 unless given.")
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Only the first draws of each shot count; all, with --on five.")
-    ] = None,
+    shots: Annotated[list[int] | None, Option(min=1, help="With --on. Repeatable; 1, 2, 4, 8, 16 unless given")] = None,
+    seeds: Annotated[int | None, Option(min=1, help="Only the first draws; all unless given, five with --on.")] = None,
     engine: shared.EngineOption = "local",
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
@@ -119,8 +111,6 @@ def probe(
     Of a study, what is not stored yet is measured and stored beside the records. With --on one stratum's tables are
     printed (offset, headroom, precision, …); with RECORDS too, also those that compare strata.
     """
-    from kshot.runs import measure
-
     folder = None if records is None else existing_records(records)
     if on is not None:
         _print_stratum(shared.parse_stratum(on), shots or [1, 2, 4, 8, 16], seeds or 5, folder, features)
@@ -144,12 +134,6 @@ def probe(
 def _print_stratum(
     where: tuple[str, str, str], shots: list[int], seeds: int, folder: Path | None, features: Path
 ) -> None:
-    from kshot.data.store import Store
-    from kshot.data.stratum import load_prior, load_stratum
-    from kshot.progress import Progress
-    from kshot.theory.probes.over_records import diagnose_records
-    from kshot.theory.probes.stratum_tables import diagnose_stratum
-
     if seeds < 2:
         raise InputError("with --on, --seeds must be 2 or more: a spread needs two draws.")
     dataset, backbone, tier = where
@@ -167,10 +151,7 @@ def _print_stratum(
         out.print(_table(section))
 
 
-def _table(section: "Section") -> "Table":
-    from kshot.report.numbers import ABSENT, Number
-    from kshot.report.table import Table, TableCell
-
+def _table(section: Section) -> Table:
     def cell(value: str | int | float) -> TableCell:
         return value if isinstance(value, str) else Number(value, ".3g" if isinstance(value, float) else "d")
 
@@ -181,23 +162,17 @@ def _table(section: "Section") -> "Table":
 
 @app.command()
 def pack(
-    folders: Annotated[
-        list[Path], typer.Argument(help="Folders to publish: features, records with their probes and reports.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The archive to write.")] = Path("release.tar"),
+    folders: Annotated[list[Path], Argument(help="Folders of features, and of records with probes and reports.")],
+    output: Annotated[Path, Option("--output", "-o", help="The archive to write.")] = Path("release.tar"),
 ) -> None:
     """Pack features, records, probes and reports into one file, with a checksum of each."""
-    from kshot.bench.release import write_release
-
     typer.echo(f"packed {write_release(folders, output)} files into {output}")
 
 
 @app.command()
 def unpack(
-    archive: Annotated[Path, typer.Argument(help="A file that `kshot records pack` wrote.")],
-    target: Annotated[Path, typer.Argument(help="Folder to create.")],
+    archive: Annotated[Path, Argument(help="A file that `kshot records pack` wrote.")],
+    target: Annotated[Path, Argument(help="Folder to create.")],
 ) -> None:
     """Unpack such a file; nothing is kept unless every checksum is right."""
-    from kshot.bench.release import open_release
-
     typer.echo(f"unpacked {open_release(archive, target)} files into {target}")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 from kshot.errors import InputError, StudyError
@@ -14,25 +15,25 @@ if TYPE_CHECKING:
 
     from kshot.bench.run import StudyShard
 
-FeaturesOption = Annotated[Path, typer.Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")]
-StudyArgument = Annotated[Path, typer.Argument(help="A study file, or a name of `kshot ls studies`.")]
-RecordsArgument = Annotated[Path, typer.Argument(help="Records folder, or the study that filled it.")]
-RecordsOption = Annotated[Path | None, typer.Option("--records", help="Records folder; records/STUDY unless given.")]
+FeaturesOption = Annotated[Path, Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")]
+StudyArgument = Annotated[Path, Argument(help="A study file, or a name of `kshot ls studies`.")]
+RecordsArgument = Annotated[Path, Argument(help="Records folder, or the study that filled it.")]
+RecordsOption = Annotated[Path | None, Option("--records", help="Records folder; records/STUDY unless given.")]
 ReportFolderOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Folder to write to; RECORDS/report unless given.")
+    Path | None, Option("--output", "-o", help="Folder to write to; RECORDS/report unless given.")
 ]
 MethodOption = Annotated[
-    list[str] | None, typer.Option("--method", help="Add a method of your own, as package.module:Class. Repeatable.")
+    list[str] | None, Option("--method", help="Add a method of your own, as package.module:Class. Repeatable.")
 ]
-WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Worker processes, one BLAS thread each.")]
-EngineOption = Annotated[str, typer.Option("--engine", help="local, dask, or dask:ADDRESS of a running cluster.")]
-ShardOption = Annotated[str, typer.Option("--shard", help="Only part i of n, as i/n counted from 0.")]
-OnlyDatasets = Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset. Repeatable.")]
-OnlyBackbones = Annotated[list[str] | None, typer.Option("--backbone", help="Only this backbone. Repeatable.")]
-OnlyTiers = Annotated[list[str] | None, typer.Option("--tier", help="Only this prompt tier. Repeatable.")]
-ShotsOption = Annotated[list[int] | None, typer.Option("--shots", min=1, help="Only this K. Repeatable.")]
-WeightsOption = Annotated[Path | None, typer.Option("--weights", help="Local checkpoint of the encoder.")]
-DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
+WorkersOption = Annotated[int, Option("--workers", min=1, help="Worker processes, one BLAS thread each.")]
+EngineOption = Annotated[str, Option("--engine", help="local, dask, or dask:ADDRESS of a running cluster.")]
+ShardOption = Annotated[str, Option("--shard", help="Only part i of n, as i/n counted from 0.")]
+OnlyDatasets = Annotated[list[str] | None, Option("--dataset", help="Only this dataset. Repeatable.")]
+OnlyBackbones = Annotated[list[str] | None, Option("--backbone", help="Only this backbone. Repeatable.")]
+OnlyTiers = Annotated[list[str] | None, Option("--tier", help="Only this prompt tier. Repeatable.")]
+ShotsOption = Annotated[list[int] | None, Option("--shots", min=1, help="Only this K. Repeatable.")]
+WeightsOption = Annotated[Path | None, Option("--weights", help="Local checkpoint of the encoder.")]
+DeviceOption = Annotated[str, Option("--device", help="auto, cpu or cuda.")]
 FEATURES = Path("features")
 CORES = os.cpu_count() or 1
 
@@ -52,9 +53,9 @@ class GroupedCommands(TyperGroup):
                 formatter.write_dl(lines)
 
 
-def command_group(**options: Any) -> typer.Typer:
+def command_group(cls: type[GroupedCommands] = GroupedCommands, **options: Any) -> typer.Typer:
     """Return an empty group; typer's boxed help would import rich, which takes longer than all the rest."""
-    return typer.Typer(cls=GroupedCommands, rich_markup_mode=None, no_args_is_help=True, **options)
+    return typer.Typer(cls=cls, rich_markup_mode=None, no_args_is_help=True, **options)
 
 
 def console(stderr: bool = False) -> "Console":

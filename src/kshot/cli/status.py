@@ -1,28 +1,32 @@
 """`kshot status`: cells done and missing, the time left, and the reasons of failures."""
 
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Option
 
+from kshot.bench.plan import seconds_left
+from kshot.bench.records import Records
+from kshot.bench.status import RunStatus, continued, count_done, outsiders, run_status
+from kshot.bench.study import Study, load_study, names_study
+from kshot.bench.work import find_work
 from kshot.cli.shared import FEATURES, FeaturesOption, RecordsArgument, console, existing_records
-
-if TYPE_CHECKING:
-    from kshot.bench.status import RunStatus
-    from kshot.bench.study import Study
+from kshot.data.store import Store
+from kshot.errors import KshotError
+from kshot.progress import human_seconds
+from kshot.report.numbers import count
+from kshot.report.table import Table
 
 POLL_SECONDS = 2.0
 
 
 def status(
     records: RecordsArgument,
-    watch: Annotated[bool, typer.Option("--watch", help="Stay and show rate and time left until done.")] = False,
+    watch: Annotated[bool, Option("--watch", help="Stay and show rate and time left until done.")] = False,
     features: FeaturesOption = FEATURES,
 ) -> None:
     """Show cells done and missing, the time left, and why methods failed or are undefined."""
-    from kshot.bench.status import continued, outsiders, run_status
-    from kshot.bench.study import load_study, names_study
-
     folder, study = existing_records(records), None
     if names_study(records):
         study, added = continued(folder, load_study(records))
@@ -35,15 +39,8 @@ def status(
     _show(state, folder, " ".join(again), _time_left(folder, study, features) if state.missing else "")
 
 
-def _time_left(folder: Path, study: "Study | None", features: Path) -> str:
+def _time_left(folder: Path, study: Study | None, features: Path) -> str:
     """Estimate from the run's own records on this machine; empty where they are too few."""
-    from kshot.bench.plan import seconds_left
-    from kshot.bench.records import Records
-    from kshot.bench.work import find_work
-    from kshot.data.store import Store
-    from kshot.errors import KshotError
-    from kshot.progress import human_seconds
-
     records = Records(folder)
     asked = study or records.study()
     if any(":" in spec.use for spec in asked.methods().values()):
@@ -57,10 +54,7 @@ def _time_left(folder: Path, study: "Study | None", features: Path) -> str:
     return f"about {human_seconds(seconds)} of one core left, by the records so far" if seconds else ""
 
 
-def _show(found: "RunStatus", folder: Path, again: str, time_left: str) -> None:
-    from kshot.report.numbers import count
-    from kshot.report.table import Table
-
+def _show(found: RunStatus, folder: Path, again: str, time_left: str) -> None:
     out = console()
     out.print(f"{found.study}, hash {found.hash}, in {folder}", markup=False)
     cells = f"{found.done:,} done, {found.missing:,} missing, {found.dropped:,} dropped (thin pool)"
@@ -80,13 +74,8 @@ def _show(found: "RunStatus", folder: Path, again: str, time_left: str) -> None:
         out.print(advice, markup=False, soft_wrap=True)
 
 
-def _watch(folder: Path, study: "Study | None") -> None:
+def _watch(folder: Path, study: Study | None) -> None:
     """Print cells done and cells per second since the watch began, every two seconds until all are done."""
-    import time
-
-    from kshot.bench.status import count_done
-    from kshot.progress import human_seconds
-
     out = console()
     first, total = count_done(folder, study)
     began = time.monotonic()
