@@ -105,7 +105,7 @@ def _print_fitted(fitted: Fitted) -> None:
     for name, value in accuracies.items():
         typer.echo(f"  {name:10} {_percent(value)}")
     if assessment.accuracy is None:
-        typer.echo(f"  on {len(head.shots.y)} pictures; zero-shot learns from none of them.")
+        typer.echo(f"  on {len(head.shots.y)} pictures, of which zero-shot had seen none.")
     else:
         typer.echo(f"  on {assessment.measured} pictures, each scored by a head that had not seen it.")
     if fitted.tested is not None:

@@ -112,7 +112,7 @@ def explain(
     caption = "Evidence in logits above the mean class; the sum of both columns goes into the softmax."
     console().print(Table("Evidence", columns, rows, caption))
     near = tuple((one.name, one.label, Number(one.cosine, ".3f")) for one in nearest_shots(loaded, feature, nearest))
-    console().print(Table("Nearest shots", ("shot", "class", "cosine"), near, ""))
+    console().print(Table("Nearest shots", ("nearest shot", "class", "cosine"), near, ""))
 
 
 def export(
