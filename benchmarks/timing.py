@@ -1,12 +1,12 @@
-"""Methods timed here and now, on generated features of sizes like those of a study's cells."""
+"""Times methods on generated features, trained ones for a few of their epochs."""
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kshot.bench.cell import run_cell, run_method
-from kshot.bench.costs import CellSize, Costs, Measured, Subject
+from kshot.bench.costs import CELL_ITSELF, CellSize, Costs, Measured, Subject, views_of
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.simulated import World, sample
@@ -17,8 +17,6 @@ from kshot.methods.shared_work import SharedWork
 from kshot.solvers.rows import frozen, unit_rows
 from kshot.types import Labelled
 
-# Multiplications of one pass over the shots: 250 classes with 16 shots in 512 dimensions.
-LARGEST = 5e8
 # Parameters that say how often a method does the same again. Of many turns some are timed, and all are counted at their
 # price.
 TURNS = ("epochs", "iterations", "beta_points")
@@ -27,24 +25,6 @@ FEW_TURNS, SECONDS_OF_TURNS = 2, 0.3
 LEAST_SIZES, SECONDS_AT_A_SIZE = 2, 3.0
 # Modules are loaded at the first fit.
 WARM_UP = CellSize(3, 2, 64, 30)
-# The cell itself: loading, drawing, measuring its geometry, writing its file.
-CELL_ITSELF = ""
-
-
-def probe_sizes(problems: Iterable[CellSize]) -> list[CellSize]:
-    """The smallest, the middle and the largest of these, cut to what can be tried, from small to large.
-
-    The largest comes three times, which tells how seconds grow: with few classes, with some, with many of two shots.
-    """
-    alike = {replace(problem, views=0) for problem in problems}
-    if not alike:
-        return []
-    ordered = sorted(alike, key=lambda problem: (problem.products, problem.n_test))
-    largest = ordered[-1]
-    few_shots = replace(largest, shots=min(2, largest.shots))
-    sizes = {problem.cut(LARGEST) for problem in (ordered[0], ordered[len(ordered) // 2], largest)}
-    sizes |= {largest.cut(LARGEST / 4), few_shots.cut(2 * LARGEST)}
-    return sorted(sizes, key=lambda problem: problem.products)
 
 
 def time_methods(specs: Sequence[MethodSpec], sizes: Sequence[CellSize], dtype: str) -> Costs:
@@ -59,6 +39,7 @@ def time_methods(specs: Sequence[MethodSpec], sizes: Sequence[CellSize], dtype: 
         _time_size(WARM_UP, specs, dtype, {})
         for size in sizes:
             _time_size(size, specs, dtype, found)
+            print(f"timed {size}", flush=True)
     return found
 
 
@@ -111,11 +92,6 @@ def all_turns(spec: MethodSpec, seconds_of: Callable[[MethodSpec], float | None]
             return few + (more - few) / further * (whole - FEW_TURNS)
         further = min(4 * further, whole - FEW_TURNS)
     return None
-
-
-def views_of(specs: Iterable[MethodSpec]) -> int:
-    """The most augmented views that one of the methods is given."""
-    return max((spec.views.count for spec in specs if spec.views is not None), default=0)
 
 
 def _time_cell(cell: Cell, problem: CellSize, stratum: Stratum, prior: Prior) -> Measured:
