@@ -1,19 +1,17 @@
-"""Theorem 1: a common shift changes no inner-product decision and only translates nearest-prototype ones."""
+"""Theorem 1 and Eq. 12: what a shift common to all prototypes changes."""
 
 import numpy as np
 
-from kshot.paper.checks.trial import WORST_Z, Effort, Tick, Verdict, generator, worst_z
+from kshot.paper.checks.trial import WORST_Z, Effort, Verdict, worst_z
 from kshot.solvers import shrinkage
 from kshot.solvers.rows import squared_norms
 from kshot.theory import shift
 
-TITLE = "Common shifts are decision-free"
 CLASSES, DIMENSION, INPUTS = 7, 24, 4000
-OFFSETS = 100_000
 
 
-def check(effort: Effort, tick: Tick) -> list[Verdict]:
-    rng = generator(TITLE)
+def common_shift(rng: np.random.Generator, effort: Effort) -> list[Verdict]:
+    """Theorem 1: a common shift changes no inner-product decision and only translates nearest-prototype ones."""
     prototypes = rng.normal(size=(CLASSES, DIMENSION))
     offset = 2 * rng.normal(size=DIMENSION)
     X = 2 * rng.normal(size=(INPUTS, DIMENSION))
@@ -23,7 +21,6 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
     inner_moved = shift.inner_product_scores(X, moved)
     drift = np.ptp(inner_moved - inner, axis=1).max()
     flips = np.count_nonzero(inner.argmax(axis=1) != inner_moved.argmax(axis=1))
-    tick(0.25)
 
     brute = -((X[:, None, :] - moved[None]) ** 2).sum(axis=2)
     nearest = shift.nearest_prototype_scores(X, moved)
@@ -32,9 +29,8 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
     as_projected = shift.nearest_prototype_scores(X, prototypes + decisive).argmax(axis=1)
     seen = np.count_nonzero(as_projected != brute.argmax(axis=1))
     everything = shift.decisive_part(offset, np.vstack([np.eye(DIMENSION), np.zeros(DIMENSION)]))
-    tick(0.5)
 
-    directions = rng.normal(size=(effort.replicates(OFFSETS), DIMENSION))
+    directions = rng.normal(size=(effort.replicates(100_000), DIMENSION))
     directions *= 1.7 / np.sqrt(squared_norms(directions))[:, None]
     w = prototypes[0] - prototypes[1]
     predicted = float(shift.expected_squared_overlap(1.7**2, float(w @ w), DIMENSION))
@@ -43,7 +39,6 @@ def check(effort: Effort, tick: Tick) -> list[Verdict]:
     i, j = np.triu_indices(CLASSES, k=1)
     differences = prototypes[i] - prototypes[j]
     by_hand = (differences @ offset) ** 2 / squared_norms(differences) / (offset @ offset)
-    tick(1.0)
     return [
         *_decomposition(rng),
         Verdict("Thm. 1(i): inner-product score differences move", float(drift), 1e-10),
@@ -74,7 +69,7 @@ def _decomposition(rng: np.random.Generator) -> list[Verdict]:
 
 
 def _projection_gap(offset: np.ndarray, decisive: np.ndarray, prototypes: np.ndarray) -> float:
-    """What is left over is orthogonal to every class difference, and what is kept is one."""
+    """Largest overlap of the dropped part with a class difference, or distance of the kept part from their span."""
     left_over = np.abs((prototypes - prototypes[0]) @ (offset - decisive)).max()
     weights = np.linalg.lstsq((prototypes[1:] - prototypes[0]).T, decisive, rcond=None)[0]
     return float(max(left_over, np.abs(weights @ (prototypes[1:] - prototypes[0]) - decisive).max()))
