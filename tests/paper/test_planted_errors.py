@@ -22,13 +22,12 @@ import kshot.paper.statistics
 import kshot.solvers.ratio_sweep
 import kshot.stats.bootstrap
 import kshot.theory.capacity
-import kshot.theory.probes.counterfactual
+import kshot.theory.probes.measure
+import kshot.theory.probes.offset
 import kshot.theory.probes.per_class
 import kshot.theory.probes.spread
-import kshot.theory.probes.whole_study
 from kshot.bench.cell import run_cell
 from kshot.bench.parquet import table
-from kshot.bench.record import CELL
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.draw import too_thin
 from kshot.data.store import Store
@@ -39,7 +38,8 @@ from kshot.paper.compare import DIFFERS, compare_claims
 from kshot.paper.rehearsal import WORLDS, write_stratum
 from kshot.paper.rules import paper_rules
 from kshot.stats.panel import Panel
-from kshot.theory.probes.whole_study import GROUPS, measure_draws, measure_geometry
+from kshot.theory.probes.measure import GROUPS, measure_draws, measure_geometry
+from kshot.theory.probes.stored import probe_rows
 
 DATASETS, BACKBONES, TIERS, SHOTS, SEEDS = (
     ("EuroSAT", "Flowers102", "Pets"),
@@ -114,12 +114,7 @@ def probes_of(store, groups=GROUPS):
                 measured += measure_draws(draws, stratum, text, "draws")
             if "per_class" in groups and stratum.backbone == "ViT-B-16" and shots == 2:
                 measured += measure_draws(draws, stratum, text, "per_class")
-    rows = [
-        {axis: getattr(cell, axis) for axis in CELL} | {"quantity": f"{probe}.{name}", "value": float(value)}
-        for cell, probe, row in measured
-        for name, value in row.items()
-    ]
-    return pa.Table.from_pylist(rows)
+    return pa.Table.from_pylist(probe_rows(measured))
 
 
 def compared(records, probes, claims):
@@ -290,7 +285,7 @@ CELLS = {
 }
 PROBES = {
     "spread of the mean over classes": (
-        (kshot.theory.probes.whole_study, "measured_spread", _spread_of_the_mean),
+        (kshot.theory.probes.measure, "measured_spread", _spread_of_the_mean),
         "draws",
         "strata.*.sd_k2_measured",
     ),
@@ -310,7 +305,7 @@ PROBES = {
         "perclass.out_of_sample",
     ),
     "offset of one class": (
-        (kshot.theory.probes.counterfactual, "common_offset", _offset_of_one_class),
+        (kshot.theory.probes.offset, "common_offset", _offset_of_one_class),
         "draws",
         "perclass.counterfactual.no_offset",
     ),

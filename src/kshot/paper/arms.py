@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from kshot.errors import StudyError
+from kshot.report.tables.stratum_probes import selected_alpha
 from kshot.stats.panel import CELL, FACTS, Panel, panel
 from kshot.types import Array
 
@@ -68,9 +69,7 @@ class Observations:
             return self.panel.column(method)
         if measure != "alpha":
             return self.panel.column(method, measure)
-        rows, selected = self.panel.row[:, self.panel.methods.index(method)], self.panel.records["selected"]
-        chosen = [json.loads(selected[int(r)].as_py() or "{}") if r >= 0 else {} for r in rows]
-        return np.array([choice.get("alpha", np.nan) for choice in chosen], float)
+        return selected_alpha(self.panel, method)
 
 
 @dataclass(frozen=True)

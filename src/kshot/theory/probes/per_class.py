@@ -1,4 +1,4 @@
-"""One ratio per class: what it could gain on the labels it is fitted to, and what is left on others."""
+"""One ratio per class: the gain on the labels it is fitted to, and on others."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,7 @@ from kshot.solvers.ratio_sweep import (
     leave_one_out_predictions,
 )
 from kshot.solvers.rows import class_counts, class_means
-from kshot.theory.probes.blend_scores import blend_accuracy, oracle_ratio
-from kshot.theory.probes.section import Row
+from kshot.theory.probes.blends import blend_accuracy, oracle_ratio
 from kshot.types import Array, Labelled
 
 SWEEPS = 10
@@ -78,7 +77,7 @@ def per_class_oracle(
 def per_class_loo(support: Labelled, text: Float[Array, "C d"]) -> Float[Array, " C"]:
     """One ratio per class from the support alone: ascent on leave-one-out accuracy from the best single ratio.
 
-    K votes for each knob are too few (paper, Sec. 4.1); the probe shows by how much.
+    K shots are too few to choose a ratio per class (paper, Sec. 4.1).
     """
     X, y, n_classes = support.X, support.y, len(text)
     means, counts = class_means(X, y, n_classes), class_counts(y, n_classes)
@@ -101,7 +100,7 @@ def halves(y: Int[Array, " n"], seed: int = 0) -> tuple[Int[Array, " a"], Int[Ar
     return np.sort(by_class[::2]), np.sort(by_class[1::2])
 
 
-def per_class_row(support: Labelled, test: Labelled, text: Float[Array, "C d"]) -> Row:
+def per_class_row(support: Labelled, test: Labelled, text: Float[Array, "C d"]) -> dict[str, float]:
     """Gains over one global ratio, in points: in sample, fitted on one half and scored on the other, and by LOO."""
     means = class_means(support.X, support.y, len(text))
     whole = oracle_ratio(test, means, text)[1]
@@ -122,7 +121,9 @@ def per_class_row(support: Labelled, test: Labelled, text: Float[Array, "C d"]) 
     } | _leave_one_out(support, test, means, text)
 
 
-def _leave_one_out(support: Labelled, test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"]) -> Row:
+def _leave_one_out(
+    support: Labelled, test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"]
+) -> dict[str, float]:
     """What one ratio per class gains over one for all when both are chosen by leave-one-out; takes two shots."""
     counts = class_counts(support.y, len(text))
     if counts.min() < 2:

@@ -9,17 +9,18 @@ has 0 shots too.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kshot.bench.parquet import intact_only, whose_columns, write_sealed, written_by
 from kshot.bench.record import CELL
 from kshot.bench.study import Cell, MethodSpec, Study
-from kshot.theory.probes.section import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NO_SEED, NO_SHOTS = -1, 0
+# Cell, name of the probe, and its quantities.
+Measured: TypeAlias = list[tuple[Cell, str, dict[str, float]]]
 
 
 class ProbeFolder:
@@ -44,14 +45,7 @@ class ProbeFolder:
         }
         return {cell: specs for cell, specs in remaining.items() if specs}
 
-    def write(
-        self,
-        study: Study,
-        group: str,
-        cells: Sequence[Cell],
-        measured: Sequence[tuple[Cell, str, Row]],
-        simulated: bool,
-    ) -> None:
+    def write(self, study: Study, group: str, cells: Sequence[Cell], measured: Measured, simulated: bool) -> None:
         """All quantities of one file, all or nothing; `cells` are the draws that went into it."""
         import pyarrow as pa
 
@@ -62,13 +56,7 @@ class ProbeFolder:
             "dtype": study.dtype,
             "version": written_by(),
         }
-        rows = [
-            shared
-            | {axis: getattr(cell, axis) for axis in CELL}
-            | {"probe": probe, "quantity": f"{probe}.{name}", "value": float(value)}
-            for cell, probe, row in measured
-            for name, value in row.items()
-        ]
+        rows = [shared | row for row in probe_rows(measured)]
         seeds = ",".join(str(cell.seed) for cell in cells)
         content = pa.Table.from_pylist(rows, schema=probe_schema()).replace_schema_metadata({"seeds": seeds})
         write_sealed(content, self.path(cells[0], group), named=True)
@@ -84,6 +72,16 @@ class ProbeFolder:
             pa.concat_tables(t.replace_schema_metadata() for t in tables) if tables else probe_schema().empty_table()
         )
         return whole.sort_by([(name, "ascending") for name in (*CELL, "quantity")])
+
+
+def probe_rows(measured: Measured) -> list[dict[str, Any]]:
+    """One row per cell and quantity."""
+    return [
+        {axis: getattr(cell, axis) for axis in CELL}
+        | {"probe": probe, "quantity": f"{probe}.{name}", "value": float(value)}
+        for cell, probe, row in measured
+        for name, value in row.items()
+    ]
 
 
 def probe_schema() -> "pa.Schema":

@@ -1,10 +1,13 @@
-"""Probes over a study: the same numbers as one stratum's, on any engine, resumed and never measured twice."""
+"""Probes of a stratum and of a study: the same numbers on any engine, resumed, never measured twice, and printed."""
 
 import csv
+import json
 import shutil
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
 from kshot.bench.engines.local import LocalEngine
@@ -16,13 +19,26 @@ from kshot.cli.main import app
 from kshot.data.simulated import World, put, sample
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
+from kshot.errors import InputError
+from kshot.report.context import Context
+from kshot.report.probed import Probed
+from kshot.report.tables.one_stratum import PROBES, stratum_tables
+from kshot.report.tables.stratum_probes import probes_table
 from kshot.results import load_records
-from kshot.theory.probes.draw_probes import EVERYTHING
+from kshot.stats.panel import CELL, panel
 from kshot.theory.probes.headroom import headroom_row
+from kshot.theory.probes.measure import (
+    EVERYTHING,
+    GROUPS,
+    measure_stratum,
+    probe_batches,
+    probe_workload,
+    run_probe_batch,
+)
 from kshot.theory.probes.per_class import per_class_row
-from kshot.theory.probes.spread import spread_row
-from kshot.theory.probes.stored import ProbeFolder
-from kshot.theory.probes.whole_study import GROUPS, probe_batches, probe_workload, run_probe_batch
+from kshot.theory.probes.spread import class_moments, measured_spread, predicted_row
+from kshot.theory.probes.stored import ProbeFolder, probe_rows
+from synthetic_records import as_table, synthetic_rows
 
 STUDY = """
 name = "probed"
@@ -65,10 +81,11 @@ def records(stored):
 
 
 def quantities(folder):
-    table = ProbeFolder(folder).load()
-    names = ("dataset", "backbone", "tier", "shots", "seed", "quantity")
-    keys = zip(*(table[name].to_pylist() for name in names), strict=True)
-    return dict(zip(keys, table["value"].to_pylist(), strict=True))
+    return by_key(ProbeFolder(folder).load().to_pylist())
+
+
+def by_key(rows):
+    return {tuple(row[name] for name in (*CELL, "quantity")): row["value"] for row in rows}
 
 
 def test_stored_probes_are_those_of_the_stratum(stored, records):
@@ -77,11 +94,82 @@ def test_stored_probes_are_those_of_the_stratum(stored, records):
     where = ("sim-a", "one", "dataset")
     assert found[(*where, 0, -1, "headroom.headroom")] == pytest.approx(headroom_row(stratum.pool, text)["headroom"])
     draws = [stratum.episode(2, seed, text).reveal(EVERYTHING) for seed in (0, 1)]
-    spread = spread_row(stratum.pool, text, [draw.support for draw in draws], 2)
-    assert found[(*where, 2, -1, "spread.measured SD")] == pytest.approx(spread["measured SD"])
-    assert found[(*where, 2, -1, "spread.predicted SD")] == pytest.approx(spread["predicted SD"])
+    spread = measured_spread([draw.support for draw in draws], text)
+    assert found[(*where, 2, -1, "spread.measured SD")] == pytest.approx(spread)
+    predicted = predicted_row(class_moments(stratum.pool, text), 16, 2)["predicted SD"]
+    assert found[(*where, 2, -1, "spread.predicted SD")] == pytest.approx(predicted)
     one = per_class_row(draws[1].support, draws[1].test, text)
     assert found[(*where, 2, 1, "per_class.split half")] == pytest.approx(one["split half"])
+
+
+def test_one_stratum_alone_has_the_same_numbers_without_thin_shot_counts(stored, records):
+    store = Store(stored / "features")
+    stratum, text = load_stratum(store, "sim-b", "one"), load_prior(store, "sim-b", "one", "dataset").text
+    measured = measure_stratum(stratum, text, "dataset", [1, 2, 16], [0, 1], lambda what: None)
+    kept = {key: value for key, value in quantities(records.folder).items() if key[0] == "sim-b" and key[3] != 16}
+    assert by_key(probe_rows(measured)) == kept
+    with pytest.raises(InputError, match="--seeds"):
+        measure_stratum(stratum, text, "dataset", [2], [0], lambda what: None)
+    with pytest.raises(InputError, match="--shots"):
+        measure_stratum(stratum, text, "dataset", [8, 16], [0, 1], lambda what: None)
+
+
+def test_diagnose_prints_one_table_per_probe_and_those_of_the_records(stored, records):
+    arguments = ["sim-a", "one", "--shots", "1", "--shots", "2", "--seeds", "2", "--features", str(stored / "features")]
+    result = CliRunner().invoke(app, ["diagnose", *arguments, "--records", str(records.folder)])
+    assert result.exit_code == 0, result.output
+    for title, _ in PROBES.values():
+        assert title in result.stdout
+    assert "These features are simulated" in result.stdout
+    assert "Probes, pooled over the strata" in result.stdout
+
+
+def test_one_stratums_table_has_means_over_draws_and_quotients_of_means():
+    def at(shots, *values):
+        return {("d", "b", "t", shots, seed): value for seed, value in enumerate(values)}
+
+    quantities = {"deficit": at(2, -1.0, -3.0), "recovered": at(2, 0.0, 1.0)}
+    spread = {"d_eff": at(0, 9.0), "measured SD": at(2, 0.2), "predicted SD": at(2, 0.4) | at(16, 0.1)}
+    loo = {"one ratio": at(1, 50.0) | at(2, 60.0), "per-class LOO": at(2, 1.0)}
+    named = (("counterfactual", quantities), ("spread", spread), ("per_class", loo))
+    probed = Probed({f"{probe}.{name}": values for probe, own in named for name, values in own.items()})
+    tables = {table.title: table.texts() for table in stratum_tables(probed)}
+    assert tables["James–Stein without the common offset"] == [("2", "−2", "0.5", "0.25")]
+    assert tables["Spread of the James–Stein ratio over draws"] == [
+        ("2", "9", "0.2", "0.4", "0.5"),
+        ("16", "9", "–", "0.1", "–"),
+    ]
+    assert tables["One ratio per class"] == [("1", "50", "–"), ("2", "60", "1")]
+
+
+def test_pooled_probes_meet_records_over_strata_and_cells():
+    """Headroom against CLAP's surplus, and both ratios against the tuned alpha, by scipy."""
+    backbones = ("ViT-B-16", "RN50", "ViT-L-14")
+    rows = synthetic_rows(
+        ("a", "b", "c"), backbones, ("dataset",), (2, 4), (0, 1), ("zero_shot", "js_blend", "clap", "oracle_lambda")
+    )
+    alphas = iter(np.random.default_rng(0).permutation(36).tolist())
+    tip = [
+        row | {"method": "tip_adapter_test", "title": "Tip", "selected": json.dumps({"alpha": next(alphas)})}
+        for row in rows
+        if row["method"] == "clap"
+    ]
+    strata = {(d, b): float(number) for number, (d, b) in enumerate(product("abc", backbones))}
+    probed = Probed({"headroom.headroom": {(d, b, "dataset", 0, -1): v for (d, b), v in strata.items()}})
+    found = {row[0]: row[1] for row in probes_table(panel(as_table(rows + tip)), Context(probed=probed)).rows}
+    accuracy = {(r["dataset"], r["backbone"], r["method"], r["shots"], r["seed"]): r["accuracy"] for r in rows}
+    cells = list(product((2, 4), (0, 1)))
+    surplus = [np.mean([accuracy[*s, "clap", *c] - accuracy[*s, "oracle_lambda", *c] for c in cells]) for s in strata]
+    expected = spearmanr(list(strata.values()), np.round(surplus, 9)).statistic
+    assert found["headroom against CLAP's surplus: Spearman"].mean == pytest.approx(expected)
+    ratio = [
+        json.loads(r["selected"])["lambda"]["mean"]
+        for r in rows
+        if r["method"] == "js_blend" and r["backbone"] == "RN50"
+    ]
+    alpha = [json.loads(r["selected"])["alpha"] for r in tip if r["backbone"] == "RN50"]
+    rho = found["James–Stein ratio against Tip-Adapter's alpha, RN50"].mean
+    assert rho == pytest.approx(spearmanr(ratio, alpha).statistic)
 
 
 def test_one_shot_has_the_probes_that_need_no_spread(records):
