@@ -9,9 +9,17 @@ import pytest
 from kshot.errors import StudyError
 from kshot.paper.arms import gather
 from kshot.paper.claims import paper_claims
-from kshot.paper.compare import AGREES, DIFFERS, NOT_COMPUTED, as_csv, compare_claims, verdict_sentences
+from kshot.paper.compare import (
+    AGREES,
+    DIFFERS,
+    NOT_COMPUTED,
+    arms_table,
+    as_csv,
+    compare_claims,
+    lines_table,
+    verdict_sentences,
+)
 from kshot.paper.rules import paper_rules
-from kshot.paper.show import arms_table, lines_table
 from synthetic_records import as_table, synthetic_rows
 
 PAPER = paper_rules().paper
@@ -168,7 +176,7 @@ def test_an_arm_joins_the_matrix_only_on_the_same_features(rows, probes):
     assert found["headline.clap.allk"].ours.n == len(differences(rows, "clap", "oracle_lambda", tier="dataset"))
     known = [row | {"feature_hashes": '{"pool": "one"}'} for row in rows]
     views = [row | {"study": "augmentation", "feature_hashes": '{"pool": "one", "views": "v"}'} for row in rows[:6]]
-    assert "clap+views" in gather([as_table(known), as_table(views)], [probes]).sides["matrix"].panel.methods
+    assert "clap+views" in gather([as_table(known), as_table(views)], [probes])["matrix"].panel.methods
     moved = [row | {"study_hash": "d" * 16, "feature_hashes": '{"pool": "other"}'} for row in rows[:6]]
     with pytest.raises(StudyError, match="different features"):
         gather([as_table(known), as_table(moved)], [probes])

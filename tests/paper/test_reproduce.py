@@ -5,8 +5,8 @@ import pytest
 from kshot.bench.records import Records
 from kshot.bench.study import load_study
 from kshot.data.store import Store
-from kshot.paper import reproduce as road
 from kshot.paper.rehearsal import WORLDS, write_stratum
+from kshot.paper.reproduce import reproduce
 
 SMALL = """
 name = "NAME"
@@ -33,10 +33,10 @@ def features(tmp_path, monkeypatch):
     return store.root
 
 
-def test_the_road_goes_on_where_it_was_stopped(features, tmp_path):
+def test_reproduction_goes_on_where_it_was_stopped(features, tmp_path):
     arms = ["paper", "augmentation"]
     records = tmp_path / "records"
-    words = road.walk(features, records, [load_study(arm) for arm in arms], workers=1)
+    words = reproduce(features, records, [load_study(arm) for arm in arms], workers=1)
     assert any("simulated" in sentence.lower() for sentence in words)
     for arm in arms:
         assert (records / arm / "report" / "report.html").is_file()
@@ -48,6 +48,6 @@ def test_the_road_goes_on_where_it_was_stopped(features, tmp_path):
     cell = next(iter(load_study("augmentation").cells()))
     Records(records / "augmentation").path(cell).unlink()
     kept = {path: path.stat().st_mtime_ns for path in records.glob("*/cells/**/*.parquet")}
-    road.walk(features, records, [load_study("augmentation")], workers=1)
+    reproduce(features, records, [load_study("augmentation")], workers=1)
     assert Records(records / "augmentation").path(cell).is_file()
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
