@@ -21,13 +21,13 @@ def road(
     """The whole paper: run matrix and arms, measure probes, write reports, compare; run it again to go on."""
     from kshot.bench.study import load_study
     from kshot.errors import KshotError, unknown
-    from kshot.paper.reproduce import arms, plan_arms, plan_table, reproduce
+    from kshot.paper.reproduce import arms, plan_table, reproduce
 
     for name in study or ():
         if name not in arms():
             raise KshotError(unknown("arm", name, arms(), "These are the paper's studies."))
     if plan:
-        console().print(plan_table(plan_arms(features, records, study or arms())))
+        console().print(plan_table(features, records, study or arms()))
         return
     studies = [load_study(name) for name in study or arms()]
     for sentence in reproduce(features, records, studies, workers=workers, engine=engine):

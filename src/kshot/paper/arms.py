@@ -127,8 +127,8 @@ def _renamed(table: "pa.Table") -> "pa.Table":
 
 
 def _observed(cells: Panel, probes: "Sequence[pa.Table]") -> Observations:
-    keys = list(zip(*(getattr(cells, axis).tolist() for axis in CELL), strict=True))
-    place = {key: row for row, key in enumerate(keys)}
+    of_cells = zip(*(getattr(cells, axis).tolist() for axis in CELL), strict=True)
+    place = {key: row for row, key in enumerate(of_cells)}
     found = [row for table in probes for row in table.select([*CELL, "quantity", "value"]).to_pylist()]
     rows = [place.setdefault(tuple(row[axis] for axis in CELL), len(place)) for row in found]
     columns: dict[str, Array] = {}

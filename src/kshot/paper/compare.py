@@ -77,9 +77,8 @@ def holds(claim: Claim, ours: float) -> bool:
 def verdict_sentences(lines: Sequence[Comparison], simulated: bool) -> list[str]:
     """How many claims have a number here, the verdicts, and what the others need."""
     verdicts = Counter(line.verdict for line in lines)
-    answered = sum(line.computed for line in lines)
     sentences = [
-        f"{answered} of {len(lines)} published numbers have a number here: "
+        f"{sum(line.computed for line in lines)} of {len(lines)} published numbers have a number here: "
         + ", ".join(f"{verdicts[v]} {v}" for v in (AGREES, DIFFERS, NOT_REPRODUCIBLE))
         + f"; {verdicts[NOT_COMPUTED]} are {NOT_COMPUTED}."
     ]
@@ -126,8 +125,8 @@ def lines_table(lines: Sequence[Comparison], simulated: bool) -> Table:
     rows = [
         (
             line.claim.id,
-            _theirs(line),
-            _ours(line),
+            _published(line.claim),
+            _interval(line.ours),
             Number(line.ours.mean - line.claim.value, "+.3g"),
             line.verdict,
             line.why or line.claim.place,
@@ -144,12 +143,10 @@ def lines_table(lines: Sequence[Comparison], simulated: bool) -> Table:
     )
 
 
-def _ours(line: Comparison) -> Number:
-    e = line.ours
+def _interval(e: Estimate) -> Number:
     return Number(e.mean, ".4g", e.low, e.high, e.n, None if e.low is None else e.G)
 
 
-def _theirs(line: Comparison) -> str:
-    claim = line.claim
+def _published(claim: Claim) -> str:
     printed = claim.printed if claim.low is None else f"{claim.printed} [{claim.low:g}, {claim.high:g}]"
     return printed if claim.relation == "as printed" else f"{claim.relation} {printed}"

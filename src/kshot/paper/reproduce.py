@@ -2,14 +2,13 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from kshot.bench.engines import Engine
-from kshot.bench.plan import FORECAST_BASIS, Forecast, forecast
+from kshot.bench.plan import FORECAST_BASIS, forecast
 from kshot.bench.records import Records, records_around
 from kshot.bench.study import Study, load_study
-from kshot.bench.work import Work, find_work
+from kshot.bench.work import find_work
 from kshot.data.store import Store
 from kshot.files import write_text
 from kshot.paper.claims import paper_claims
@@ -26,43 +25,28 @@ logger = logging.getLogger("kshot")
 PRECISION, AUGMENTATION = "precision", "augmentation"
 
 
-@dataclass(frozen=True)
-class ArmPlan:
-    """One study of the paper, its missing cells and the forecast for them."""
-
-    study: str
-    work: Work
-    expected: Forecast
-
-
 def arms() -> list[str]:
     """The studies of the paper, the matrix first."""
     return list(paper_rules().paper["studies"])
 
 
-def plan_arms(features: Path, records: Path, wanted: Sequence[str]) -> list[ArmPlan]:
-    """Plan these arms against what is recorded; features need not be stored yet."""
+def plan_table(features: Path, records: Path, wanted: Sequence[str]) -> Table:
+    """Missing cells, drops, time and disk of each of these arms; features need not be stored yet."""
     works = [
         find_work(load_study(arm), Store(features), Records(records / arm), must_be_stored=False) for arm in wanted
     ]
-    expected = forecast(works, records_around(records))
-    return [ArmPlan(*plan) for plan in zip(wanted, works, expected, strict=True)]
-
-
-def plan_table(plans: Sequence[ArmPlan]) -> Table:
-    """Cells, drops, time and disk of every arm."""
-    sizes = [(len(p.work.cells), len(p.work.dropped), len(p.work.missing)) for p in plans]
-    costs = [(p.expected.cpu_seconds, p.expected.disk_bytes) for p in plans]
+    sizes = [(len(work.cells), len(work.dropped), len(work.missing)) for work in works]
+    costs = [(cost.cpu_seconds, cost.disk_bytes) for cost in forecast(works, records_around(records))]
     rows = [
-        (p.study, *map(count, size), count(len(p.work.unstored)), *_cost(*cost))
-        for p, size, cost in zip(plans, sizes, costs, strict=True)
+        (arm, *map(count, size), count(len(work.unstored)), *_cost(*cost))
+        for arm, work, size, cost in zip(wanted, works, sizes, costs, strict=True)
     ]
-    total = [*map(sum, zip(*sizes, strict=True))], [*map(sum, zip(*costs, strict=True))]
+    all_sizes, all_costs = (map(sum, zip(*columns, strict=True)) for columns in (sizes, costs))
     return Table(
         key="plan",
         title="What each arm of the paper still takes",
         columns=("study", "cells", "dropped", "missing", "not stored", "one core", "disk"),
-        rows=(*rows, ("all", *map(count, total[0]), "", *_cost(*total[1]))),
+        rows=(*rows, ("all", *map(count, all_sizes), "", *_cost(*all_costs))),
         caption=f"Not stored: strata without features. {FORECAST_BASIS} Probes, reports, comparison come on top.",
         rule=len(rows),
         below_rule="total",

@@ -1,7 +1,5 @@
 """One ratio per class: the gain on the labels it is fitted to, and on others."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -66,11 +64,11 @@ def coordinate_ascent(
 
 
 def per_class_oracle(
-    test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"], starts: Sequence[float] = (0.0, 1.0)
+    test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"]
 ) -> tuple[Float[Array, " C"], float]:
-    """The best of several starts, the global oracle ratio among them: never below the global oracle."""
-    first = oracle_ratio(test, means, text)[0]
-    runs = [coordinate_ascent(test, means, text, start) for start in (first, *starts)]
+    """The best ascent from 0, 1 and the best single ratio, so that it is never below that ratio."""
+    starts = (oracle_ratio(test, means, text)[0], 0.0, 1.0)
+    runs = [coordinate_ascent(test, means, text, start) for start in starts]
     return max(runs, key=lambda run: run[1])
 
 
@@ -124,7 +122,7 @@ def per_class_row(support: Labelled, test: Labelled, text: Float[Array, "C d"]) 
 def _leave_one_out(
     support: Labelled, test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"]
 ) -> dict[str, float]:
-    """What one ratio per class gains over one for all when both are chosen by leave-one-out; takes two shots."""
+    """Points gained by one ratio per class over one for all, both chosen by leave-one-out; takes two shots."""
     counts = class_counts(support.y, len(text))
     if counts.min() < 2:
         return {}

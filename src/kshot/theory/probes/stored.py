@@ -3,8 +3,8 @@
 RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K04.parquet    all draws of one shot count; whole or absent
 RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K00.parquet    what needs no draw
 
-A row is one quantity of one cell. What belongs to all draws of a shot count has seed −1, what belongs to the stratum
-has 0 shots too.
+A row is one quantity of one cell. Quantities of all draws of a shot count have seed −1, those of the stratum also
+0 shots.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class ProbeFolder:
         return self.folder / group / cell.dataset / cell.backbone / cell.tier / f"K{cell.shots:02d}.parquet"
 
     def missing(self, cells: Mapping[Cell, Sequence[MethodSpec]]) -> dict[Cell, tuple[MethodSpec, ...]]:
-        """A file holds all draws of its shot count, so where one is missing all are."""
+        """What is not stored; where a file lacks one draw of its shot count, all its draws count as missing."""
         by_file: dict[Path, set[int]] = {}
         for cell, specs in cells.items():
             for spec in specs:
@@ -46,7 +46,7 @@ class ProbeFolder:
         return {cell: specs for cell, specs in remaining.items() if specs}
 
     def write(self, study: Study, group: str, cells: Sequence[Cell], measured: Measured, simulated: bool) -> None:
-        """All quantities of one file, all or nothing; `cells` are the draws that went into it."""
+        """Write one file, whole or not at all; `cells` are its draws."""
         import pyarrow as pa
 
         shared = {
@@ -62,7 +62,7 @@ class ProbeFolder:
         write_sealed(content, self.path(cells[0], group), named=True)
 
     def load(self) -> "pa.Table":
-        """Every row, in an order that does not depend on how they were computed; no rows where nothing is stored."""
+        """Every row, sorted by cell and quantity; no rows where nothing is stored."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -88,17 +88,8 @@ def probe_schema() -> "pa.Schema":
     import pyarrow as pa
 
     text = pa.string()
-    return pa.schema(
-        [
-            *whose_columns(),
-            ("probe", text),
-            ("quantity", text),
-            ("value", pa.float64()),
-            ("simulated", pa.bool_()),
-            ("dtype", text),
-            ("version", text),
-        ]
-    )
+    measured = [("probe", text), ("quantity", text), ("value", pa.float64())]
+    return pa.schema([*whose_columns(), *measured, ("simulated", pa.bool_()), ("dtype", text), ("version", text)])
 
 
 def _seeds(path: Path) -> set[int]:
