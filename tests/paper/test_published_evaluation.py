@@ -46,7 +46,7 @@ def rows():
 @pytest.fixture(scope="module")
 def probes(rows):
     """Headroom of every stratum: its number in the list."""
-    shared = {"tier": "dataset", "shots": 0, "seed": -1, "quantity": "headroom.headroom"}
+    shared = {"tier": "dataset", "shots": 0, "seed": -1, "profile": "balanced", "quantity": "headroom.headroom"}
     return pa.Table.from_pylist(
         [shared | {"dataset": d, "backbone": b, "value": float(i)} for i, (d, b) in enumerate(STRATA)]
     )

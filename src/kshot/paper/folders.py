@@ -1,10 +1,12 @@
 """Find the records of the paper's studies and compare them with what the paper printed."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kshot.bench.query import load_table
+from kshot.bench.record import CELL
 from kshot.bench.records import Records, records_around
 from kshot.data import catalog
 from kshot.errors import StudyError
@@ -13,6 +15,7 @@ from kshot.paper.claims import Claim
 from kshot.paper.compare import Comparison, compare_claims
 from kshot.paper.rules import paper_rules
 from kshot.theory.probes.stored import ProbeFolder
+from kshot.types import BALANCED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,10 +57,10 @@ def _facts(folders: Sequence[Path]) -> "pa.Table":
     import pyarrow as pa
 
     dropped = {cell for path in folders for cell in Records(path).dropped()}
-    rows = [(c.dataset, c.backbone, c.tier, c.shots, c.seed, "dropped", 1.0) for c in dropped]
+    rows = [(*astuple(cell), "dropped", 1.0) for cell in dropped]
     for entry in catalog.datasets().values():
         if entry.band:
-            where = (entry.name, catalog.BAND_BACKBONE, catalog.BAND_TIER, 0, -1)
+            where = (entry.name, catalog.BAND_BACKBONE, catalog.BAND_TIER, 0, -1, BALANCED)
             rows += [(*where, "band low", float(entry.band[0])), (*where, "band high", float(entry.band[1]))]
-    names = ("dataset", "backbone", "tier", "shots", "seed", "quantity", "value")
+    names = (*CELL, "quantity", "value")
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

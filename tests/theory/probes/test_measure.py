@@ -18,14 +18,14 @@ from kshot.bench.work import find_work
 from kshot.cli.main import app
 from kshot.data.simulated import World, put, sample
 from kshot.data.store import Store
-from kshot.data.stratum import load_prior, load_stratum
+from kshot.data.stratum import Prior, load_prior, load_stratum
 from kshot.errors import InputError
 from kshot.report.context import Context
 from kshot.report.probed import Probed
 from kshot.report.tables.one_stratum import PROBES, stratum_tables
 from kshot.report.tables.stratum_probes import probes_table
 from kshot.results import load_records
-from kshot.stats.panel import CELL, panel
+from kshot.stats.panel import panel
 from kshot.theory.probes.headroom import headroom_row
 from kshot.theory.probes.measure import (
     EVERYTHING,
@@ -38,6 +38,7 @@ from kshot.theory.probes.measure import (
 from kshot.theory.probes.per_class import per_class_row
 from kshot.theory.probes.spread import class_moments, measured_spread, predicted_row
 from kshot.theory.probes.stored import ProbeFolder, probe_rows
+from kshot.types import BALANCED
 from synthetic_records import as_table, synthetic_rows
 
 STUDY = """
@@ -85,7 +86,8 @@ def quantities(folder):
 
 
 def by_key(rows):
-    return {tuple(row[name] for name in (*CELL, "quantity")): row["value"] for row in rows}
+    names = ("dataset", "backbone", "tier", "shots", "seed", "quantity")
+    return {tuple(row[name] for name in names): row["value"] for row in rows}
 
 
 def test_stored_probes_are_those_of_the_stratum(stored, records):
@@ -93,7 +95,7 @@ def test_stored_probes_are_those_of_the_stratum(stored, records):
     stratum, text = load_stratum(store, "sim-a", "one"), load_prior(store, "sim-a", "one", "dataset").text
     where = ("sim-a", "one", "dataset")
     assert found[(*where, 0, -1, "headroom.headroom")] == pytest.approx(headroom_row(stratum.pool, text)["headroom"])
-    draws = [stratum.episode(2, seed, text).reveal(EVERYTHING) for seed in (0, 1)]
+    draws = [stratum.episode(2, seed, Prior(text)).reveal(EVERYTHING) for seed in (0, 1)]
     spread = measured_spread([draw.support for draw in draws], text)
     assert found[(*where, 2, -1, "spread.measured SD")] == pytest.approx(spread)
     predicted = predicted_row(class_moments(stratum.pool, text), 16, 2)["predicted SD"]
@@ -126,7 +128,7 @@ def test_diagnose_prints_one_table_per_probe_and_those_of_the_records(stored, re
 
 def test_one_stratums_table_has_means_over_draws_and_quotients_of_means():
     def at(shots, *values):
-        return {("d", "b", "t", shots, seed): value for seed, value in enumerate(values)}
+        return {("d", "b", "t", shots, seed, BALANCED): value for seed, value in enumerate(values)}
 
     quantities = {"deficit": at(2, -1.0, -3.0), "recovered": at(2, 0.0, 1.0)}
     spread = {"d_eff": at(0, 9.0), "measured SD": at(2, 0.2), "predicted SD": at(2, 0.4) | at(16, 0.1)}
@@ -155,7 +157,7 @@ def test_pooled_probes_meet_records_over_strata_and_cells():
         if row["method"] == "clap"
     ]
     strata = {(d, b): float(number) for number, (d, b) in enumerate(product("abc", backbones))}
-    probed = Probed({"headroom.headroom": {(d, b, "dataset", 0, -1): v for (d, b), v in strata.items()}})
+    probed = Probed({"headroom.headroom": {(d, b, "dataset", 0, -1, BALANCED): v for (d, b), v in strata.items()}})
     found = {row[0]: row[1] for row in probes_table(panel(as_table(rows + tip)), Context(probed=probed)).rows}
     accuracy = {(r["dataset"], r["backbone"], r["method"], r["shots"], r["seed"]): r["accuracy"] for r in rows}
     cells = list(product((2, 4), (0, 1)))

@@ -14,7 +14,7 @@ from kshot.bench.engines import Workload
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import CellBatch, Work
 from kshot.data.draw import too_thin
-from kshot.data.stratum import Stratum
+from kshot.data.stratum import Prior, Stratum
 from kshot.errors import InputError
 from kshot.solvers.rows import class_counts, class_means
 from kshot.theory.probes.blends import objectives_row, optimum_row
@@ -82,7 +82,7 @@ def measure_draws(cells: Sequence[Cell], stratum: Stratum, text: Float[Array, "C
     measured: Measured = []
     supports = []
     for cell in cells:
-        draw = stratum.episode(cell.shots, cell.seed, text).reveal(EVERYTHING)
+        draw = stratum.episode(cell.shots, cell.seed, Prior(text), cell.profile).reveal(EVERYTHING)
         support, residue, test = draw.support, draw.pool, draw.test
         supports.append(support)
         if group == PER_CLASS:
@@ -113,7 +113,7 @@ def probe_batches(
     Shards divide all batches and not the missing ones, so that a shard keeps its share when it is resumed.
     """
     cells = [cell for cell in work.cells if keep(cell) and cell not in work.dropped]
-    whole = {replace(cell, shots=NO_SHOTS, seed=NO_SEED): None for cell in cells}
+    whole = {Cell(c.dataset, c.backbone, c.tier, NO_SHOTS, NO_SEED): None for c in cells}
     batches = []
     for group in groups:
         files: dict[Path, list[Cell]] = {}

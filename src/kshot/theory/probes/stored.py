@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kshot.bench.parquet import intact_only, whose_columns, write_sealed, written_by
+from kshot.bench.parquet import intact_only, whose_columns, with_later_columns, write_sealed, written_by
 from kshot.bench.record import CELL
 from kshot.bench.study import Cell, MethodSpec, Study
+from kshot.types import BALANCED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,9 @@ class ProbeFolder:
         self.folder = records / "probes"
 
     def path(self, cell: Cell, group: str) -> Path:
-        return self.folder / group / cell.dataset / cell.backbone / cell.tier / f"K{cell.shots:02d}.parquet"
+        profile = "" if cell.profile == BALANCED else f"-{cell.profile}"
+        folder = self.folder / group / cell.dataset / cell.backbone / cell.tier
+        return folder / f"K{cell.shots:02d}{profile}.parquet"
 
     def missing(self, cells: Mapping[Cell, Sequence[MethodSpec]]) -> dict[Cell, tuple[MethodSpec, ...]]:
         """What is not stored; where a file lacks one draw of its shot count, all its draws count as missing."""
@@ -67,7 +70,7 @@ class ProbeFolder:
         import pyarrow.parquet as pq
 
         paths = intact_only(sorted(self.folder.glob("*/*/*/*/K*.parquet")))
-        tables = [pq.ParquetFile(path).read() for path in paths]
+        tables = [with_later_columns(pq.ParquetFile(path).read()).select(probe_schema().names) for path in paths]
         whole = (
             pa.concat_tables(t.replace_schema_metadata() for t in tables) if tables else probe_schema().empty_table()
         )
