@@ -44,7 +44,7 @@ class Observations:
         return np.full(len(self.keys["shots"]), np.nan)
 
     def moved(self, values: Float[Array, " n"], axis: str, to: str) -> Float[Array, " n"]:
-        """For every row the value at the same key with one axis changed."""
+        """The value of each row at the same key with one axis changed."""
         place = CELL.index(axis)
         return look_up(values, self, [(*key[:place], to, *key[place + 1 :]) for key in self.rows()])
 
@@ -52,7 +52,7 @@ class Observations:
         return list(zip(*(self.keys[axis].tolist() for axis in CELL), strict=True))
 
     def balanced(self, keep: Bool[Array, " n"]) -> Bool[Array, " n"]:
-        """Of the cells kept, those whose combination is present at every K."""
+        """Kept cells whose (dataset, backbone, tier) is present at every K."""
         cells = keep[: len(self.panel.shots)]
         kept = np.zeros(len(keep), bool)
         kept[np.flatnonzero(cells)] = self.panel.where(cells).present_at_every_shot_count()

@@ -75,7 +75,7 @@ def holds(claim: Claim, ours: float) -> bool:
 
 
 def verdict_sentences(lines: Sequence[Comparison], simulated: bool) -> list[str]:
-    """How many claims have a number here, the verdicts, and what the others need."""
+    """Sentences: the number of claims computed, their verdicts, and the commands that compute the others."""
     verdicts = Counter(line.verdict for line in lines)
     sentences = [
         f"{sum(line.computed for line in lines)} of {len(lines)} published numbers have a number here: "
@@ -104,7 +104,7 @@ def as_csv(lines: Sequence[Comparison]) -> str:
 
 
 def arms_table(lines: Sequence[Comparison], simulated: bool) -> Table:
-    """How many numbers of each arm agree."""
+    """Verdicts counted by arm."""
     arms = list(dict.fromkeys(line.claim.arm for line in lines))
     counts = [[sum(x.verdict == v and x.claim.arm == arm for x in lines) for v in VERDICTS] for arm in arms]
     totals = [sum(column) for column in zip(*counts, strict=True)]

@@ -1,4 +1,4 @@
-"""How precise the plug-in ratio is: Propositions 4 and 5, and the unbiased tr(Sigma²)."""
+"""Sampling error of the plug-in ratio: Propositions 4 and 5, and the unbiased tr(Sigma²)."""
 
 from itertools import permutations
 

@@ -1,4 +1,4 @@
-"""What every check shares: replicates, verdicts, and simulated Gaussian supports."""
+"""Parts of every check: replicates, verdicts, and simulated Gaussian supports."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

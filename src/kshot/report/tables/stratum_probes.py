@@ -1,4 +1,4 @@
-"""What the probes measured, pooled over strata, draws and datasets."""
+"""Probes pooled over strata, draws and datasets."""
 
 import json
 

@@ -129,7 +129,7 @@ def probe_batches(
 
 
 def probe_workload(study: Study, features: Path, folder: ProbeFolder, batches: Sequence[CellBatch]) -> Workload:
-    """What an engine needs to measure these batches."""
+    """Work for an engine: measure and store these batches."""
     return Workload(study, features, folder, batches, run_probe_batch, _missing)
 
 

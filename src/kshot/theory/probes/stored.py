@@ -36,7 +36,7 @@ class ProbeFolder:
         return folder / f"K{cell.shots:02d}{profile}.parquet"
 
     def missing(self, cells: Mapping[Cell, Sequence[MethodSpec]]) -> dict[Cell, tuple[MethodSpec, ...]]:
-        """What is not stored; where a file lacks one draw of its shot count, all its draws count as missing."""
+        """Cells that are not stored: all draws of a shot count where its file lacks one of them."""
         by_file: dict[Path, set[int]] = {}
         for cell, specs in cells.items():
             for spec in specs:
