@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -77,8 +78,19 @@ def _read(file: Path) -> Mapping[str, list[str]]:
 
 
 def _key(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name.casefold())
+    return "".join(_words(name))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.casefold())
 
 
 def _with_name(sentence: str, name: str) -> str:
-    return sentence if _key(name) in _key(sentence) else f"{name}. {sentence}"
+    return sentence if _is_named(name, sentence) else f"{name}. {sentence}"
+
+
+def _is_named(name: str, sentence: str) -> bool:
+    """Whether whole words of the sentence, one after another, spell the name or its plural."""
+    words, key = _words(sentence), _key(name)
+    runs = (accumulate(words[start:]) for start in range(len(words)))
+    return any(run in (key, f"{key}s", f"{key}es") for own in runs for run in own)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kshot.data.format import map_tensors
-from kshot.encode.caches.torchfile import read_torch
+from kshot.encode.caches.torchfile import from_bfloat16, read_torch
 from kshot.errors import InputError
 from kshot.types import Array
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
+    from safetensors import safe_open
 
 Opened: TypeAlias = AbstractContextManager[Mapping[str, Array]]
 
@@ -93,6 +93,39 @@ def _npy(path: Path) -> Opened:
 
 
 @contextmanager
+def _safetensors(path: Path) -> Iterator[Mapping[str, Array]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            yield _Tensors(path, file)
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error
+
+
+class _Tensors(Mapping):
+    """Tensors of a safetensors file, read when they are asked for."""
+
+    def __init__(self, path: Path, file: "safe_open"):
+        self.path, self.file, self.names = path, file, list(file.keys())
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __getitem__(self, name: str) -> Array:
+        if self.file.get_slice(name).get_dtype() != "BF16":
+            return self.file.get_tensor(name)
+        from safetensors import deserialize
+
+        # The library gives numpy, which has no bfloat16, its bytes only.
+        found = dict(deserialize(self.path.read_bytes()))[name]
+        return from_bfloat16(np.frombuffer(found["data"], "<u2")).reshape(found["shape"])
+
+
+@contextmanager
 def _parquet(path: Path) -> Iterator[Mapping[str, Array]]:
     import pyarrow.parquet as pq
 
@@ -142,6 +175,6 @@ _READERS: dict[str, Callable[[Path], Opened]] = {
     ".npy": _npy,
     ".pt": lambda path: nullcontext(read_torch(path)),
     ".pth": lambda path: nullcontext(read_torch(path)),
-    ".safetensors": lambda path: nullcontext(map_tensors(path)),
+    ".safetensors": _safetensors,
     ".parquet": _parquet,
 }

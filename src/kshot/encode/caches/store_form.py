@@ -134,12 +134,11 @@ def _matrix(address: Address) -> Array:
 
 def _unit(X: Array, address: Address) -> tuple[Float[Array, "N d"], list[str]]:
     """float16 and float32 rows keep their bytes where they have unit length; the rest is normalised and told."""
-    X = X if X.dtype in (np.float16, np.float32) else X.astype(np.float32)
     told = []
-    kept = np.empty(X.shape, X.dtype)
+    kept = np.empty(X.shape, X.dtype if X.dtype in (np.float16, np.float32) else np.float32)
     low, high = np.inf, 0.0
     for rows in row_blocks(len(X)):
-        block = np.asarray(X[rows], np.float32)
+        block = np.asarray(X[rows])
         with np.errstate(over="ignore", invalid="ignore"):
             norms = np.linalg.norm(block.astype(np.float64), axis=1)
         if not np.isfinite(norms).all() or not norms.all():
@@ -147,8 +146,9 @@ def _unit(X: Array, address: Address) -> tuple[Float[Array, "N d"], list[str]]:
             raise InputError(f"{address} has a row that is zero or not finite: row {bad}. Remove or encode it again.")
         low, high = min(low, norms.min()), max(high, norms.max())
         off = np.abs(norms - 1) > NORM_TOLERANCE
-        kept[rows] = X[rows]
-        kept[rows][off] = unit_rows(block[off], str(address)) if off.any() else kept[rows][off]
+        kept[rows][~off] = block[~off]
+        if off.any():
+            kept[rows][off] = unit_rows(block[off], str(address), np.dtype(np.float32))
     if low < 1 - NORM_TOLERANCE or high > 1 + NORM_TOLERANCE:
         told.append(f"rows of {address.file.name} had lengths {low:.3g} to {high:.3g}; they were renormalised")
     return kept, told

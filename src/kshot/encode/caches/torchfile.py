@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from kshot.data.format import from_bfloat16
 from kshot.errors import InputError
 from kshot.types import Array
 
@@ -167,3 +166,8 @@ def _rebuild_tensor(storage: Array, offset: int, size: tuple[int, ...], stride: 
         return np.empty(size, storage.dtype)
     steps = tuple(step * storage.itemsize for step in stride)
     return np.lib.stride_tricks.as_strided(storage[offset:], size, steps, writeable=False)
+
+
+def from_bfloat16(bits: Array) -> Array:
+    """float32 values of bfloat16 numbers, which numpy lacks: the upper half of their bits."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
