@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from kshot.encode.coop import read_split
+from kshot.encode.sources.coop import read_split
 from kshot.errors import InputError
 
 SPLIT = {

@@ -10,9 +10,9 @@ from kshot.bench.cell import run_cell
 from kshot.bench.study import Cell, MethodSpec
 from kshot.data.store import Store
 from kshot.data.stratum import load_stratum
-from kshot.encode.coop_pictures import coop_source
 from kshot.encode.encoding import encode_pictures
-from kshot.encode.origins import find_origins
+from kshot.encode.sources import find_origins
+from kshot.encode.sources.coop import coop_source
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError
 from kshot.types import Views

@@ -7,12 +7,10 @@ import pytest
 import torch
 
 from kshot.data.store import BUNDLED, Store
-from kshot.encode.alignment import GAUSSIAN, LINEAR
-from kshot.encode.lite import NAME_TEMPLATE, LiteEncoder, imagenet_names
-from kshot.encode.minilm import embed
+from kshot.encode.lite import GAUSSIAN, LINEAR, NAME_TEMPLATE, LiteEncoder, embed, imagenet_names
 from kshot.encode.open import SETS
+from kshot.encode.protocol import import_torchvision
 from kshot.encode.reference_vectors import hold_to_reference
-from kshot.encode.torchvision_fix import import_torchvision
 from kshot.errors import FeatureError
 
 PROMPTS = ["a photo of a cat.", "the digit seven.", "a sketch of a wine bottle on a table"]
@@ -96,8 +94,8 @@ def test_left_out_names_are_found_more_often_by_the_gaussian_kernel(encoder, nam
             scores = alignment.fit(names[kept], weights[kept])(names[left_out]) @ unit.T
             nearer = (scores > scores[np.arange(len(left_out)), left_out][:, None]).sum(axis=1)
             hits += int((nearer < 5).sum())
-        found[alignment.told] = hits
-    assert found[GAUSSIAN.told] > 1.2 * found[LINEAR.told]
+        found[alignment.name] = hits
+    assert found[GAUSSIAN.name] > 1.2 * found[LINEAR.name]
 
 
 def test_scale_and_norm_come_from_the_network(encoder, digits):

@@ -11,18 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kshot.encode.open import (
-    SETS,
-    cifar10,
-    emoji,
-    fashion_mnist,
-    fetch,
-    open_set,
-    openclipart,
-    openset,
-    quickdraw,
-    tuxpaint,
-)
+from kshot.encode.open import SETS, cifar10, clipart, emoji, fetch, greys, open_set
 from kshot.encode.open.openset import Listing, pictures_sha256, thinned
 from kshot.encode.sources.source import Picture
 from kshot.errors import FeatureError, KshotError
@@ -89,7 +78,7 @@ def test_cifar_rows_become_pictures(tmp_path, monkeypatch):
             png(tmp_path / f"{batch}.png", sheets[batch])
     (tmp_path / "train_lables.json").write_text(json.dumps(list(range(10))))
     (tmp_path / "test_lables.json").write_text("[3, 8]")
-    found = {p.id: p for p in cifar10.listing(tmp_path).pictures}
+    found = {p.id: p for p in cifar10.list_cifar10(tmp_path).pictures}
     assert (found["data_batch_3/00001"].label, found["test_batch/00001"].label) == (5, 8)
     assert found["test_batch/00001"].part == "test"
     values = np.asarray(found["data_batch_3/00001"].load())
@@ -104,7 +93,7 @@ def test_fashion_mnist_files(tmp_path):
         header = b"".join(int(n).to_bytes(4, "big") for n in (2051, 3, 28, 28))
         (folder / f"{stem}-images-idx3-ubyte.gz").write_bytes(gzip.compress(header + images.tobytes()))
         (folder / f"{stem}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(bytes(8) + bytes([9, 0, 4])))
-    found = fashion_mnist.listing(tmp_path)
+    found = greys.list_fashion_mnist(tmp_path)
     assert [(p.part, p.label) for p in found.pictures] == [(part, n) for part in ("pool", "test") for n in (9, 0, 4)]
     np.testing.assert_array_equal(np.asarray(found.pictures[1].load())[..., 2], images[1])
 
@@ -115,7 +104,7 @@ def test_sketches_are_dark_on_white(tmp_path):
     strokes = np.zeros(784)
     strokes[30] = 1
     (folder / "wine glass.ndjson.gz").write_bytes(gzip.compress(json.dumps(strokes.tolist()).encode() + b"\n"))
-    only = quickdraw.listing(tmp_path)
+    only = greys.list_quickdraw(tmp_path)
     assert only.classes == ("wine glass",)
     values = np.asarray(only.pictures[0].load())
     assert values[1, 2].tolist() == [0, 0, 0]
@@ -124,14 +113,14 @@ def test_sketches_are_dark_on_white(tmp_path):
 
 @pytest.fixture
 def two_are_enough(monkeypatch):
-    monkeypatch.setattr(openset, "LEAST_PICTURES", 2)
+    monkeypatch.setattr(clipart, "LEAST_PICTURES", 2)
 
 
 def test_stamps_take_the_topmost_folder_and_no_mirrored_twin(tmp_path, two_are_enough):
     root = tmp_path / "usr/share/tuxpaint/stamps"
     for name in ("animals/birds/a.png", "animals/b.png", "animals/b_mirror.png", "space/moon.png"):
         png(root / name, np.zeros((2, 2, 3)))
-    found = tuxpaint.listing(tmp_path)
+    found = clipart.list_tuxpaint(tmp_path)
     assert found.classes == ("animals",)
     assert [p.id for p in found.pictures] == ["animals/b.png", "animals/birds/a.png"]
 
@@ -146,7 +135,7 @@ def test_clip_art_takes_folders_with_meaning(tmp_path, two_are_enough):
     monster = bytearray((root / "animals" / "vast.png").read_bytes())
     monster[16:24] = (60_000).to_bytes(4, "big") * 2
     (root / "animals" / "vast.png").write_bytes(monster)
-    found = openclipart.listing(tmp_path)
+    found = clipart.list_openclipart(tmp_path)
     assert found.classes == ("animals", "flags of asia", "fruit")
     assert len(found.pictures) == 6
 
@@ -164,7 +153,7 @@ def test_no_emoji_and_no_vendor_straddles_pool_and_test(tmp_path):
             png(folder / "img" / vendor / "64" / entry["image"], np.zeros((2, 2, 3)))
         png(assets / f"{joined.lower().lstrip('0')}.webp", np.zeros((2, 2, 3)))
     (vendors["google"] / "emoji.json").write_text(json.dumps(table))
-    found = emoji.listing(tmp_path)
+    found = emoji.list_emoji(tmp_path)
     assert found.classes == ("bug animal",)
     sides = {part: {tuple(p.id.split("/")) for p in found.pictures if p.part == part} for part in ("pool", "test")}
     codes = {part: {code for _, code in ids} for part, ids in sides.items()}

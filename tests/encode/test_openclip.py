@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from kshot.encode.encoders import load_encoder
 from kshot.encode.openclip import OpenClipEncoder, _library
 from kshot.encode.preprocess import Preprocessing
+from kshot.encode.protocol import import_torchvision
 from kshot.encode.reference_vectors import hold_to_reference
-from kshot.encode.torchvision_fix import import_torchvision
 from kshot.errors import FeatureError, KshotError
 from picture_sets import CONFIG, picture
 

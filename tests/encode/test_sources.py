@@ -1,15 +1,13 @@
 import io
 import tarfile
-import tempfile
 
 import numpy as np
 import pytest
 
 from kshot.encode import pictures
-from kshot.encode.hub import DATASETS
-from kshot.encode.origins import find_origins
+from kshot.encode.hub import DATASETS, offline_reason
 from kshot.encode.pictures import decode
-from kshot.encode.sources import find_source, http
+from kshot.encode.sources import find_origins, find_source
 from kshot.encode.sources.source import Shard
 from kshot.encode.sources.webdataset import MOST_BYTES
 from kshot.errors import InputError, KshotError
@@ -104,38 +102,55 @@ def test_evaluation_shards_alone_are_one_part(tmp_path):
     assert {p.part for p in everything(source)} == {"all"}
 
 
-def test_http_gives_what_the_disk_gives_although_connections_drop(shards, serve):
-    server = serve(shards)
-    assert pixels(everything(find_source(server.url))) == pixels(everything(find_source(str(shards))))
+ADDRESS = "datasets/clip-benchmark/wds_it/resolve/main"
+
+
+@pytest.fixture
+def hub(tmp_path):
+    write_shards(tmp_path / "hub" / ADDRESS, {"train": 4, "test": 2})
+    return tmp_path / "hub"
+
+
+def test_the_hub_gives_what_the_disk_gives_although_connections_drop(hub, serve, tmp_path):
+    server = serve(hub, drops=True)
+    source = find_source(f"{server.url}/{ADDRESS}")
+    assert pixels(everything(source)) == pixels(everything(find_source(str(hub / ADDRESS))))
     resumed = [path for path, wanted in server.requests if wanted]
     assert resumed
     assert all(path.endswith(".tar") for path in resumed)
+    left = [path.name for path in (tmp_path / "hub-cache").rglob("*.tar")]
+    assert left == ["1.tar"], "only the last shard is on the disk"
+    del source
+    assert not [path for path in (tmp_path / "hub-cache").rglob("*") if path.name.endswith(".tar")]
 
 
-def test_a_server_without_ranges_starts_again():
-    calls = []
+def test_shards_of_the_users_own_cache_are_read_offline_and_stay(hub, serve, tmp_path, monkeypatch):
+    from huggingface_hub import constants, hf_hub_download
 
-    class Answer(io.BytesIO):
-        status, headers = 200, {"Content-Length": "6"}
+    server = serve(hub)
+    names = [path.relative_to(hub / ADDRESS).as_posix() for path in (hub / ADDRESS).rglob("*.*")]
+    for name in names:
+        hf_hub_download("clip-benchmark/wds_it", name, repo_type="dataset", endpoint=server.url)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    before = len(server.requests)
+    offline_reason.cache_clear()
+    source = find_source("https://huggingface.co/datasets/clip-benchmark/wds_it")
+    assert len(everything(source)) == 72
+    del source
+    assert len(server.requests) == before
+    assert len(list((tmp_path / "hub-cache").rglob("*.tar"))) == 6
 
-    def urlopen(request, timeout):
-        calls.append(request.get_header("Range"))
-        return Answer(b"abcdef" if len(calls) > 1 else b"abc")
 
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryFile() as file:
-        patch.setattr(http.urllib.request, "urlopen", urlopen)
-        http.download("http://x/file", file, pause=lambda seconds: None)
-        file.seek(0)
-        assert file.read() == b"abcdef"
-    assert calls == [None, "bytes=3-"]
+def test_a_file_of_another_size_than_announced_is_refused(hub, serve):
+    source = find_source(f"{serve(hub, sizes={'0.tar': 99}).url}/{ADDRESS}")
+    with pytest.raises(KshotError, match=r"train/0.tar of clip-benchmark/wds_it could not be fetched .*size 99"):
+        everything(source)
 
 
-def test_a_dead_server_is_given_up():
-    waits = []
-    message = r"broke off 6 times at byte 0 .* run the same command again"
-    with tempfile.TemporaryFile() as file, pytest.raises(KshotError, match=message):
-        http.download("http://127.0.0.1:9/file", file, pause=waits.append)
-    assert waits == sorted(waits)
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/wds", "https://huggingface.co/clip-benchmark/wds_it"])
+def test_addresses_that_are_no_datasets(address):
+    with pytest.raises(InputError, match=r"is not the address of a dataset on a hub: https://huggingface.co/datasets/"):
+        find_source(address)
 
 
 def hostile(tmp_path, fill):
@@ -260,9 +275,13 @@ def test_two_folders_of_one_name(tmp_path):
         find_source(str(tmp_path))
 
 
-def test_an_address_that_nobody_answers_is_one_sentence():
-    with pytest.raises(KshotError, match=r"no connection to 127\.0\.0\.1 \(Connection refused\)\. Encode a local copy"):
-        find_source("http://127.0.0.1:9/wds")
+def test_an_address_that_nobody_answers_is_one_sentence(serve, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    message = r"cannot fetch test/nshards.txt of a/b: the hub cannot be reached \(.*refused\)\. Encode a local copy"
+    with pytest.raises(KshotError, match=message):
+        find_source("http://127.0.0.1:9/datasets/a/b")
 
 
 def test_a_dataset_of_the_catalog_is_no_folder(tmp_path, monkeypatch):

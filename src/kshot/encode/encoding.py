@@ -1,25 +1,37 @@
-"""Sources through encoders into the store, shard by shard, so that a killed run continues where it was."""
+"""Encode sources into the store, shard by shard, so that a killed run continues where it was."""
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from kshot.data.format import Manifest, is_whole_shard, map_tensors, write_shard
 from kshot.data.store import BUNDLED, Store, check_images
-from kshot.encode.batches import picture_batches
 from kshot.encode.reference_vectors import hold_to_reference
-from kshot.encode.sources.source import Shard
-from kshot.encode.targets import Encoding, Look, Target
-from kshot.errors import FeatureError
+from kshot.encode.sources.source import Picture, Shard
+from kshot.encode.targets import Encoding, PartView, Target
+from kshot.errors import FeatureError, InputError
 from kshot.files import remove_torn
 from kshot.types import Array, Views
 
 REFERENCE = ".reference"
+logger = logging.getLogger("kshot")
+
+
+class PictureBatch(NamedTuple):
+    """Ids and labels of pictures, with their inputs (B, 3, H, W) for each encoder."""
+
+    ids: list[str]
+    labels: list[int]
+    inputs: list[Array]
 
 
 def check_reference(job: Encoding, store: Store) -> None:
-    """Hold the encoder to the vectors it gave before, here or when the bundled features were made."""
+    """Compare the encoder with the vectors it gave before, here or when the bundled features were made."""
     name = f"{job.backbone}.safetensors"
     hold_to_reference(job.encoder, job.backbone, [root / REFERENCE / name for root in (store.root, BUNDLED)])
 
@@ -27,19 +39,19 @@ def check_reference(job: Encoding, store: Store) -> None:
 def encode_pictures(
     jobs: Sequence[Encoding], store: Store, progress: Callable[[int], None], views: Views | None = None
 ) -> list[Manifest]:
-    """All parts of the jobs' common source, with augmented views of those that supports are drawn from.
+    """Encode all parts of the jobs' common source, and augmented views of those that supports are drawn from.
 
-    Each shard is read for all encoders and views before the next one, so that it is fetched once. `progress` hears how
-    many pictures each finished batch or found shard held.
+    Each shard is read for all encoders and views before the next one, so that it is fetched once. `progress` is called
+    with the number of pictures in each finished batch and each shard that was there already.
     """
     remove_torn(store.root)
     source = jobs[0].source
     manifests = []
     for part in dict.fromkeys(shard.part for shard in source.shards()):
         drawn = views.count if views and part in ("pool", "all") else 0
-        looks = [Look(part), *(Look(part, views.recipe, number) for number in range(drawn) if views)]
+        wanted = [PartView(part), *(PartView(part, views.recipe, number) for number in range(drawn) if views)]
         shards = [shard for shard in source.shards() if shard.part == part]
-        targets = [Target(job, look, store) for look in looks for job in jobs]
+        targets = [Target(job, view, store) for view in wanted for job in jobs]
         manifests += _encode_part(targets, shards, progress)
     return manifests
 
@@ -48,14 +60,14 @@ def _encode_part(targets: Sequence[Target], shards: Sequence[Shard], progress: C
     found = {target: target.present() for target in targets}
     progress(sum(manifest.rows for manifest in found.values() if manifest))
     missing = [target for target, manifest in found.items() if manifest is None]
-    looks = dict.fromkeys(target.look for target in missing)
     try:
         for number, shard in enumerate(shards):
-            for look in looks:
-                files = {t: t.file(number, shard) for t in missing if t.look == look}
+            for view in dict.fromkeys(target.view for target in missing):
+                files = {t: t.file(number, shard) for t in missing if t.view == view}
                 lacking = {t: file for t, file in files.items() if not is_whole_shard(file)}
-                progress(sum(_rows(file) for t, file in files.items() if t not in lacking))
-                _encode_shard(lacking, look, shard, progress)
+                progress(sum(len(map_tensors(file)["labels"]) for t, file in files.items() if t not in lacking))
+                if lacking:
+                    _encode_shard(lacking, view, shard, progress)
         found |= {target: target.join(shards) for target in missing}
     except FeatureError:
         # Another process may have joined the same shards and removed them.
@@ -65,19 +77,16 @@ def _encode_part(targets: Sequence[Target], shards: Sequence[Shard], progress: C
     return [manifest for manifest in found.values() if manifest]
 
 
-def _encode_shard(files: Mapping[Target, Path], look: Look, shard: Shard, progress: Callable[[int], None]) -> None:
+def _encode_shard(files: Mapping[Target, Path], view: PartView, shard: Shard, progress: Callable[[int], None]) -> None:
     """Decode the shard once and write a file for each of these targets."""
-    if not files:
-        return
     jobs = [target.job for target in files]
     first = jobs[0]
     preprocessings = [job.encoder.preprocessing for job in jobs]
     ids: list[str] = []
     labels: list[int] = []
     rows: list[list[Array]] = [[] for _ in jobs]
-    pictures = first.source.pictures(shard)
-    for batch in picture_batches(
-        pictures, lambda picture: look.prepared(picture, preprocessings), first.batch, first.threads
+    for batch in _batches(
+        first.source.pictures(shard), lambda picture: view.inputs(picture, preprocessings), first.batch, first.threads
     ):
         for own, job, inputs in zip(rows, jobs, batch.inputs, strict=True):
             own.append(job.encoder.encode_images(inputs).astype(np.float16))
@@ -93,5 +102,36 @@ def _encode_shard(files: Mapping[Target, Path], look: Look, shard: Shard, progre
         write_shard(file, X, y, ids)
 
 
-def _rows(file: Path) -> int:
-    return len(map_tensors(file)["labels"])
+def _batches(
+    pictures: Iterable[Picture], prepare: Callable[[Picture], list[Array]], size: int, threads: int
+) -> Iterator[PictureBatch]:
+    """Batches in the order of the pictures, decoded ahead by `threads`, at most two batches at a time.
+
+    A picture that cannot be read is logged and left out, so a batch may be smaller, or none.
+    """
+    waiting: deque[tuple[Picture, Future[list[Array]]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for picture in pictures:
+                waiting.append((picture, pool.submit(prepare, picture)))
+                if len(waiting) == 2 * size:
+                    yield from _take(waiting, size)
+            while waiting:
+                yield from _take(waiting, min(size, len(waiting)))
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+def _take(waiting: deque[tuple[Picture, Future[list[Array]]]], size: int) -> Iterator[PictureBatch]:
+    ids, labels, rows = [], [], []
+    for picture, future in [waiting.popleft() for _ in range(size)]:
+        try:
+            rows.append(future.result())
+        except InputError as error:
+            logger.warning("left out: %s", error)
+            continue
+        ids.append(picture.id)
+        labels.append(picture.label)
+    if ids:
+        yield PictureBatch(ids, labels, [np.stack(own) for own in zip(*rows, strict=True)])

@@ -1,9 +1,12 @@
-"""What every encoder offers, whatever library stands behind it."""
+"""What every encoder offers, and what all of them need from torch."""
 
 import hashlib
+import importlib
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 from jaxtyping import Float
 
 from kshot.encode.preprocess import Preprocessing
@@ -11,6 +14,7 @@ from kshot.errors import KshotError, unknown
 from kshot.types import Array
 
 DEVICES = ("auto", "cpu", "cuda")
+_declared = []
 
 
 class PromptFeatures(NamedTuple):
@@ -44,6 +48,11 @@ class Encoder(Protocol):
         ...
 
 
+def unit_and_norms(rows: Float[Array, "N d"]) -> PromptFeatures:
+    norms = np.linalg.norm(rows, axis=1)
+    return PromptFeatures(rows / norms[:, None], norms)
+
+
 def weights_fingerprint(state: Mapping[str, Any]) -> str:
     """sha256 over names, shapes and bytes of a state dict, so that a file's packaging does not matter."""
     digest = hashlib.sha256()
@@ -55,7 +64,7 @@ def weights_fingerprint(state: Mapping[str, Any]) -> str:
 
 
 def pick_device(wanted: str) -> str:
-    """`auto` takes a GPU where there is one; any other device must hold a number before work begins on it."""
+    """`auto` takes a GPU where there is one; any other device is tried with one number."""
     import torch
 
     if wanted == "auto":
@@ -71,3 +80,27 @@ def pick_device(wanted: str) -> str:
             f"torch cannot use the device '{wanted}' on this machine. Give --device cpu, or leave it out for auto."
         ) from None
     return wanted
+
+
+def import_torchvision() -> None:
+    """Make `import torchvision` work for the libraries that import it.
+
+    Its wheel is built against a CUDA torch. Beside a CPU torch its extension does not load, and the import fails on
+    two box operators that nothing here uses. Declaring them without an implementation lets the import pass.
+    """
+    try:
+        importlib.import_module("torchvision")
+    except ModuleNotFoundError:
+        return
+    except RuntimeError as error:
+        if "torchvision::" not in str(error):
+            raise
+        import torch
+
+        for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        library = torch.library.Library("torchvision", "DEF")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _declared.append(library)  # torch forgets the declaration with the object
+        importlib.import_module("torchvision")

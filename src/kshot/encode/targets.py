@@ -1,4 +1,4 @@
-"""What is to be encoded: a dataset by a backbone, each part as it is and as augmented views, each a file."""
+"""What is to be encoded: a dataset by a backbone; each part, and each augmented view of it, becomes a file."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ WORK = ".encoding"
 
 @dataclass(frozen=True)
 class Encoding:
-    """One dataset by one backbone."""
+    """One dataset, encoded by one backbone."""
 
     dataset: str
     backbone: str
@@ -47,7 +47,7 @@ class Encoding:
 
 
 @dataclass(frozen=True)
-class Look:
+class PartView:
     """A part's pictures as they are, or, with a recipe, one augmented view of each."""
 
     part: str
@@ -62,8 +62,8 @@ class Look:
     def facts(self) -> dict[str, Any]:
         return {"view_least_area": RECIPES[self.recipe]} if self.recipe else {}
 
-    def prepared(self, picture: Picture, preprocessings: Sequence[Preprocessing]) -> list[Array]:
-        """The picture is decoded once, however many encoders look at it."""
+    def inputs(self, picture: Picture, preprocessings: Sequence[Preprocessing]) -> list[Array]:
+        """Decode the picture once and prepare it for each encoder."""
         image = picture.load()
         if not self.recipe:
             return [preprocessing(image) for preprocessing in preprocessings]
@@ -73,21 +73,21 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """One look by one encoder: a part of the store, made of a file for each shard."""
+    """One view of a part by one encoder: a part of the store, joined from a file for each shard."""
 
     job: Encoding
-    look: Look
+    view: PartView
     store: Store
 
     def about(self) -> dict[str, Any]:
         about = self.job.about()
-        return about | {"encoder": about["encoder"] | self.look.facts()}
+        return about | {"encoder": about["encoder"] | self.view.facts()}
 
     @property
     def work(self) -> Path:
-        """Shards of different weights, sources or batch sizes never meet in one file."""
+        """The folder of the shards' files; another encoder, source or batch size has another one."""
         source, encoder = self.job.source, self.about()["encoder"]
-        facts = [self.look.name, source.origin, source.classes, self.job.batch, encoder]
+        facts = [self.view.name, source.origin, source.classes, self.job.batch, encoder]
         key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
         return self.store.root / WORK / self.job.dataset / self.job.backbone / key
 
@@ -96,19 +96,21 @@ class Target:
         return self.work / f"{number:05d}-{name}.safetensors"
 
     def join(self, shards: Sequence[Shard]) -> Manifest:
-        """The finished part; the files of its shards go."""
+        """Join the shards into the part and remove their files."""
         job, files = self.job, [self.file(number, shard) for number, shard in enumerate(shards)]
         manifest = self.store.join_images(
-            job.dataset, job.backbone, self.look.name, files, job.source.classes, **self.about()
+            job.dataset, job.backbone, self.view.name, files, job.source.classes, **self.about()
         )
         shutil.rmtree(self.work, ignore_errors=True)
         return manifest
 
     def present(self) -> Manifest | None:
-        """The part if this very encoder has written it from the pictures that are there now; anything else under its
-        name is refused."""
+        """Return the manifest if this encoder wrote the part from these pictures, None if there is no such part.
+
+        Anything else under its name is refused.
+        """
         job, encoder = self.job, self.about()["encoder"]
-        path = self.store.path(job.dataset, job.backbone, self.look.name).with_suffix(".json")
+        path = self.store.path(job.dataset, job.backbone, self.view.name).with_suffix(".json")
         if not path.is_file():
             return None
         manifest = read_manifest(path)
@@ -117,14 +119,14 @@ class Target:
         if manifest.classes != job.source.classes:
             differs.append("classes")
         elif isinstance(job.source, Listed):
-            then, now = _listing(self.store, manifest), job.source.listing(self.look.part)
-            # What could not be read was left out; it is looked at again only where something is missing.
-            if then != now and then != job.source.readable(self.look.part, {name for name, _ in then}):
+            then, now = _listing(self.store, manifest), job.source.listing(self.view.part)
+            # Pictures that could not be read were left out; try them again only where something is missing.
+            if then != now and then != job.source.readable(self.view.part, {name for name, _ in then}):
                 differs.append(f"pictures: {len(then)} then, {len(now)} now")
         if not differs:
             return manifest
         raise FeatureError(
-            f"{path.parent} holds {self.look.name} of another encoding (differs in {', '.join(differs)}). "
+            f"{path.parent} holds {self.view.name} of another encoding (differs in {', '.join(differs)}). "
             "Delete it or give another folder with --features."
         )
 

@@ -127,7 +127,7 @@ def test_rows_of_other_lengths_are_told_and_renormalised(imported, arrays):
     assert "rows of f.npz had lengths 2 to 9; they were renormalised" in out
     stored = Store("features").images("pets", "mine", "pool")
     assert np.allclose(stored.X, arrays["X"], atol=1e-6)
-    assert any("renormalised" in told for told in stored.manifest.provenance["told"])
+    assert any("renormalised" in note for note in stored.manifest.provenance["notes"])
 
 
 def test_pictures_in_pool_and_test_are_told(imported, arrays):

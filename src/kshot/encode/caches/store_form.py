@@ -1,4 +1,4 @@
-"""Features, labels, text and class names of a cache, each brought to the store's form or refused by its file's name."""
+"""Features, labels, text and class names of a cache in the form of the store; errors name the file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import PartFiles
-from kshot.encode.coop import is_split, read_json, read_split
+from kshot.encode.sources.coop import is_split, read_json, read_split
 from kshot.errors import InputError
 from kshot.solvers.rows import row_blocks, unit_rows
 from kshot.types import Array
@@ -19,26 +19,26 @@ NORM_TOLERANCE = 2e-3
 
 
 class Rows(NamedTuple):
-    """Unit rows (N, d) with labels (N,) and ids; `told` are the things a reader should know."""
+    """Unit rows (N, d) with labels (N,) and ids; `notes` are what their owner should know."""
 
     X: Array
     y: Array
     ids: list[str]
-    told: list[str]
+    notes: list[str]
 
 
 def read_rows(part: str, files: PartFiles, names: Sequence[str] | None) -> Rows:
     """One part; labels that are words are looked up in the class names."""
     y = _labels(files.labels, names)
-    X, told = _oriented(files.features, len(y))
-    X, also = _unit(X, files.features)
+    X, turned = _oriented(files.features, len(y))
+    X, renormalised = _unit(X, files.features)
     if files.ids is None:
         ids = [f"{part}/{number:06d}" for number in range(len(y))]
     else:
         ids = [str(name) for name in read_array(files.ids).reshape(-1)]
         if len(ids) != len(y):
             raise InputError(f"{files.ids} has {len(ids)} ids for {len(y)} labels in {files.labels}.")
-    return Rows(X, y, ids, told + also)
+    return Rows(X, y, ids, turned + renormalised)
 
 
 def read_text(address: Address, dim: int, like: Address) -> tuple[Float[Array, "C d"], list[str]]:
@@ -47,8 +47,8 @@ def read_text(address: Address, dim: int, like: Address) -> tuple[Float[Array, "
     if dim not in T.shape:
         raise InputError(f"{address} is {_shape(T)}, but {like} has {dim} dimensions: another backbone's text.")
     turned = T.shape[1] != dim
-    T, told = _unit(T.T if turned else T, address)
-    return T, ([f"{address.file.name} is {dim} × C; its columns became rows"] if turned else []) + told
+    T, notes = _unit(T.T if turned else T, address)
+    return T, ([f"{address.file.name} is {dim} × C; its columns became rows"] if turned else []) + notes
 
 
 def read_names(address: Address) -> tuple[str, ...]:
@@ -133,13 +133,11 @@ def _matrix(address: Address) -> Array:
 
 
 def _unit(X: Array, address: Address) -> tuple[Float[Array, "N d"], list[str]]:
-    """float16 and float32 rows keep their bytes where they have unit length; the rest is normalised and told."""
-    X = X if X.dtype in (np.float16, np.float32) else X.astype(np.float32)
-    told = []
-    kept = np.empty(X.shape, X.dtype)
+    """Normalise rows that are not of unit length; others keep their bytes if they are float16 or float32."""
+    kept = np.empty(X.shape, X.dtype if X.dtype in (np.float16, np.float32) else np.float32)
     low, high = np.inf, 0.0
     for rows in row_blocks(len(X)):
-        block = np.asarray(X[rows], np.float32)
+        block = np.asarray(X[rows])
         with np.errstate(over="ignore", invalid="ignore"):
             norms = np.linalg.norm(block.astype(np.float64), axis=1)
         if not np.isfinite(norms).all() or not norms.all():
@@ -147,11 +145,12 @@ def _unit(X: Array, address: Address) -> tuple[Float[Array, "N d"], list[str]]:
             raise InputError(f"{address} has a row that is zero or not finite: row {bad}. Remove or encode it again.")
         low, high = min(low, norms.min()), max(high, norms.max())
         off = np.abs(norms - 1) > NORM_TOLERANCE
-        kept[rows] = X[rows]
-        kept[rows][off] = unit_rows(block[off], str(address)) if off.any() else kept[rows][off]
-    if low < 1 - NORM_TOLERANCE or high > 1 + NORM_TOLERANCE:
-        told.append(f"rows of {address.file.name} had lengths {low:.3g} to {high:.3g}; they were renormalised")
-    return kept, told
+        kept[rows][~off] = block[~off]
+        if off.any():
+            kept[rows][off] = unit_rows(block[off], str(address), np.dtype(np.float32))
+    if low >= 1 - NORM_TOLERANCE and high <= 1 + NORM_TOLERANCE:
+        return kept, []
+    return kept, [f"rows of {address.file.name} had lengths {low:.3g} to {high:.3g}; they were renormalised"]
 
 
 def _shape(X: Array) -> str:

