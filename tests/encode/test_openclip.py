@@ -205,7 +205,5 @@ def test_siglip_offline_is_one_sentence(tmp_path):
     """Nobody listens at the port, and the cache is empty; the hub's own library would try for a minute."""
     said = in_a_child("", HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
     assert len(said.splitlines()) == 1
-    assert said.startswith(
-        "cannot load the tokenizer of ViT-B-16-SigLIP2: the hub cannot be reached (Connection refused)"
-    )
-    assert said.endswith("offline, give a folder of weights and tokenizer with --weights.")
+    assert said.startswith("cannot load the tokenizer of ViT-B-16-SigLIP2: the hub cannot be reached ([Errno 111]")
+    assert "it is not in the hub's cache. Run it once with a connection, or give weights" in said

@@ -7,7 +7,6 @@ import re
 import weakref
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from kshot.errors import InputError, KshotError, need
 
@@ -18,69 +17,58 @@ SECONDS_TO_ANSWER = 5
 _ADDRESS = re.compile(r"(https?://.+?)/datasets/([^/]+/[^/]+?)(?:/(?:resolve|tree)/([^/]+))?/?")
 
 
-class Repository(NamedTuple):
-    """A dataset of a hub at one revision; `endpoint` is None for the hub that HF_ENDPOINT names."""
-
-    endpoint: str | None
-    name: str
-    revision: str
-
-
 def is_url(where: str) -> bool:
     return where.startswith(("http://", "https://"))
 
 
-def parse_address(url: str) -> Repository:
-    """Read HUB/datasets/OWNER/NAME, optionally with /resolve/REVISION or /tree/REVISION."""
-    found = _ADDRESS.fullmatch(url)
-    if found is None:
-        raise InputError(
-            f"{url} is not the address of a dataset on a hub: {HUB}/datasets/OWNER/NAME. Fetch files of other servers "
-            "yourself (wget -r) and give their folder."
-        )
-    endpoint, name, revision = found.groups()
-    return Repository(None if endpoint == HUB else endpoint, name, revision or "main")
-
-
 class HubDataset:
-    """Files of a repository, fetched when they are asked for; they stay in `keep` if that is given."""
+    """The dataset at HUB/datasets/OWNER/NAME or …/resolve/REVISION; fetched files stay in `keep` if that is given."""
 
     def __init__(self, url: str, keep: Path | None = None):
-        self.repository, self.keep = parse_address(url), keep
-        self.offline = offline_reason(self.repository.endpoint)
+        found = _ADDRESS.fullmatch(url)
+        if found is None:
+            raise InputError(
+                f"{url} is not the address of a dataset on a hub: {HUB}/datasets/OWNER/NAME. Fetch files of other "
+                "servers yourself (wget -r) and give their folder."
+            )
+        endpoint, self.name, revision = found.groups()
+        # HF_ENDPOINT may name a mirror of the hub.
+        self.endpoint = None if endpoint == HUB else endpoint
+        self.revision, self.keep = revision or "main", keep
+        self.offline = offline_reason(self.endpoint)
         self.own: list[Path] = []
         weakref.finalize(self, _remove, self.own)
 
-    def find(self, name: str) -> Path | None:
-        """Return the local copy of a file, or None where the repository has no such file."""
+    def find(self, file: str) -> Path | None:
+        """Return the local copy of a file, or None where the dataset has no such file."""
         from huggingface_hub import errors, hf_hub_download, try_to_load_from_cache
 
-        endpoint, repository, revision = self.repository
-        cached = try_to_load_from_cache(repository, name, revision=revision, repo_type="dataset")
+        cached = try_to_load_from_cache(self.name, file, revision=self.revision, repo_type="dataset")
+        fetched = self.keep is None and not isinstance(cached, str)
+        if fetched:
+            _remove(self.own)
         try:
-            found = hf_hub_download(
-                repository, name, revision=revision, repo_type="dataset", endpoint=endpoint, local_dir=self.keep
-            )
+            options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
+            path = Path(hf_hub_download(self.name, file, local_dir=self.keep, **options))
         except errors.LocalEntryNotFoundError as error:
             raise KshotError(
-                f"cannot fetch {name} of {repository}: {self.offline or first_line(error)}. Encode a local copy: kshot "
+                f"cannot fetch {file} of {self.name}: {self.offline or first_line(error)}. Encode a local copy: kshot "
                 "encode FOLDER --dataset NAME --backbone …; or run the same command again with a connection."
             ) from None
         except errors.EntryNotFoundError:
             return None
         except (errors.RepositoryNotFoundError, errors.GatedRepoError):
             raise KshotError(
-                f"the hub has no dataset {repository} that you may read. Check its name, or log in: hf auth login."
+                f"the hub has no dataset {self.name} that you may read. Check its name, or log in: hf auth login."
             ) from None
         except Exception as error:  # whatever the library's HTTP client raises
             raise KshotError(
-                f"{name} of {repository} could not be fetched ({first_line(error)}). What is encoded is kept: run the "
+                f"{file} of {self.name} could not be fetched ({first_line(error)}). What is encoded is kept: run the "
                 "same command again."
             ) from None
-        if self.keep is None and not isinstance(cached, str):
-            _remove(self.own)
-            self.own.append(Path(found))
-        return Path(found)
+        if fetched:
+            self.own.append(path)
+        return path
 
 
 @cache
@@ -106,7 +94,7 @@ def first_line(error: Exception) -> str:
 
 
 def _remove(files: list[Path]) -> None:
-    """Delete what the hub's cache holds of these files: the link and the content behind it."""
+    """Delete files from the hub's cache: the link and the content behind it."""
     while files:
         link = files.pop()
         link.resolve().unlink(missing_ok=True)

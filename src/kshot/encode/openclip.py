@@ -2,7 +2,8 @@
 
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import PromptFeatures, import_torchvision, unit_and_norms, weights_fingerprint
 from kshot.errors import KshotError, missing_extra, need
 from kshot.types import Array
+
+ONLINE_ONCE = "Run it once with a connection, or give weights (for SigLIP a folder with its tokenizer) with --weights."
 
 
 @cache
@@ -85,45 +88,34 @@ class OpenClipEncoder:
 def _tokenizer(library: Any, model: str) -> Any:
     """open_clip's own, or for SigLIP one of transformers, from the folder of the weights or from the hub."""
     local = model.startswith("local-dir:")
-    offline = None if local else offline_reason()
-    advice = (
-        "Put tokenizer.json and tokenizer_config.json beside the weights."
-        if local
-        else "Run it once with a connection, or give a folder of weights and tokenizer with --weights."
-    )
-    return _load(lambda: library.get_tokenizer(model), f"the tokenizer of {model}", offline, advice)
+    beside = "Put tokenizer.json and tokenizer_config.json beside the weights."
+    with _loading(f"the tokenizer of {model}", beside if local else ONLINE_ONCE, from_hub=not local):
+        return library.get_tokenizer(model)
 
 
 def _create(library: Any, model: str, tag: str | None) -> Any:
     """The model in float32. open_clip only warns when weights were trained with another activation; we stop."""
-    offline = None if tag is None or Path(tag).exists() else offline_reason()
-
-    def create() -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            warnings.filterwarnings("error", message="QuickGELU mismatch")
+    from_hub = tag is not None and not Path(tag).exists()
+    with _loading(f"{model} with weights '{tag}'", ONLINE_ONCE, from_hub), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", message="QuickGELU mismatch")
+        try:
             return library.create_model(model, pretrained=tag, require_pretrained=True, precision="fp32")
-
-    try:
-        return _load(
-            create,
-            f"{model} with weights '{tag}'",
-            offline,
-            "Run it once with a connection, or give a checkpoint with --weights.",
-        )
-    except UserWarning as mismatch:
-        raise KshotError(
-            f"{model} has another activation than the weights '{tag}' were trained with ({mismatch}). "
-            f"Use {model.removesuffix('-quickgelu')}{'' if model.endswith('-quickgelu') else '-quickgelu'}."
-        ) from None
+        except UserWarning as mismatch:
+            raise KshotError(
+                f"{model} has another activation than the weights '{tag}' were trained with ({mismatch}). "
+                f"Use {model.removesuffix('-quickgelu')}{'' if model.endswith('-quickgelu') else '-quickgelu'}."
+            ) from None
 
 
-def _load(load: Callable[[], Any], what: str, offline: str | None, advice: str) -> Any:
-    # The libraries log and print what the error message says too.
+@contextmanager
+def _loading(what: str, advice: str, from_hub: bool) -> Iterator[None]:
+    """Turn every failure into one sentence; what the libraries log beside it is dropped."""
+    offline = offline_reason() if from_hub else None
     logging.disable(logging.CRITICAL)
     try:
-        return load()
-    except UserWarning:
+        yield
+    except KshotError:
         raise
     except ModuleNotFoundError as error:
         raise missing_extra(str(error.name).partition(".")[0], "encode") from None

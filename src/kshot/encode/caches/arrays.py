@@ -117,29 +117,15 @@ def _parquet(path: Path) -> Mapping[str, Any]:
 
 def _column(path: Path, name: str) -> Array:
     import pyarrow.parquet as pq
-    import pyarrow.types as types
 
     with pq.ParquetFile(path) as file:
-        column = file.read(columns=[name]).column(name).combine_chunks()
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        column = file.read(columns=[name]).column(name)
     if column.null_count:
         raise ValueError(f"column {name} has {column.null_count} missing values")
-    if types.is_list(column.type) or types.is_large_list(column.type):
-        lengths = np.unique(column.value_lengths().to_numpy())
-        if len(lengths) != 1:
-            raise ValueError(f"the vectors of column {name} have {len(lengths)} different lengths")
-        width = int(lengths[0])
-    elif types.is_fixed_size_list(column.type):
-        width = column.type.list_size
-    elif types.is_string(column.type) or types.is_large_string(column.type):
-        return np.array(column.to_pylist(), str)
-    else:
-        return column.to_numpy(zero_copy_only=False)
-    flat = column.flatten()
-    if flat.null_count or not (types.is_floating(flat.type) or types.is_integer(flat.type)):
-        raise ValueError(f"column {name} holds {column.type} with missing values or no numbers")
-    return flat.to_numpy(zero_copy_only=False).reshape(len(column), width)
+    values = column.to_numpy()
+    if values.dtype != object:
+        return values
+    return np.array(values, str) if isinstance(values[0], str) else np.stack(values)
 
 
 READERS: dict[str, Callable[[Path], Mapping[str, Any]]] = {

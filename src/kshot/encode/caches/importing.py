@@ -15,7 +15,7 @@ from kshot.data.format import Manifest
 from kshot.data.store import Store
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import Cache
-from kshot.encode.caches.store_form import Rows, label_words, read_names, read_rows, read_text
+from kshot.encode.caches.store_form import Rows, names_in_labels, read_names, read_rows, read_text
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.prompts import encode_tiers, tier_prompts
 from kshot.encode.sources.source import Listed
@@ -56,10 +56,9 @@ class Imported:
 def read_cache(cache: Cache) -> Imported:
     """Read and check every file; the first that does not fit is named in the error."""
     if set(cache.parts) not in ({"pool", "test"}, {"pool", "val", "test"}, {"all"}):
-        raise InputError(
-            f"give --pool and --test, perhaps with --val, or --all alone; given was {', '.join(cache.parts)}."
-        )
-    names = read_names(cache.classes) if cache.classes is not None else _names_in_labels(cache)
+        raise InputError(f"give --pool and --test (and perhaps --val), or --all; given was {', '.join(cache.parts)}.")
+    labels = [files.labels for files in cache.parts.values()]
+    names = read_names(cache.classes) if cache.classes is not None else names_in_labels(labels)
     parts = {part: read_rows(part, files, names) for part, files in cache.parts.items()}
     first = next(iter(cache.parts))
     dim = parts[first].X.shape[1]
@@ -90,10 +89,7 @@ def write_cache(
     also: Callable[[Store], object] = lambda aside: None,
     **about: Any,
 ) -> list[Manifest]:
-    """All parts and tiers of a stratum, or none: they are written aside and moved into place as one folder.
-
-    `also` may write more of the stratum into the store aside.
-    """
+    """Write all parts and tiers aside, and whatever `also` writes there; then move them into place as one folder."""
     aside = Store(store.root / STAGING)
     target, staged = (root.path(dataset, backbone, "any").parent for root in (store, aside))
     shutil.rmtree(staged, ignore_errors=True)
@@ -104,7 +100,13 @@ def write_cache(
             aside.write_text(dataset, backbone, tier, T, None, found.classes, **about)
         also(aside)
         manifests = _of(aside, staged)
-        _move(staged, target, store, manifests)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            staged.rename(target)
+        elif {m.part: m.sha256 for m in _of(store, target)} != {m.part: m.sha256 for m in manifests}:
+            raise FeatureError(
+                f"{target} holds other features. Delete it, or give another --dataset, --backbone or --features."
+            )
         return manifests
     except OSError as error:
         raise KshotError(f"cannot write {target}: {error.strerror or error}.") from error
@@ -146,23 +148,8 @@ def cache_provenance(cache: Cache, notes: Sequence[str]) -> dict[str, Any]:
     return {"layout": cache.layout, "files": {path.name: sha256(path) for path in cache.files()}, "notes": list(notes)}
 
 
-def _move(staged: Path, target: Path, store: Store, manifests: Sequence[Manifest]) -> None:
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staged.rename(target)
-    elif {m.part: m.sha256 for m in _of(store, target)} != {m.part: m.sha256 for m in manifests}:
-        raise FeatureError(
-            f"{target} holds other features. Delete it, or give another --dataset, --backbone or --features."
-        )
-
-
 def _of(store: Store, folder: Path) -> list[Manifest]:
     return [m for m in store.manifests() if store.path(m.dataset, m.backbone, m.part).parent == folder]
-
-
-def _names_in_labels(cache: Cache) -> tuple[str, ...] | None:
-    words = set().union(*(label_words(files.labels) for files in cache.parts.values()))
-    return tuple(sorted(words)) or None
 
 
 def _classes(
@@ -176,20 +163,16 @@ def _classes(
     total = next(iter(counts.values()), highest + 1)
     for file, count in counts.items():
         if count != total:
-            one, other = next(iter(counts)), file
-            raise InputError(f"{one} has {total} classes, but {other} has {count}.")
+            raise InputError(f"{next(iter(counts))} has {total} classes, but {file} has {count}.")
         if highest >= count:
-            raise InputError(
-                f"{where} has the label {highest}, but {file} has {count} classes (labels 0..{count - 1}): a label "
-                "without text."
-            )
-    for part, rows in parts.items():
-        absent = np.setdiff1d(np.arange(total), rows.y)
-        if len(absent) and part in ("pool", "all"):
-            raise InputError(
-                f"{cache.parts[part].labels} has no row of class {absent[0]} ({len(absent)} of {total} classes have "
-                f"none), but {next(iter(counts), 'the other labels')} has it: a class without labels."
-            )
+            raise InputError(f"{where} has the label {highest}, but {file} has {count} classes (0..{count - 1}).")
+    part = "pool" if "pool" in parts else "all"
+    absent = np.setdiff1d(np.arange(total), parts[part].y)
+    if len(absent):
+        raise InputError(
+            f"{cache.parts[part].labels} has no row of class {absent[0]}, nor of {len(absent) - 1} others; "
+            f"{next(iter(counts), 'the other labels')} has {total} classes."
+        )
     return names if names is not None else tuple(f"class {number}" for number in range(total))
 
 

@@ -88,24 +88,21 @@ def _tip_adapter(folder: Path) -> dict[str, PartFiles]:
     shots = [int(m[1]) for p in folder.glob("keys_*shots.pt") if (m := re.fullmatch(r"keys_(\d+)shots", p.stem))]
     if not shots:
         return {}
-    most = max(shots)
-    pool = _pair(folder, f"keys_{most}shots.pt", f"values_{most}shots.pt", averaged=True)
-    return {
-        "pool": pool,
-        **_optional(folder, "val", "val_f.pt", "val_l.pt"),
-        "test": _pair(folder, "test_f.pt", "test_l.pt"),
+    parts = {
+        "pool": replace(_pair(folder, f"keys_{max(shots)}shots.pt", f"values_{max(shots)}shots.pt"), averaged=True)
     }
+    if (folder / "val_f.pt").is_file():
+        parts["val"] = _pair(folder, "val_f.pt", "val_l.pt")
+    return parts | {"test": _pair(folder, "test_f.pt", "test_l.pt")}
 
 
 def _clip_benchmark(folder: Path) -> dict[str, PartFiles]:
     """clip_benchmark's linear probe: features_SPLIT.pt and targets_SPLIT.pt; older versions call the test split val."""
     if not (folder / "features_train.pt").is_file():
         return {}
-    pool = {"pool": _pair(folder, "features_train.pt", "targets_train.pt")}
-    if not (folder / "features_test.pt").is_file():
-        return {**pool, "test": _pair(folder, "features_val.pt", "targets_val.pt")}
-    val = _optional(folder, "val", "features_val.pt", "targets_val.pt")
-    return {**pool, **val, "test": _pair(folder, "features_test.pt", "targets_test.pt")}
+    found = [split for split in ("train", "val", "test") if (folder / f"features_{split}.pt").is_file()]
+    names = {"train": "pool", "val": "val" if "test" in found else "test", "test": "test"}
+    return {names[split]: _pair(folder, f"features_{split}.pt", f"targets_{split}.pt") for split in found}
 
 
 LAYOUTS: dict[str, Callable[[Path], dict[str, PartFiles]]] = {
@@ -114,20 +111,16 @@ LAYOUTS: dict[str, Callable[[Path], dict[str, PartFiles]]] = {
 }
 
 
-def _pair(folder: Path, features: str, labels: str, averaged: bool = False) -> PartFiles:
+def _pair(folder: Path, features: str, labels: str) -> PartFiles:
     for name in (features, labels):
         if not (folder / name).is_file():
             raise InputError(f"{folder} lacks {name}.")
-    return PartFiles(Address(folder / features), Address(folder / labels), averaged=averaged)
-
-
-def _optional(folder: Path, part: str, features: str, labels: str) -> dict[str, PartFiles]:
-    return {part: _pair(folder, features, labels)} if (folder / features).is_file() else {}
+    return PartFiles(Address(folder / features), Address(folder / labels))
 
 
 def _text_files(folder: Path) -> dict[str, Address]:
     """text_weights.pt is tier `text`, text_weights_llm.pt tier `llm`."""
-    texts = {}
-    for path in sorted(folder.glob("text_weights*.pt")):
-        texts[path.stem.removeprefix("text_weights").strip("_") or "text"] = Address(path)
-    return texts
+    return {
+        path.stem.removeprefix("text_weights").strip("_") or "text": Address(path)
+        for path in sorted(folder.glob("text_weights*.pt"))
+    }

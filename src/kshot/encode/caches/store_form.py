@@ -1,7 +1,6 @@
 """Features, labels, text and class names of a cache in the form of the store; errors name the file."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from jaxtyping import Float, Int
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import PartFiles
 from kshot.encode.sources.coop import is_split, read_json, read_split
+from kshot.encode.sources.webdataset import text_lines
 from kshot.errors import InputError
 from kshot.solvers.rows import row_blocks, unit_rows
 from kshot.types import Array
@@ -62,7 +62,7 @@ def read_names(address: Address) -> tuple[str, ...]:
             raise InputError(f"{path} must hold a list of class names, or be a CoOp split.")
         names = tuple(content)
     elif path.suffix == ".txt":
-        names = _lines(path)
+        names = tuple(line.strip() for line in text_lines(path))
     else:
         array = read_array(address)
         if array.ndim != 1 or array.dtype.kind != "U":
@@ -73,23 +73,19 @@ def read_names(address: Address) -> tuple[str, ...]:
     return names
 
 
-def label_words(address: Address) -> set[str]:
-    """The different labels where they are words, else nothing."""
-    array = read_array(address)
-    return set(map(str, np.unique(array))) if array.dtype.kind == "U" else set()
-
-
-def _lines(path: Path) -> tuple[str, ...]:
-    try:
-        return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not a readable text file ({error}).") from None
+def names_in_labels(labels: Sequence[Address]) -> tuple[str, ...] | None:
+    """The different labels, sorted, where they are words."""
+    arrays = [read_array(address) for address in labels]
+    words = {str(word) for array in arrays if array.dtype.kind == "U" for word in np.unique(array)}
+    return tuple(sorted(words)) or None
 
 
 def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
     array = read_array(address)
     if array.ndim == 2 and 1 not in array.shape:
-        return _from_one_hot(array, address)
+        if not np.isin(array, (0, 1)).all() or not (np.count_nonzero(array, axis=1) == 1).all():
+            raise InputError(f"{address} is {_shape(array)} but not one-hot; give labels or one-hot rows.")
+        return array.argmax(axis=1)
     y = array.reshape(-1)
     if not len(y):
         raise InputError(f"{address} holds no labels.")
@@ -104,15 +100,6 @@ def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
     if y.min() < 0 or y.max() > np.iinfo(np.int32).max:
         raise InputError(f"{address} has labels {y.min():.0f}..{y.max():.0f}; they count from 0.")
     return y.astype(np.int64)
-
-
-def _from_one_hot(values: Array, address: Address) -> Int[Array, " N"]:
-    one_hot = values.dtype.kind in "iufb" and bool(
-        ((values == 0) | (values == 1)).all() and (np.count_nonzero(values, axis=1) == 1).all()
-    )
-    if not one_hot:
-        raise InputError(f"{address} is {_shape(values)} but not one-hot; give labels or one-hot rows.")
-    return values.argmax(axis=1)
 
 
 def _oriented(address: Address, rows: int) -> tuple[Array, list[str]]:

@@ -74,17 +74,6 @@ def _words(folder: str) -> str:
 
 
 SETS = (
-    OpenSet(
-        "openclipart",
-        lambda downloads: debian_package("openclipart-png", downloads),
-        list_openclipart,
-        per_class={"all": 34},
-        most_classes=36,
-    ),
-    OpenSet(
-        "tuxpaint",
-        lambda downloads: debian_package("tuxpaint-stamps-default", downloads),
-        list_tuxpaint,
-        per_class={"all": 50},
-    ),
+    OpenSet("openclipart", partial(debian_package, "openclipart-png"), list_openclipart, {"all": 34}, most_classes=36),
+    OpenSet("tuxpaint", partial(debian_package, "tuxpaint-stamps-default"), list_tuxpaint, {"all": 50}),
 )

@@ -20,7 +20,7 @@ POOL_SHARE = 0.68
 LEAST_EMOJI = 16
 
 
-def unpack(downloads: Path) -> Path:
+def fetch_packages(downloads: Path) -> Path:
     for vendor in POOL_VENDORS:
         npm_package(f"emoji-datasource-{vendor}", VERSION, downloads)
     npm_package("@lobehub/fluent-emoji-3d", FLUENT_VERSION, downloads)
@@ -64,4 +64,4 @@ def _words(subgroup: str) -> str:
     return " ".join(reversed(words)) if words[0] in ("animal", "food", "face", "plant", "place") else " ".join(words)
 
 
-SET = OpenSet(name="emoji", unpack=unpack, listing=list_emoji, per_class={"pool": 24, "test": 12})
+SET = OpenSet("emoji", fetch_packages, list_emoji, {"pool": 24, "test": 12})

