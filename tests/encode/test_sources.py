@@ -9,7 +9,6 @@ from kshot.encode.hub import DATASETS, offline_reason
 from kshot.encode.pictures import decode
 from kshot.encode.sources import find_origins, find_source
 from kshot.encode.sources.source import Shard
-from kshot.encode.sources.webdataset import MOST_BYTES
 from kshot.errors import InputError, KshotError
 from picture_sets import CLASSES, add, picture, write_shards
 
@@ -205,15 +204,6 @@ def test_a_class_number_outside_the_names(tmp_path):
 
     with pytest.raises(InputError, match=r"s2 has class 7; allowed is 0\.\.2"):
         everything(hostile(tmp_path, fill))
-
-
-def test_a_member_that_declares_a_huge_size(tmp_path):
-    root = write_shards(tmp_path / "wds", {"test": 1})
-    info = tarfile.TarInfo("s9.png")
-    info.size = MOST_BYTES["picture"] + 1
-    (root / "test" / "0.tar").write_bytes(info.tobuf() + bytes(1024))
-    with pytest.raises(InputError, match="declares 67108865 bytes; refused"):
-        everything(find_source(str(root)))
 
 
 def test_something_that_is_no_tar(tmp_path):

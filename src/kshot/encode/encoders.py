@@ -21,9 +21,7 @@ def load_encoder(name: str, weights: Path | None = None, device: str = "auto") -
             raise KshotError(f"{name} brings its own weights; leave --weights out.")
         return lite.LiteEncoder(name, where)
     if name in vision.VARIANTS:
-        encoder = vision.VisionEncoder(name, weights, where)
-        vision.check_trained(encoder, name)
-        return encoder
+        return vision.VisionEncoder(name, weights, where)
     from kshot.encode.openclip import OpenClipEncoder, known_models
 
     entry = backbones().get(name)

@@ -13,7 +13,7 @@ from kshot.data.format import Manifest, is_whole_shard, map_tensors, write_shard
 from kshot.data.store import BUNDLED, Store, check_images
 from kshot.encode.reference_vectors import hold_to_reference
 from kshot.encode.sources.source import Picture, Shard
-from kshot.encode.targets import Encoding, PartView, Target
+from kshot.encode.targets import Encoding, Target
 from kshot.errors import FeatureError, InputError
 from kshot.files import remove_torn
 from kshot.types import Array, Views
@@ -49,9 +49,9 @@ def encode_pictures(
     manifests = []
     for part in dict.fromkeys(shard.part for shard in source.shards()):
         drawn = views.count if views and part in ("pool", "all") else 0
-        wanted = [PartView(part), *(PartView(part, views.recipe, number) for number in range(drawn) if views)]
+        wanted = [("", 0), *((views.recipe, number) for number in range(drawn) if views)]
         shards = [shard for shard in source.shards() if shard.part == part]
-        targets = [Target(job, view, store) for view in wanted for job in jobs]
+        targets = [Target(job, store, part, recipe, number) for recipe, number in wanted for job in jobs]
         manifests += _encode_part(targets, shards, progress)
     return manifests
 
@@ -62,12 +62,12 @@ def _encode_part(targets: Sequence[Target], shards: Sequence[Shard], progress: C
     missing = [target for target, manifest in found.items() if manifest is None]
     try:
         for number, shard in enumerate(shards):
-            for view in dict.fromkeys(target.view for target in missing):
-                files = {t: t.file(number, shard) for t in missing if t.view == view}
+            for name in dict.fromkeys(target.name for target in missing):
+                files = {t: t.file(number, shard) for t in missing if t.name == name}
                 lacking = {t: file for t, file in files.items() if not is_whole_shard(file)}
                 progress(sum(len(map_tensors(file)["labels"]) for t, file in files.items() if t not in lacking))
                 if lacking:
-                    _encode_shard(lacking, view, shard, progress)
+                    _encode_shard(lacking, shard, progress)
         found |= {target: target.join(shards) for target in missing}
     except FeatureError:
         # Another process may have joined the same shards and removed them.
@@ -77,28 +77,29 @@ def _encode_part(targets: Sequence[Target], shards: Sequence[Shard], progress: C
     return [manifest for manifest in found.values() if manifest]
 
 
-def _encode_shard(files: Mapping[Target, Path], view: PartView, shard: Shard, progress: Callable[[int], None]) -> None:
-    """Decode the shard once and write a file for each of these targets."""
-    jobs = [target.job for target in files]
-    first = jobs[0]
-    preprocessings = [job.encoder.preprocessing for job in jobs]
+def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable[[int], None]) -> None:
+    """Decode the shard once and write a file for each of these targets, which are the same view by other encoders."""
+    view, jobs = next(iter(files)), [target.job for target in files]
+    source, preprocessings = view.job.source, [job.encoder.preprocessing for job in jobs]
     ids: list[str] = []
     labels: list[int] = []
     rows: list[list[Array]] = [[] for _ in jobs]
-    for batch in _batches(
-        first.source.pictures(shard), lambda picture: view.inputs(picture, preprocessings), first.batch, first.threads
-    ):
+
+    def prepare(picture: Picture) -> list[Array]:
+        return view.inputs(picture, preprocessings)
+
+    for batch in _batches(source.pictures(shard), prepare, view.job.batch, view.job.threads):
         for own, job, inputs in zip(rows, jobs, batch.inputs, strict=True):
             own.append(job.encoder.encode_images(inputs).astype(np.float16))
         ids += batch.ids
         labels += batch.labels
         progress(len(batch.ids) * len(jobs))
     if not ids:
-        raise FeatureError(f"shard {shard.key} of {first.source.origin} holds no pictures.")
+        raise FeatureError(f"shard {shard.key} of {source.origin} holds no pictures.")
     y = np.asarray(labels)
     for own, file in zip(rows, files.values(), strict=True):
         X = np.concatenate(own)
-        check_images(X, y, ids, first.source.classes)
+        check_images(X, y, ids, source.classes)
         write_shard(file, X, y, ids)
 
 

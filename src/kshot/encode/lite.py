@@ -13,11 +13,10 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.encode.preprocess import Preprocessing
-from kshot.encode.protocol import PromptFeatures, import_torchvision, unit_and_norms, weights_fingerprint
+from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision, unit_and_norms
 from kshot.errors import need
 from kshot.types import Array
 
-NAME_TEMPLATE = "a photo of a {}."
 SENTENCE_BATCH = 64
 MOST_TOKENS = 256
 
@@ -71,43 +70,31 @@ VARIANTS = {
 }
 
 
-class LiteEncoder:
+class LiteEncoder(TorchEncoder):
     """Pooled features of EfficientNet-Lite, and sentences mapped to its classifier's space."""
 
     dim = 1280
     text = True
     logit_bias = None
+    library = "efficientnet-lite-pytorch"
 
     def __init__(self, name: str, device: str = "cpu"):
         import torch
 
-        self.variant = VARIANTS[name]
-        self.device = device
-        library = need("efficientnet_lite_pytorch", "lite")
-        weights = getattr(need(self.variant.package, "lite"), self.variant.file_class).get_model_file_path()
-        self.model = library.EfficientNet.from_name(self.variant.architecture).eval()
-        self.model.load_state_dict(torch.load(weights, weights_only=True))
-        self.classifier = self.model._fc.weight.detach().numpy().astype(np.float64)
-        self.weights_sha256 = weights_fingerprint(self.model.state_dict())
-        self.model.to(device)
-        # The network was trained on (x − 127)/128.
-        self.preprocessing = Preprocessing(self.variant.pixels, (127 / 255,) * 3, (128 / 255,) * 3)
+        variant = self.variant = VARIANTS[name]
+        weights = getattr(need(variant.package, "lite"), variant.file_class).get_model_file_path()
+        network = need("efficientnet_lite_pytorch", "lite").EfficientNet.from_name(variant.architecture)
+        network.load_state_dict(torch.load(weights, weights_only=True))
+        self.classifier = network._fc.weight.detach().numpy().astype(np.float64)
         self.text_norm = float(np.linalg.norm(self.classifier, axis=1).mean())
         # Turns a cosine back into a logit of the network.
-        self.logit_scale = self.text_norm * self.variant.feature_norm
-
-    def encode_images(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
-        return unit_and_norms(self.pooled(batch)).unit
-
-    def pooled(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
-        """Features before normalisation."""
-        import torch
-
-        with torch.inference_mode():
-            return self.tower(torch.from_numpy(batch).to(self.device)).cpu().numpy()
+        self.logit_scale = self.text_norm * variant.feature_norm
+        # The network was trained on (x − 127)/128.
+        preprocessing = Preprocessing(variant.pixels, (127 / 255,) * 3, (128 / 255,) * 3)
+        name = f"{variant.architecture} + MiniLM, aligned by {variant.alignment.name}; not CLIP"
+        super().__init__(network, preprocessing, device, name, "relu6")
 
     def tower(self, batch: Any) -> Any:
-        """Scaled pictures to pooled features, as tensors of torch."""
         return self.model.extract_features(batch).mean((2, 3))
 
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
@@ -117,23 +104,15 @@ class LiteEncoder:
 
     @cached_property
     def _align(self) -> Map:
-        names = embed([NAME_TEMPLATE.format(name) for name in imagenet_names()]).astype(np.float64)
-        return self.variant.alignment.fit(names, self.classifier)
-
-    def facts(self) -> dict[str, Any]:
-        return {
-            "name": f"{self.variant.architecture} + MiniLM, aligned by {self.variant.alignment.name}; not CLIP",
-            "library": "efficientnet-lite-pytorch",
-            "activation": "relu6",
-            "weights_sha256": self.weights_sha256,
-            "preprocessing": self.preprocessing.facts(),
-        }
+        return self.variant.alignment.fit(embedded_names(), self.classifier)
 
 
-def imagenet_names() -> list[str]:
-    """The thousand class names, from torchvision's table."""
+@cache
+def embedded_names() -> Float[Array, "1000 384"]:
+    """Embeddings of "a photo of a NAME." for the thousand ImageNet names of torchvision's table."""
     import_torchvision()
-    return list(need("torchvision.models._meta", "lite")._IMAGENET_CATEGORIES)
+    names = need("torchvision.models._meta", "lite")._IMAGENET_CATEGORIES
+    return embed([f"a photo of a {name}." for name in names]).astype(np.float64)
 
 
 def embed(sentences: Sequence[str]) -> Float[Array, "P 384"]:

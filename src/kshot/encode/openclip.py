@@ -8,13 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jaxtyping import Float
-
 from kshot.encode.hub import first_line, offline_reason
 from kshot.encode.preprocess import Preprocessing
-from kshot.encode.protocol import PromptFeatures, import_torchvision, unit_and_norms, weights_fingerprint
+from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision, unit_and_norms
 from kshot.errors import KshotError, missing_extra, need
-from kshot.types import Array
 
 ONLINE_ONCE = "Run it once with a connection, or give weights (for SigLIP a folder with its tokenizer) with --weights."
 
@@ -29,43 +26,31 @@ def known_models() -> list[str]:
     return _library().list_models()
 
 
-class OpenClipEncoder:
+class OpenClipEncoder(TorchEncoder):
     """`weights` is a pretrained tag, a checkpoint file, or a folder with open_clip_config.json beside its weights."""
 
     text = True
+    library = "open_clip"
 
     def __init__(self, model: str, weights: str | Path, device: str = "cpu"):
-        library = _library()
-        self.architecture = model
-        self.device = device
+        library, name = _library(), model
         if isinstance(weights, Path) and weights.is_dir():
             model, tag = f"local-dir:{weights}", None
+        elif weights:
+            tag = str(weights)
         else:
-            tag = str(weights) or None
-        if tag is None and not model.startswith("local-dir:"):
             tags = ", ".join(library.list_pretrained_tags_by_model(model)) or "none"
             raise KshotError(f"{model} needs weights: --backbone {model}/TAG (known: {tags}) or --weights FILE.")
         # The tokenizer comes first: what it lacks is known before gigabytes of weights are fetched.
         self.tokenizer = _tokenizer(library, model)
-        self.model = _create(library, model, tag).eval()
-        self.preprocessing = _preprocessing(library.get_model_preprocess_cfg(self.model))
-        self.weights_sha256 = weights_fingerprint(self.model.state_dict())
-        self.logit_scale = float(self.model.logit_scale.detach().exp())
-        bias = self.model.logit_bias
-        self.logit_bias = None if bias is None else float(bias.detach())
-        self.activation = _activation(self.model)
-        self.model.to(device)
+        network = _create(library, model, tag)
+        preprocessing = _preprocessing(library.get_model_preprocess_cfg(network))
+        self.logit_scale = float(network.logit_scale.detach().exp())
+        self.logit_bias = None if network.logit_bias is None else float(network.logit_bias.detach())
+        super().__init__(network, preprocessing, device, name, _activation(network))
         self.dim = int(self.encode_prompts(["a"]).unit.shape[1])
 
-    def encode_images(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
-        import torch
-
-        with torch.inference_mode():
-            features = self.tower(torch.from_numpy(batch).to(self.device))
-        return unit_and_norms(features.float().cpu().numpy()).unit
-
     def tower(self, batch: Any) -> Any:
-        """Scaled pictures to features before normalisation, as tensors of torch."""
         return self.model.encode_image(batch)
 
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
@@ -74,15 +59,6 @@ class OpenClipEncoder:
         with torch.inference_mode():
             found = self.model.encode_text(self.tokenizer(list(prompts)).to(self.device))
         return unit_and_norms(found.float().cpu().numpy())
-
-    def facts(self) -> dict[str, Any]:
-        return {
-            "name": self.architecture,
-            "library": "open_clip",
-            "activation": self.activation,
-            "weights_sha256": self.weights_sha256,
-            "preprocessing": self.preprocessing.facts(),
-        }
 
 
 def _tokenizer(library: Any, model: str) -> Any:

@@ -3,7 +3,7 @@
 import hashlib
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -51,6 +51,37 @@ class Encoder(Protocol):
 def unit_and_norms(rows: Float[Array, "N d"]) -> PromptFeatures:
     norms = np.linalg.norm(rows, axis=1)
     return PromptFeatures(rows / norms[:, None], norms)
+
+
+class TorchEncoder:
+    """What encoders of torch share; `tower` gives features before normalisation, as tensors."""
+
+    library = ""
+    tower: Callable[[Any], Any]
+
+    def __init__(self, model: Any, preprocessing: Preprocessing, device: str, name: str, activation: str):
+        self.preprocessing, self.device, self.name, self.activation = preprocessing, device, name, activation
+        self.weights_sha256 = weights_fingerprint(model.state_dict())
+        self.model = model.eval().to(device)
+
+    def encode_images(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
+        return unit_and_norms(self.pooled(batch)).unit
+
+    def pooled(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
+        """Features before normalisation."""
+        import torch
+
+        with torch.inference_mode():
+            return self.tower(torch.from_numpy(batch).to(self.device)).float().cpu().numpy()
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "library": self.library,
+            "activation": self.activation,
+            "weights_sha256": self.weights_sha256,
+            "preprocessing": self.preprocessing.facts(),
+        }
 
 
 def weights_fingerprint(state: Mapping[str, Any]) -> str:

@@ -46,10 +46,12 @@ class Encoding:
         }
 
 
-@dataclass(frozen=True)
-class PartView:
-    """A part's pictures as they are, or, with a recipe, one augmented view of each."""
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A part, or with a recipe one augmented view of it, by one encoder; joined from a file for each shard."""
 
+    job: Encoding
+    store: Store
     part: str
     recipe: str = ""
     number: int = 0
@@ -59,8 +61,22 @@ class PartView:
         """The part in the store."""
         return view_part(self.part, self.recipe, self.number) if self.recipe else self.part
 
-    def facts(self) -> dict[str, Any]:
-        return {"view_least_area": RECIPES[self.recipe]} if self.recipe else {}
+    @property
+    def encoder(self) -> dict[str, Any]:
+        """The encoder's facts, with the recipe of the view."""
+        view = {"view_least_area": RECIPES[self.recipe]} if self.recipe else {}
+        return self.job.encoder.facts() | view
+
+    @property
+    def work(self) -> Path:
+        """The folder of the shards' files; another encoder, source or batch size has another one."""
+        facts = [self.name, self.job.source.origin, self.job.source.classes, self.job.batch, self.encoder]
+        key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+        return self.store.root / WORK / self.job.dataset / self.job.backbone / key
+
+    def file(self, number: int, shard: Shard) -> Path:
+        name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
+        return self.work / f"{number:05d}-{name}.safetensors"
 
     def inputs(self, picture: Picture, preprocessings: Sequence[Preprocessing]) -> list[Array]:
         """Decode the picture once and prepare it for each encoder."""
@@ -70,37 +86,11 @@ class PartView:
         view = draw_view(picture.id, self.number, image.size, RECIPES[self.recipe])
         return [preprocessing.view(image, *view) for preprocessing in preprocessings]
 
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """One view of a part by one encoder: a part of the store, joined from a file for each shard."""
-
-    job: Encoding
-    view: PartView
-    store: Store
-
-    def about(self) -> dict[str, Any]:
-        about = self.job.about()
-        return about | {"encoder": about["encoder"] | self.view.facts()}
-
-    @property
-    def work(self) -> Path:
-        """The folder of the shards' files; another encoder, source or batch size has another one."""
-        source, encoder = self.job.source, self.about()["encoder"]
-        facts = [self.view.name, source.origin, source.classes, self.job.batch, encoder]
-        key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
-        return self.store.root / WORK / self.job.dataset / self.job.backbone / key
-
-    def file(self, number: int, shard: Shard) -> Path:
-        name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
-        return self.work / f"{number:05d}-{name}.safetensors"
-
     def join(self, shards: Sequence[Shard]) -> Manifest:
         """Join the shards into the part and remove their files."""
         job, files = self.job, [self.file(number, shard) for number, shard in enumerate(shards)]
-        manifest = self.store.join_images(
-            job.dataset, job.backbone, self.view.name, files, job.source.classes, **self.about()
-        )
+        about = job.about() | {"encoder": self.encoder}
+        manifest = self.store.join_images(job.dataset, job.backbone, self.name, files, job.source.classes, **about)
         shutil.rmtree(self.work, ignore_errors=True)
         return manifest
 
@@ -109,8 +99,8 @@ class Target:
 
         Anything else under its name is refused.
         """
-        job, encoder = self.job, self.about()["encoder"]
-        path = self.store.path(job.dataset, job.backbone, self.view.name).with_suffix(".json")
+        job, encoder = self.job, self.encoder
+        path = self.store.path(job.dataset, job.backbone, self.name).with_suffix(".json")
         if not path.is_file():
             return None
         manifest = read_manifest(path)
@@ -119,18 +109,15 @@ class Target:
         if manifest.classes != job.source.classes:
             differs.append("classes")
         elif isinstance(job.source, Listed):
-            then, now = _listing(self.store, manifest), job.source.listing(self.view.part)
+            tensors = map_tensors(path.with_suffix(".safetensors"))
+            then = list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))
+            now = job.source.listing(self.part)
             # Pictures that could not be read were left out; try them again only where something is missing.
-            if then != now and then != job.source.readable(self.view.part, {name for name, _ in then}):
+            if then != now and then != job.source.readable(self.part, {name for name, _ in then}):
                 differs.append(f"pictures: {len(then)} then, {len(now)} now")
         if not differs:
             return manifest
         raise FeatureError(
-            f"{path.parent} holds {self.view.name} of another encoding (differs in {', '.join(differs)}). "
+            f"{path.parent} holds {self.name} of another encoding (differs in {', '.join(differs)}). "
             "Delete it or give another folder with --features."
         )
-
-
-def _listing(store: Store, manifest: Manifest) -> list[tuple[str, int]]:
-    tensors = map_tensors(store.path(manifest.dataset, manifest.backbone, manifest.part))
-    return list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))

@@ -53,8 +53,6 @@ def read_array(address: Address) -> Array:
         return np.asarray(found() if callable(found) else found)
     except KshotError:
         raise
-    except MemoryError:
-        raise InputError(f"{path} asks for more memory than there is.") from None
     except Exception as error:  # readers of damaged files raise whatever they stumble over
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} cannot be read ({reason}).") from None

@@ -18,7 +18,6 @@ from kshot.encode.sources.source import Picture, Shard
 from kshot.errors import InputError
 
 PICTURES = frozenset({".webp", ".png", ".jpg", ".jpeg"})
-MOST_BYTES = {"picture": 64 << 20, "label": 64}
 MOST_SHARDS = 100_000
 SPLITS = {"train": "pool", "test": "test"}
 COUNT, CLASSES, TEMPLATES = "nshards.txt", "classnames.txt", "zeroshot_classification_templates.txt"
@@ -103,8 +102,6 @@ def _samples(file: Path, where: str) -> Iterator[tuple[str, bytes, int]]:
                 name, kind = _accepted(member)
                 if kind is None:
                     continue
-                if member.size > MOST_BYTES[kind]:
-                    raise InputError(f"{where}: {member.name} declares {member.size} bytes; refused.")
                 pair = pairs.setdefault(name, {})
                 if kind in pair:
                     raise InputError(f"{where}: {name} occurs twice.")
