@@ -5,11 +5,10 @@ pictures are a column of bytes, the labels numbers with names in the schema, pla
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,8 +24,7 @@ SUFFIXES = (".arrow", ".parquet")
 
 
 class Chunk(NamedTuple):
-    """Rows that are read together: a batch of an arrow file, a row group of a parquet file; `start` is its first row
-    in the split."""
+    """A batch of an arrow file or a row group of a parquet file; `start` is its first row in the split."""
 
     split: str
     file: Path
@@ -50,7 +48,8 @@ class SavedTables:
 
     def pictures(self, shard: Shard) -> Iterator[Picture]:
         split, file, number, start = self.chunks[shard]
-        table = next(_chunks(file, [self.image, self.label], number))
+        with _named(file):
+            table = _open(file)[1][number]([self.image, self.label])
         label_of = {name: label for label, name in enumerate(self.classes)}
         for row, (value, given) in enumerate(zip(table[self.image], table[self.label], strict=True), start=start):
             name, found = f"{split}/{row:07d}", given.as_py()
@@ -73,7 +72,7 @@ def find_tables(root: Path) -> dict[str, list[Path]]:
 
 def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
     """Read the schema and the labels; pictures are read when they are asked for."""
-    schema = _schema(next(iter(tables.values()))[0])
+    schema, _ = _open(next(iter(tables.values()))[0])
     features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
     image = _column(root, schema, "image", [name for name in schema.names if _holds_pictures(schema.field(name).type)])
     named = [name for name in schema.names if features.get(name, {}).get("_type") == "ClassLabel"]
@@ -82,12 +81,13 @@ def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
     for split, files in tables.items():
         start = 0
         for file in files:
-            size = file.stat().st_size
-            for number, table in enumerate(_chunks(file, [label])):
-                key = f"{split}/{file.name}#{number}-{start}-{len(table)}-{size}"
+            for number, read in enumerate(_open(file)[1]):
+                with _named(file):
+                    column = read([label])[label]
+                key = f"{split}/{file.name}#{number}-{start}-{len(column)}-{file.stat().st_size}"
                 chunks[Shard(parts[split], key)] = Chunk(split, file, number, start)
-                labels |= set(table[label].unique().to_pylist())
-                start += len(table)
+                labels |= set(column.unique().to_pylist())
+                start += len(column)
     return SavedTables(str(root), _classes(features.get(label, {}).get("names"), labels, root), chunks, image, label)
 
 
@@ -96,9 +96,8 @@ def _parts(root: Path, splits: set[str]) -> dict[str, str]:
     if len(splits) == 1:
         return dict.fromkeys(splits, "all")
     if "train" not in splits or not splits <= set(SPLITS.values()):
-        raise InputError(
-            f"{root} has the splits {', '.join(sorted(splits))}; needed are train and one of test, validation."
-        )
+        found = ", ".join(sorted(splits))
+        raise InputError(f"{root} has the splits {found}; needed are train and one of test, validation.")
     return {"train": "pool", "test": "test", "validation": "val" if "test" in splits else "test"}
 
 
@@ -116,9 +115,8 @@ def _column(root: Path, schema: "pa.Schema", wanted: str, fitting: list[str]) ->
     """The only column that fits, or the one named `image` or `label`."""
     if len(fitting) == 1 or wanted in fitting:
         return wanted if wanted in fitting else fitting[0]
-    raise InputError(
-        f"{root} has the columns {', '.join(schema.names)}; which holds the {wanted}s is not clear. Name it '{wanted}'."
-    )
+    columns = ", ".join(schema.names)
+    raise InputError(f"{root} has the columns {columns}; which holds the {wanted}s is not clear. Name it '{wanted}'.")
 
 
 def _holds_pictures(kind: "pa.DataType") -> bool:
@@ -131,38 +129,21 @@ def _holds_pictures(kind: "pa.DataType") -> bool:
 def _content(value: Any, where: str) -> bytes:
     content = value.get("bytes") if isinstance(value, dict) else value
     if content is None:
-        raise InputError(
-            f"{where} holds no picture, only a path. Save the dataset with to_parquet, which puts them inside."
-        )
+        raise InputError(f"{where} holds no picture, only a path. Save the dataset with to_parquet.")
     return content
 
 
-def _schema(file: Path) -> "pa.Schema":
-    import pyarrow.parquet as pq
-
-    with _named(file):
-        return pq.read_schema(file) if file.suffix == ".parquet" else _stream(file).schema
-
-
-def _chunks(file: Path, columns: list[str], first: int = 0) -> "Iterator[pa.Table]":
-    """The chunks of a file, from number `first` on."""
+def _open(file: Path) -> "tuple[pa.Schema, list[Callable[[list[str]], pa.Table]]]":
+    """The schema, and a function for each chunk that reads the columns it is given."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with _named(file):
         if file.suffix == ".parquet":
-            opened = pq.ParquetFile(file)
-            for number in range(first, opened.num_row_groups):
-                yield opened.read_row_group(number, columns).select(columns)
-        else:
-            for batch in islice(_stream(file), first, None):
-                yield pa.Table.from_batches([batch]).select(columns)
-
-
-def _stream(file: Path) -> "pa.RecordBatchStreamReader":
-    import pyarrow as pa
-
-    return pa.ipc.open_stream(pa.memory_map(str(file)))
+            parquet = pq.ParquetFile(file)
+            return parquet.schema_arrow, [partial(parquet.read_row_group, n) for n in range(parquet.num_row_groups)]
+        batches = pa.ipc.open_stream(pa.memory_map(str(file))).read_all().to_batches()
+        return batches[0].schema, [pa.Table.from_batches([batch]).select for batch in batches]
 
 
 @contextmanager
@@ -172,5 +153,5 @@ def _named(file: Path) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError, KeyError) as error:
+    except (pa.ArrowException, OSError, LookupError) as error:
         raise InputError(f"{file} cannot be read as a saved dataset: {str(error).splitlines()[0][:200]}") from None
