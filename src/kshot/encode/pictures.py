@@ -66,8 +66,6 @@ def decode(content: bytes | Path, name: str, *, most_pixels: int | None = None, 
                         f"{most:,} are decoded. Shrink the picture or remove it."
                     )
                 return on_white(_as_seen(picture, name) if as_seen else picture)
-    except Image.DecompressionBombError as error:
-        raise InputError(f"{name} is too large to decode: {error}") from None
     except UnidentifiedImageError:
         raise InputError(
             f"{name} is not a readable picture (not recognised as {', '.join(FORMATS[:-1])} or {FORMATS[-1]})."
