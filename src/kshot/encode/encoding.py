@@ -78,7 +78,7 @@ def _encode_part(targets: Sequence[Target], shards: Sequence[Shard], progress: C
 
 
 def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable[[int], None]) -> None:
-    """Decode the shard once and write a file for each of these targets, which are the same view by other encoders."""
+    """Decode the shard once and write a file for each target; the targets differ in their encoders only."""
     view, jobs = next(iter(files)), [target.job for target in files]
     source, preprocessings = view.job.source, [job.encoder.preprocessing for job in jobs]
     ids: list[str] = []

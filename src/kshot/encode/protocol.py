@@ -26,7 +26,7 @@ class PromptFeatures(NamedTuple):
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Pictures and prompts to unit features, with everything that a manifest must say about how."""
+    """Pictures and prompts to unit features, with the facts that a manifest records."""
 
     @property
     def dim(self) -> int: ...
@@ -54,7 +54,7 @@ def unit_and_norms(rows: Float[Array, "N d"]) -> PromptFeatures:
 
 
 class TorchEncoder:
-    """What encoders of torch share; `tower` gives features before normalisation, as tensors."""
+    """Base of the encoders that run a torch network; `tower` returns features before normalisation, as tensors."""
 
     library = ""
     tower: Callable[[Any], Any]
@@ -95,21 +95,18 @@ def weights_fingerprint(state: Mapping[str, Any]) -> str:
 
 
 def pick_device(wanted: str) -> str:
-    """`auto` takes a GPU where there is one; any other device is tried with one number."""
+    """Return a GPU for `auto` where there is one; raise if a tensor cannot be put on the device."""
     import torch
 
     if wanted == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.device(wanted)
-    except RuntimeError:
-        raise KshotError(unknown("device", wanted, DEVICES, "Leave --device out for auto.")) from None
-    try:
         torch.zeros(1, device=wanted).cpu()
     except (RuntimeError, AssertionError):
-        raise KshotError(
-            f"torch cannot use the device '{wanted}' on this machine. Give --device cpu, or leave it out for auto."
-        ) from None
+        advice = "Give --device cpu, or leave --device out for auto."
+        if wanted.partition(":")[0] not in DEVICES:
+            raise KshotError(unknown("device", wanted, DEVICES, advice)) from None
+        raise KshotError(f"torch cannot use the device '{wanted}' on this machine. {advice}") from None
     return wanted
 
 

@@ -54,7 +54,7 @@ class Imported:
 
 
 def read_cache(cache: Cache) -> Imported:
-    """Read and check every file; the first that does not fit is named in the error."""
+    """Read and check every file; an error names the first one that does not fit."""
     if set(cache.parts) not in ({"pool", "test"}, {"pool", "val", "test"}, {"all"}):
         raise InputError(f"give --pool and --test (and perhaps --val), or --all; given was {', '.join(cache.parts)}.")
     labels = [files.labels for files in cache.parts.values()]
@@ -155,7 +155,7 @@ def _of(store: Store, folder: Path) -> list[Manifest]:
 def _classes(
     cache: Cache, parts: dict[str, Rows], text: dict[str, Array], names: tuple[str, ...] | None
 ) -> tuple[str, ...]:
-    """One name for each text row and each label; every other count is refused."""
+    """The class names; raise unless names, text rows and labels count the same classes."""
     counts = {str(cache.text[tier]): len(T) for tier, T in text.items()}
     if names is not None:
         counts[str(cache.classes or "the labels")] = len(names)
@@ -220,7 +220,7 @@ def _scatter(part: Rows) -> float:
 
 
 def _about_unused(path: Path, dim: int) -> str:
-    """Files of a known folder that are no part of it; those of another backbone are named as such."""
+    """A note on a file that is not part of the layout, or has the dimensions of another backbone."""
     try:
         shape = read_array(Address(path)).shape
     except KshotError as error:

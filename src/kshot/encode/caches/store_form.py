@@ -28,7 +28,7 @@ class Rows(NamedTuple):
 
 
 def read_rows(part: str, files: PartFiles, names: Sequence[str] | None) -> Rows:
-    """One part; labels that are words are looked up in the class names."""
+    """Read one part; labels that are words become their places among the class names."""
     y = _labels(files.labels, names)
     X, turned = _oriented(files.features, len(y))
     X, renormalised = _unit(X, files.features)
@@ -42,7 +42,7 @@ def read_rows(part: str, files: PartFiles, names: Sequence[str] | None) -> Rows:
 
 
 def read_text(address: Address, dim: int, like: Address) -> tuple[Float[Array, "C d"], list[str]]:
-    """Prototypes, one row for each class; columns are turned into rows where only that fits."""
+    """Prototypes with one row for each class, transposed if necessary."""
     T = _matrix(address)
     if dim not in T.shape:
         raise InputError(f"{address} is {_shape(T)}, but {like} has {dim} dimensions: another backbone's text.")
@@ -103,7 +103,7 @@ def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
 
 
 def _oriented(address: Address, rows: int) -> tuple[Array, list[str]]:
-    """Rows first, whichever way the file has them; a square file is taken as it lies."""
+    """Features with one row for each label, transposed if necessary; a square matrix is not transposed."""
     X = _matrix(address)
     if len(X) == rows:
         return X, []

@@ -59,7 +59,7 @@ def _fluent(assets: Path, emoji: dict) -> Path:
 
 
 def _words(subgroup: str) -> str:
-    """`food-fruit` as words, most telling word first."""
+    """`food-fruit` as words, the more specific one first: `fruit food`."""
     words = subgroup.replace(" & ", " and ").split("-")
     return " ".join(reversed(words)) if words[0] in ("animal", "food", "face", "plant", "place") else " ".join(words)
 
