@@ -150,7 +150,7 @@ def test_shards_of_the_users_own_cache_are_read_offline_and_stay(hub, serve, tmp
 
 def test_a_file_of_another_size_than_announced_is_refused(hub, serve):
     source = find_source(f"{serve(hub, sizes={'0.tar': 99}).url}/{ADDRESS}")
-    with pytest.raises(KshotError, match=r"train/0.tar of clip-benchmark/wds_it could not be fetched .*size 99"):
+    with pytest.raises(KshotError, match=r"cannot fetch train/0.tar of clip-benchmark/wds_it: .*size 99"):
         everything(source)
 
 
@@ -243,7 +243,7 @@ def test_an_address_that_nobody_answers_is_one_sentence(serve, monkeypatch):
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    message = r"cannot fetch test/nshards.txt of a/b: the hub cannot be reached \(.*refused\)\. Encode a local copy"
+    message = r"cannot fetch test/nshards.txt of a/b: the hub cannot be reached \(.*refused\)\. .*encode a local copy"
     with pytest.raises(KshotError, match=message):
         find_source("http://127.0.0.1:9/datasets/a/b")
 

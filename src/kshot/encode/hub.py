@@ -50,21 +50,14 @@ class HubDataset:
         try:
             options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
             path = Path(hf_hub_download(self.name, file, local_dir=self.keep, **options))
-        except errors.LocalEntryNotFoundError as error:
+        except Exception as error:  # whatever the library or its HTTP client raises
+            offline = isinstance(error, errors.LocalEntryNotFoundError)
+            if isinstance(error, errors.EntryNotFoundError) and not offline:
+                return None
+            reason = self.offline or " ".join(str(error).split())[:300]
             raise KshotError(
-                f"cannot fetch {file} of {self.name}: {self.offline or first_line(error)}. Encode a local copy: kshot "
-                "encode FOLDER --dataset NAME --backbone …; or run the same command again with a connection."
-            ) from None
-        except errors.EntryNotFoundError:
-            return None
-        except (errors.RepositoryNotFoundError, errors.GatedRepoError):
-            raise KshotError(
-                f"the hub has no dataset {self.name} that you may read. Check its name, or log in: hf auth login."
-            ) from None
-        except Exception as error:  # whatever the library's HTTP client raises
-            raise KshotError(
-                f"{file} of {self.name} could not be fetched ({first_line(error)}). What is encoded is kept: run the "
-                "same command again."
+                f"cannot fetch {file} of {self.name}: {reason}. What is encoded is kept: run the same command again "
+                "with a connection, log in (hf auth login), or encode a local copy: kshot encode FOLDER …"
             ) from None
         if fetched:
             self.own.append(path)

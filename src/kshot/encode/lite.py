@@ -36,7 +36,8 @@ class Alignment:
 
         offset, mean = names.mean(axis=0), weights.mean(axis=0)
         # exp(−4‖a − b‖²) is exp(8(cosine − 1)) for unit sentences.
-        ridge = KernelRidge(alpha=self.ridge, kernel=self.kernel, gamma=4).fit(names - offset, weights - mean)
+        ridge = KernelRidge(alpha=self.ridge, kernel=self.kernel, gamma=4)  # pyright: ignore[reportArgumentType]
+        ridge.fit(names - offset, weights - mean)
         return lambda sentences: ridge.predict(sentences - offset) + mean
 
 

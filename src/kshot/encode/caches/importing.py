@@ -1,8 +1,7 @@
 """A cache into the store: every file is read and checked first, then all parts are written at once."""
 
-import shutil
+import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,10 @@ from kshot.encode.prompts import encode_tiers, tier_prompts
 from kshot.encode.sources.source import Listed
 from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError, InputError, KshotError
-from kshot.files import sha256
+from kshot.files import TEMPORARY_PREFIX, sha256
 from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms, unit_rows
 from kshot.types import Array, Labelled
 
-STAGING = ".importing"
 SAME_ROW = 0.999
 # Means over augmented views scatter about 20 % less than single crops; two halves of one set differ by below 10 %.
 AVERAGED = 0.9
@@ -90,31 +88,28 @@ def write_cache(
     **about: Any,
 ) -> list[Manifest]:
     """Write all parts and tiers aside, and whatever `also` writes there; then move them into place as one folder."""
-    aside = Store(store.root / STAGING)
-    target, staged = (root.path(dataset, backbone, "any").parent for root in (store, aside))
-    shutil.rmtree(staged, ignore_errors=True)
+    target = store.path(dataset, backbone, "any").parent
     try:
-        for part, rows in found.parts.items():
-            aside.write_images(dataset, backbone, part, rows.X, rows.y, rows.ids, found.classes, **about)
-        for tier, T in found.text.items():
-            aside.write_text(dataset, backbone, tier, T, None, found.classes, **about)
-        also(aside)
-        manifests = _of(aside, staged)
-        if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            staged.rename(target)
-        elif {m.part: m.sha256 for m in _of(store, target)} != {m.part: m.sha256 for m in manifests}:
-            raise FeatureError(
-                f"{target} holds other features. Delete it, or give another --dataset, --backbone or --features."
-            )
-        return manifests
+        store.root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=store.root) as folder:
+            aside = Store(folder)
+            for part, rows in found.parts.items():
+                aside.write_images(dataset, backbone, part, rows.X, rows.y, rows.ids, found.classes, **about)
+            for tier, T in found.text.items():
+                aside.write_text(dataset, backbone, tier, T, None, found.classes, **about)
+            also(aside)
+            staged = aside.path(dataset, backbone, "any").parent
+            manifests = _of(aside, staged)
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                staged.rename(target)
+            elif {m.part: m.sha256 for m in _of(store, target)} != {m.part: m.sha256 for m in manifests}:
+                raise FeatureError(
+                    f"{target} holds other features. Delete it, or give another --dataset, --backbone or --features."
+                )
+            return manifests
     except OSError as error:
         raise KshotError(f"cannot write {target}: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
-        for folder in (staged.parent, aside.root):
-            with suppress(OSError):  # another import is using it
-                folder.rmdir()
 
 
 def text_writer(

@@ -1,12 +1,10 @@
 """Open picture sets, made from packages of npm and Debian: all of them by name."""
 
-from kshot.encode.open import cifar10, clipart, emoji, greys
+from kshot.encode.open import drawings, small
 from kshot.encode.open.openset import OpenSet
 from kshot.errors import KshotError, unknown
 
-SETS: dict[str, OpenSet] = {
-    one.name: one for one in sorted((cifar10.SET, emoji.SET, *clipart.SETS, *greys.SETS), key=lambda one: one.name)
-}
+SETS: dict[str, OpenSet] = {one.name: one for one in sorted((*drawings.SETS, *small.SETS), key=lambda one: one.name)}
 
 
 def open_set(name: str) -> OpenSet:

@@ -7,14 +7,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kshot.data.catalog import DatasetEntry, datasets
 from kshot.encode.sources.source import Listed, Picture
 from kshot.errors import FeatureError
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """Everything a package holds."""
 
     classes: tuple[str, ...]

