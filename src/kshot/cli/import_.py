@@ -45,11 +45,12 @@ def import_(
     """Check features from elsewhere and store them as a dataset; nothing in the files is run."""
     from kshot.data.catalog import backbones
     from kshot.data.store import Store
-    from kshot.encode.caches.importing import cache_provenance, read_cache, text_writer, write_cache, zero_shot
+    from kshot.encode.caches.importing import cache_provenance, read_cache, text_writer, write_cache
     from kshot.encode.caches.layouts import named_cache
     from kshot.encode.encoders import stored_name
     from kshot.errors import InputError
     from kshot.files import real_path, safe_name
+    from kshot.methods.zero_shot import ZeroShot
 
     given = {"pool": pool, "test": test, "val": val, "all": whole}
     cache = named_cache(source, {k: v for k, v in given.items() if v is not None}, text or [], classes)
@@ -71,7 +72,7 @@ def import_(
     tiers = [m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")]
     for kept in tiers:
         prototypes = Store(features).text(name, stored, kept).prototypes
-        accuracy = zero_shot(read.test, prototypes)
+        accuracy = 100 * ZeroShot().fit(text=prototypes).score(*read.test)
         typer.echo(f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(read.classes):.1f} % by chance)")
     of = f"{name}/{stored}/{tiers[0] if tiers else 'none'}"
     typer.echo(f"next: kshot run embedded --on {of} --features {features} --report")

@@ -2,8 +2,9 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,29 +105,28 @@ def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable
 
 
 def _batches(
-    pictures: Iterable[Picture], prepare: Callable[[Picture], list[Array]], size: int, threads: int
+    pictures: Iterator[Picture], prepare: Callable[[Picture], list[Array]], size: int, threads: int
 ) -> Iterator[PictureBatch]:
-    """Batches in the order of the pictures, decoded ahead by `threads`, at most two batches at a time.
+    """Batches in the order of the pictures; while one is encoded, `threads` prepare the next.
 
     A picture that cannot be read is logged and left out, so a batch may be smaller, or none.
     """
-    waiting: deque[tuple[Picture, Future[list[Array]]]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for picture in pictures:
-                waiting.append((picture, pool.submit(prepare, picture)))
-                if len(waiting) == 2 * size:
-                    yield from _take(waiting, size)
-            while waiting:
-                yield from _take(waiting, min(size, len(waiting)))
-        finally:
-            for _, future in waiting:
-                future.cancel()
+    ahead: deque[list[tuple[Picture, Future[list[Array]]]]] = deque()
+    pool = ThreadPoolExecutor(threads)
+    try:
+        while batch := list(islice(pictures, size)):
+            ahead.append([(picture, pool.submit(prepare, picture)) for picture in batch])
+            if len(ahead) == 2:
+                yield from _finished(ahead.popleft())
+        while ahead:
+            yield from _finished(ahead.popleft())
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _take(waiting: deque[tuple[Picture, Future[list[Array]]]], size: int) -> Iterator[PictureBatch]:
+def _finished(waiting: list[tuple[Picture, Future[list[Array]]]]) -> Iterator[PictureBatch]:
     ids, labels, rows = [], [], []
-    for picture, future in [waiting.popleft() for _ in range(size)]:
+    for picture, future in waiting:
         try:
             rows.append(future.result())
         except InputError as error:

@@ -67,9 +67,7 @@ def decode(content: bytes | Path, name: str, *, most_pixels: int | None = None, 
                     )
                 return on_white(_as_seen(picture, name) if as_seen else picture)
     except UnidentifiedImageError:
-        raise InputError(
-            f"{name} is not a readable picture (not recognised as {', '.join(FORMATS[:-1])} or {FORMATS[-1]})."
-        ) from None
+        raise InputError(f"{name} is not a readable picture (none of {', '.join(FORMATS)}).") from None
     except InputError:
         raise
     except Exception as error:

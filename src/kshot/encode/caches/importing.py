@@ -128,16 +128,6 @@ def text_writer(
     return lambda store: encode_tiers(job, store, prompts)
 
 
-def zero_shot(test: Labelled, text: Float[Array, "C d"]) -> float:
-    """Per cent of test rows whose nearest prototype is their own class's."""
-    T = unit_rows(text, "text")
-    right = sum(
-        np.count_nonzero((np.asarray(test.X[rows], np.float32) @ T.T).argmax(axis=1) == test.y[rows])
-        for rows in row_blocks(len(test.y))
-    )
-    return 100 * right / len(test.y)
-
-
 def cache_provenance(cache: Cache, notes: Sequence[str]) -> dict[str, Any]:
     """What the manifests say about where the rows came from."""
     return {"layout": cache.layout, "files": {path.name: sha256(path) for path in cache.files()}, "notes": list(notes)}

@@ -52,10 +52,7 @@ def find_source(where: str, evaluation_only: bool = False, keep: Path | None = N
             "library, or webdataset shards (a folder or the address of a dataset on the hub)."
         )
     if not source.shards():
-        raise InputError(
-            f"{where} holds no pictures. Expected CLASS/picture.jpg, or train/CLASS/… and test/CLASS/…; or "
-            "test/nshards.txt for webdataset shards."
-        )
+        raise InputError(f"{where} holds no pictures. Expected CLASS/picture.jpg, or train/CLASS/… and test/CLASS/….")
     return source
 
 
