@@ -35,7 +35,10 @@ def serve(tmp_path, monkeypatch):
     """Starts hubs; their library keeps what it fetches in tmp_path/hub-cache, here and in children."""
     from huggingface_hub import constants
 
+    from kshot.encode.hub import offline_reason
+
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1000)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub-cache"))
     servers = []
@@ -44,6 +47,8 @@ def serve(tmp_path, monkeypatch):
         servers.append(Hub(root, **options))
         return servers[-1]
 
+    offline_reason.cache_clear()
     yield start
+    offline_reason.cache_clear()
     for server in servers:
         server.close()

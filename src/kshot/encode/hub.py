@@ -49,7 +49,8 @@ class HubDataset:
             _remove(self.own)
         try:
             options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
-            path = Path(hf_hub_download(self.name, file, local_dir=self.keep, **options))
+            local = {"local_dir": self.keep, "local_files_only": self.offline is not None}
+            path = Path(hf_hub_download(self.name, file, **options, **local))
         except Exception as error:  # whatever the library or its HTTP client raises
             offline = isinstance(error, errors.LocalEntryNotFoundError)
             if isinstance(error, errors.EntryNotFoundError) and not offline:
@@ -66,7 +67,7 @@ class HubDataset:
 
 @cache
 def offline_reason(endpoint: str | None = None) -> str | None:
-    """Why the hub cannot be reached, or None; its library then reads its cache alone instead of trying for a minute."""
+    """Why the hub cannot be reached, or None. Its library would try for a minute before it says so."""
     need("huggingface_hub", "encode")
     from huggingface_hub import constants
     from huggingface_hub.utils import disable_progress_bars, get_session
@@ -77,7 +78,6 @@ def offline_reason(endpoint: str | None = None) -> str | None:
     try:
         get_session().head(endpoint or constants.ENDPOINT, timeout=SECONDS_TO_ANSWER)
     except Exception as error:  # whatever the library's HTTP client raises
-        constants.HF_HUB_OFFLINE = True
         return f"the hub cannot be reached ({first_line(error)})"
     return None
 

@@ -87,7 +87,10 @@ def _create(library: Any, model: str, tag: str | None) -> Any:
 @contextmanager
 def _loading(what: str, advice: str, from_hub: bool) -> Iterator[None]:
     """Turn every failure into one sentence; what the libraries log beside it is dropped."""
-    offline = offline_reason() if from_hub else None
+    from huggingface_hub import constants
+
+    offline, before = offline_reason() if from_hub else None, constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = before or offline is not None
     logging.disable(logging.CRITICAL)
     try:
         yield
@@ -100,6 +103,7 @@ def _loading(what: str, advice: str, from_hub: bool) -> Iterator[None]:
         raise KshotError(f"cannot load {what}: {reason}. {advice}") from None
     finally:
         logging.disable(logging.NOTSET)
+        constants.HF_HUB_OFFLINE = before
 
 
 def _preprocessing(config: dict[str, Any]) -> Preprocessing:
