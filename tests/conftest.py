@@ -1,5 +1,6 @@
 """Shared fixtures; `../shared` is read where it exists and never required."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -55,10 +56,11 @@ def official() -> Path:
 def steady(tmp_path, monkeypatch):
     """Writes the study into an empty folder; returns a function that sets its size and the seconds of a cell."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
 
     def write(seeds: int, seconds: float) -> None:
         Path("steady.toml").write_text(STUDY.format(seeds=list(range(seeds))))
-        Path("steady.py").write_text(METHOD.format(seconds=seconds))
+        Path("steady.py").write_text(METHOD)
+        Path("seconds.txt").write_text(str(seconds))
 
     return write

@@ -93,6 +93,8 @@ def _cell(rng, dataset, backbone, tier, k, draw, methods, strength, text_free):
                 "tier": tier,
                 "shots": k,
                 "seed": draw,
+                "profile": "balanced",
+                "code": "",
                 "method": method,
                 "title": TITLES.get(method, method),
                 "sees": SEES.get(method, ["support", "text"]),

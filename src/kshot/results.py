@@ -19,7 +19,6 @@ from kshot.data.store import Store
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.methods import registry
 from kshot.methods.docstrings import parameter_words, summary
-from kshot.profiles import BALANCED, HALVES, PROFILES
 from kshot.report.context import Context, Described, Gate
 from kshot.report.focus import focus, primary
 from kshot.report.probed import Probed, read_probes
@@ -31,6 +30,7 @@ from kshot.stats.metrics import ACCURACY, METRICS, OF_MISSING_SHOTS, Metric, fin
 from kshot.stats.panel import Panel, panel
 from kshot.stats.selection import described, select
 from kshot.theory.probes.stored import ProbeFolder
+from kshot.types import BALANCED, HALVES, PROFILES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,10 +77,24 @@ class Results:
         return replace(self, metric=find_metric(metric))
 
     def where(
-        self, *, dataset: Names = (), backbone: Names = (), tier: Names = (), shots: Names = (), method: Names = ()
+        self,
+        *,
+        dataset: Names = (),
+        backbone: Names = (),
+        tier: Names = (),
+        shots: Names = (),
+        profile: Names = (),
+        method: Names = (),
     ) -> "Results":
         """The records that bear one of these names on every axis."""
-        asked = {"dataset": dataset, "backbone": backbone, "tier": tier, "shots": shots, "method": method}
+        asked = {
+            "dataset": dataset,
+            "backbone": backbone,
+            "tier": tier,
+            "shots": shots,
+            "profile": profile,
+            "method": method,
+        }
         wanted = {axis: _tuple(names) for axis, names in asked.items() if _tuple(names)}
         return replace(self, records=select(self.records, wanted), chosen={**self.chosen, **wanted})
 
@@ -127,7 +141,7 @@ class Results:
         """What the ratio is worth here, and which head to use instead, in sentences with their numbers."""
         from kshot.report.verdict import verdict
 
-        return verdict(self.panel)
+        return verdict(self.panel, self._context.own)
 
     def tables(self) -> list[Table]:
         """All of them; metrics where answers are kept, profiles where the study has them."""
@@ -157,9 +171,9 @@ class Results:
         that the paper prints with an interval; nothing where the records hold none of the paper's datasets, or where
         the matrix stands beside them, whose page has it all."""
         from kshot.paper.claims import paper_claims
+        from kshot.paper.compare import arms_table, lines_table
         from kshot.paper.folders import compare_folders, is_arm
         from kshot.paper.rules import paper_rules
-        from kshot.paper.show import arms_table, lines_table
 
         of_paper = set(self.panel.dataset.tolist()) & set(paper_rules().paper["datasets"])
         if self.chosen or not of_paper or is_arm(self.folder):
@@ -224,6 +238,7 @@ class Results:
         probes = ProbeFolder(self.folder)
         probed = read_probes(probes.load()) if probes.folder.is_dir() else Probed()
         return Context(
+            own=_own(self.folder),
             probed=probed,
             headroom={
                 key[:2]: value
@@ -314,6 +329,15 @@ def load_records(
     other, plain = (None if given is None else Path(given) for given in (precision, base))
     options = Options(Path(features), other, plain, corrected, headroom)
     return Results(load_table(folder), Path(folder), options, {})
+
+
+def _own(folder: Path) -> list[str]:
+    """The methods of a study that do not come with kshot, as the records name them."""
+    try:
+        study = Records(folder).study()
+    except KshotError:
+        return []
+    return [name for name, spec in study.methods().items() if spec.use not in registry.BUILTIN]
 
 
 def _described(study: Study) -> dict[str, Described]:

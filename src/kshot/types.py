@@ -14,8 +14,26 @@ FREE_EVIDENCE: frozenset[Evidence] = frozenset({"text", "support"})
 LABEL_FREE_EVIDENCE: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "queries"})
 
 
-# Parameters whose value an encoder knows.
+# How many shots each class gets: a field of every cell.
+BALANCED = "balanced"
+# What a study's shots K mean under each profile; `kshot.data.draw` draws them.
+PROFILES = {
+    BALANCED: "K pictures of every class",
+    "long-tailed": "from K pictures of one class down to one of another, falling geometrically",
+    "collected": "K pictures of the class that was collected most, of the others in proportion, at least one",
+    "missing": "K pictures of three classes in four, none of the rest: these have text only",
+}
+# Base to new (Zhou et al., Conditional prompt learning for vision-language models, CVPR 2022): K pictures of the first
+# half of the classes, and the test asks for one half only.
+HALVES = {
+    "base": "the classes that have shots, among themselves",
+    "new": "the other classes, among themselves: their text is all that is known of them",
+}
+
+
+# Parameters whose value an encoder knows, and those that the catalog keeps for a dataset.
 ENCODER_CONSTANTS = frozenset({"logit_scale", "anchor_scale"})
+DATASET_CONSTANTS = frozenset({"beta_scale", "alpha_scale", "alpha", "epochs"})
 
 
 class Labelled(NamedTuple):
@@ -27,10 +45,11 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A fitted quantity and the evidence it was chosen from."""
+    """A fitted quantity and where it is from: evidence that it was chosen on, the caller or the method's default
+    ("fixed"), the encoder's constants ("encoder"), or nothing better than what most encoders have ("assumed")."""
 
     value: Any
-    from_: Evidence | Literal["fixed"]
+    from_: Evidence | Literal["fixed", "encoder", "assumed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +70,7 @@ class MethodInfo:
     `linear` heads have `coef_` and `intercept_`. `views`: augmented views of the shots may be given. `closed_form`: the
     order of the shots does not matter. `rotation_free`: a rotation of the feature space does not matter. `constants`
     are parameters whose value encoder or dataset know: `logit_scale`, `anchor_scale` (the norm of the encoder's text
-    embeddings), and what the catalog's `constants` of a dataset name.
+    embeddings), and what the catalog's `constants` of a dataset name. Their default is None.
     """
 
     key: str

@@ -110,9 +110,7 @@ def test_a_folder_does_not_shrink_or_change(records):
         ('"small"', '"other"', "this is 'other' with hash .*, which is another one"),
     ],
 )
-def test_a_refusal_names_what_is_lacking(folder, old, new, words):
-    records = Records(folder / "records")
-    records.claim(load_study("small.toml"), [], {})
+def test_a_refusal_names_what_is_lacking(records, old, new, words):
     edit("small.toml", old, new, to="lacking.toml")
     with pytest.raises(StudyError, match=words):
         records.claim(load_study("lacking.toml"), [], {})

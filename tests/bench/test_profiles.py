@@ -1,13 +1,12 @@
 """Uneven and missing shots as an axis of a study; balanced cells stay what they were."""
 
-from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
 from folders import comparable, edit
-from kshot import load_records
+from kshot import load_records, run
 from kshot.bench.answers import read_answers
 from kshot.bench.cell import asked_head
 from kshot.bench.engines.local import LocalEngine
@@ -17,9 +16,11 @@ from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
 from kshot.data.draw import class_shots
 from kshot.data.features import load_features
+from kshot.data.store import Store
+from kshot.data.stratum import Prior
 from kshot.errors import StudyError
 from kshot.methods import registry
-from kshot.profiles import HALVES, PROFILES, profiled, split_profile
+from kshot.types import HALVES, PROFILES
 
 ALL = 'profiles = ["balanced", "long-tailed", "collected", "missing"]'
 
@@ -34,10 +35,20 @@ def uneven(records, folder):
     return found
 
 
-def test_names_of_profiles():
-    for profile in (*PROFILES, *HALVES):
-        assert split_profile(profiled("emoji", profile)) == ("emoji", profile)
-    assert split_profile("a+b") == ("a+b", "balanced")
+def test_a_dataset_may_have_the_name_of_a_profile(records, folder):
+    """`x+new` is a dataset like any other: other pictures than those of x, all classes asked for."""
+    store, names = Store(folder / "features"), {"sim-satellite": "x", "sim-pets": "x+new"}
+    for (dataset, name), part in product(names.items(), ("pool", "test")):
+        stored = store.images(dataset, "simulated", part)
+        about = (np.array(stored.X), np.array(stored.y), stored.ids, stored.manifest.classes)
+        store.write_images(name, "simulated", part, *about)
+    edit("small.toml", '"sim-satellite", "sim-pets"', '"x", "x+new"', to="plus.toml")
+    edit("plus.toml", "seeds = [0, 1, 2]", 'seeds = [0]\nprofiles = ["balanced", "new"]')
+    edit("plus.toml", '"zero_shot", "ncm", "loo_blend"', '"ncm"')
+    rows = run("plus.toml", workers=1).to_arrow().to_pylist()
+    sizes = {(row["dataset"], row["profile"]): row["n_classes"] for row in rows}
+    assert sizes == {("x", "balanced"): 10, ("x", "new"): 5, ("x+new", "balanced"): 37, ("x+new", "new"): 18}
+    assert len(rows) == 8
 
 
 def test_counts_follow_the_profile_and_are_nested():
@@ -60,7 +71,7 @@ def test_uneven_supports_are_part_of_the_balanced_ones(records, folder):
     stratum = load_features("sim-pets", "simulated", features=folder / "features").stratum
     whole = stratum.episode(4, 0, None).reveal(frozenset({"support"})).support
     for profile in ("long-tailed", "missing"):
-        part = replace(stratum, dataset=profiled("sim-pets", profile)).episode(4, 0, None)
+        part = stratum.episode(4, 0, None, profile)
         shots = part.reveal(frozenset({"support"})).support
         rows = {row.tobytes() for row in whole.X}
         assert len(shots.y) < len(whole.y)
@@ -69,7 +80,7 @@ def test_uneven_supports_are_part_of_the_balanced_ones(records, folder):
 
 def test_a_run_under_every_profile(uneven, folder):
     rows = load_table(uneven.folder).to_pylist()
-    status = {(split_profile(row["dataset"])[1], row["method"]): row["status"] for row in rows}
+    status = {(row["profile"], row["method"]): row["status"] for row in rows}
     assert status["missing", "zero_shot"] == "ok"
     assert status["missing", "ncm"] == "undefined"
     assert status["long-tailed", "ncm"] == "ok"
@@ -77,7 +88,7 @@ def test_a_run_under_every_profile(uneven, folder):
     assert all(np.isfinite(row["d2"]) for row in rows)
     reasons = {row["reason"] for row in rows if (row["method"], row["status"]) == ("ncm", "undefined")}
     assert all("ncm reads no text that could stand in" in reason for reason in reasons)
-    zero_shot = {split_profile(r["dataset"])[1]: r["hits"] for r in rows if r["method"] == "zero_shot"}
+    zero_shot = {r["profile"]: r["hits"] for r in rows if r["method"] == "zero_shot"}
     assert len(set(zero_shot.values())) <= 2  # one per dataset: the profile changes nothing for text alone
 
 
@@ -99,9 +110,9 @@ def test_classes_without_shots_have_a_table_and_metrics_of_their_own(uneven):
     found = load_records(uneven.folder)
     means = {row[0]: [float(value) for value in row[1:4]] for row in found.table("unseen").rows}
     truth = {}
-    for cell in (cell for cell in uneven.study().cells() if cell.dataset.endswith("+missing")):
+    for cell in (cell for cell in uneven.study().cells() if cell.profile == "missing"):
         answers = dict(read_answers(uneven, cell))["zero_shot"]
-        missing = class_shots("missing", split_profile(cell.dataset)[0], answers.truth, answers.n_classes, 4, cell.seed)
+        missing = class_shots("missing", cell.dataset, answers.truth, answers.n_classes, 4, cell.seed)
         unseen = missing[answers.truth] == 0
         assert 0 < unseen.mean() < 1
         truth[cell] = 100 * answers.hits[~unseen].mean(), 100 * answers.hits[unseen].mean()
@@ -128,7 +139,7 @@ def halves(records, folder):
 
 
 def episode_of(stratum, profile, text):
-    return replace(stratum, dataset=profiled(stratum.dataset, profile)).episode(4, 0, text)
+    return stratum.episode(4, 0, Prior(text), profile)
 
 
 def test_base_and_new_halve_the_classes_and_share_their_shots(records, folder):
@@ -165,11 +176,11 @@ def test_either_half_is_answered_as_if_the_other_were_not_there(records, folder)
 
 def test_a_run_from_base_to_new(halves):
     rows = load_table(halves.folder).to_pylist()
-    status = {(split_profile(row["dataset"])[1], row["method"]): row for row in rows}
+    status = {(row["profile"], row["method"]): row for row in rows}
     for half in HALVES:
         assert status[half, "zero_shot"]["status"] == "ok"
         assert status[half, "ncm"]["status"] == "undefined"
-    assert {row["n_classes"] for row in rows if row["dataset"] == "sim-pets+new"} <= {18}
+    assert {row["n_classes"] for row in rows if (row["dataset"], row["profile"]) == ("sim-pets", "new")} <= {18}
     table = load_records(halves.folder).table("base_to_new")
     means = {row[0]: row for row in table.texts()}
     assert means["Zero-shot"][4].startswith("+0.00 [")
@@ -182,10 +193,10 @@ def test_balanced_cells_are_those_of_a_study_without_profiles(records, folder):
     edit("small.toml", "seeds", 'profiles = ["balanced", "missing"]\nseeds', to="more.toml")
     before = comparable(records.folder).drop_columns(["study_hash"]).to_pylist()
     work = open_run(load_study("more.toml"), folder / "features", records)
-    assert all(cell.dataset.endswith("+missing") for cell in work.missing)
+    assert all(cell.profile == "missing" for cell in work.missing)
     compute(work, folder / "features", records, LocalEngine(1))
     after = comparable(records.folder).drop_columns(["study_hash"]).to_pylist()
-    assert [row for row in after if "+" not in row["dataset"]] == before
+    assert [row for row in after if row["profile"] == "balanced"] == before
 
 
 def test_a_profile_that_nobody_knows(folder):

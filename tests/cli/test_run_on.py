@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from folders import edit
+from kshot.bench.study import load_study
+from kshot.files import safe_name
 from kshot.results import load_records
 
 
@@ -15,7 +17,7 @@ def accuracies(folder):
 def test_on_runs_the_study_on_features_of_ones_own_and_report_shows_it(kshot):
     done = kshot("run", "tiny.toml", "--on", "digits/lite0/photo", "--on", "tuxpaint/lite0/dataset", "--report")
     assert done.returncode == 0, done.stderr
-    records = Path("records/tiny-on-digits-tuxpaint")
+    records = Path("records/tiny-on-digits+lite0+photo+tuxpaint+lite0+dataset")
     ran = accuracies(records)
     assert {key[:3] for key in ran} == {("digits", "lite0", "photo"), ("tuxpaint", "lite0", "dataset")}
     assert {key[3:] for key in ran} == {(k, 0, m) for k in (1, 2) for m in ("zero_shot", "ncm", "oracle_lambda")}
@@ -34,10 +36,31 @@ def test_on_runs_the_study_on_features_of_ones_own_and_report_shows_it(kshot):
 
 def test_without_report_the_next_command_is_said(kshot):
     done = kshot("run", "tiny.toml", "--on", "tuxpaint/lite0/dataset")
-    assert done.stdout.strip().endswith("next: kshot report records/tiny-on-tuxpaint")
-    assert not Path("records/tiny-on-tuxpaint/report").exists()
+    assert done.stdout.strip().endswith("next: kshot report records/tiny-on-tuxpaint+lite0+dataset")
+    assert not Path("records/tiny-on-tuxpaint+lite0+dataset/report").exists()
     again = kshot("run", "tiny.toml", "--on", "tuxpaint/lite0/dataset")
     assert "2 done, 0 to compute" in again.stdout
+
+
+def test_each_choice_of_features_has_records_of_its_own_whatever_the_order(kshot):
+    first, second = "digits/lite0/dataset", "digits/lite0/photo"
+    for _ in range(2):
+        for chosen in ([first], [second], [first, second], [second, first]):
+            done = kshot("run", "tiny.toml", *(word for stratum in chosen for word in ("--on", stratum)))
+            assert done.returncode == 0, done.stderr
+            found = accuracies(done.stdout.split()[-1])
+            assert {key[:3] for key in found} == {tuple(stratum.split("/")) for stratum in chosen}
+    assert "4 done, 0 to compute" in done.stdout
+    assert len(list(Path("records").iterdir())) == 3
+
+
+def test_names_of_features_that_are_long_or_hold_a_plus():
+    study = load_study("embedded")
+    many = [(f"dataset-{number}", "lite0", "photo") for number in range(20)]
+    pairs = ([("a+b", "c", "d")], [("a", "b+c", "d")], many, many[1:])
+    names = {study.on_features(strata).name for strata in pairs}
+    assert len(names) == len(pairs)
+    assert all(safe_name("study", name) for name in names)
 
 
 def test_mistakes_in_on(kshot):

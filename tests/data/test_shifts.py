@@ -54,3 +54,61 @@ def test_a_map_that_names_no_class(tmp_path):
         write_shift(wrong, "lite0", Store(tmp_path))
     with pytest.raises(FeatureError, match="0 classes in common"):
         write_shift(ShiftEntry("s", "S", "digits", "cifar10"), "lite0", Store(tmp_path))
+
+
+def encoded_again(dataset, features, **about):
+    """The bundled features once more, without the first half of every picture's vector."""
+    bundled, store = Store("nothing"), Store(features)
+    for manifest in [m for m in bundled.bundled() if (m.dataset, m.backbone) == (dataset, "lite0")]:
+        stated = {"encoder": manifest.encoder, "logit_scale": manifest.logit_scale} | about
+        if manifest.part.startswith("text-"):
+            tier = manifest.part.removeprefix("text-")
+            text = np.array(bundled.text(dataset, "lite0", tier).prototypes)
+            store.write_text(dataset, "lite0", tier, text, None, manifest.classes, **stated)
+        else:
+            images = bundled.images(dataset, "lite0", manifest.part)
+            X, y = np.array(images.X), np.array(images.y)
+            X[:, : X.shape[1] // 2] = 0
+            store.write_images(dataset, "lite0", manifest.part, X, y, images.ids, manifest.classes, **stated)
+
+
+def load_by_a_study(tmp_path):
+    grid = Grid(("clipart-to-emoji",), ("lite0",), ("dataset",), (2,), (0,), (MethodSpec("ncm", "ncm"),))
+    strata_of(Study("s", (grid,)), Store(tmp_path), must_be_stored=True)
+    return load_features("clipart-to-emoji", "lite0", features=tmp_path)
+
+
+def load_in_python(tmp_path):
+    return load_features("clipart-to-emoji", "lite0", features=tmp_path)
+
+
+@pytest.mark.parametrize("load", [load_by_a_study, load_in_python])
+@pytest.mark.parametrize("again", ["openclipart", "emoji"])
+def test_a_shift_is_made_again_of_what_was_encoded_again(load, again, tmp_path):
+    before = load(tmp_path)
+    assert np.array_equal(load(tmp_path).test.X, before.test.X)
+    encoded_again(again, tmp_path)
+    after = load(tmp_path)
+    side = "pool" if again == "openclipart" else "test"
+    half = after.test.X.shape[1] // 2
+    assert not getattr(after, side).X[:, :half].any()
+    assert getattr(before, side).X[:, :half].any()
+
+
+def test_other_constants_of_the_same_bytes_make_the_shift_again(tmp_path):
+    for scale in (50.0, 70.0):
+        for dataset in ("openclipart", "emoji"):
+            encoded_again(dataset, tmp_path, logit_scale=scale)
+        assert load_in_python(tmp_path).stratum.logit_scale == scale
+
+
+def test_features_that_somebody_stored_under_the_name_of_a_shift_stay(tmp_path):
+    store = Store(tmp_path)
+    digits = store.images("digits", "lite0", "all")
+    for part in ("pool", "test"):
+        ids = [f"{part}/{one}" for one in digits.ids]
+        store.write_images("clipart-to-emoji", "lite0", part, digits.X, digits.y, ids, digits.manifest.classes)
+    for tier in store.tiers("openclipart", "lite0"):
+        text = np.array(store.text("digits", "lite0", "photo").prototypes)
+        store.write_text("clipart-to-emoji", "lite0", tier, text, None, digits.manifest.classes)
+    assert load_in_python(tmp_path).classes == digits.manifest.classes

@@ -51,3 +51,22 @@ def test_missing_and_ambiguous_names_are_told_at_once(tmp_path):
 def test_files_of_another_shape(tmp_path, content):
     with pytest.raises(InputError, match="must hold"):
         from_sentences(["a"], sentences(tmp_path, content))
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "named"),
+    [
+        ("ant", "a giant insect", False),
+        ("ant", "An ant, seen from above.", True),
+        ("ant", "Ants have six legs.", True),
+        ("rat", "a decorated wall", False),
+        ("t-shirt", "a white tshirt", True),
+        ("tshirt", "a white T-shirt", True),
+        ("ice cream", "a nice creamy cake", False),
+        ("glass", "Two glasses on a table.", True),
+        ("Élan", "an élan in a forest", True),
+    ],
+)
+def test_only_whole_words_name_a_class(name, sentence, named, tmp_path):
+    path = sentences(tmp_path, {name: [sentence]})
+    assert from_sentences([name], path) == [[sentence if named else f"{name}. {sentence}"]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kshot import CLAP, GDA, LPP, NCM, OracleBlend, TipAdapter, ZeroShot, load_head, save_head
+from kshot import CLAP, GDA, LPP, NCM, OracleBlend, SSText, TipAdapter, ZeroShot, load_head, save_head
 from kshot.errors import InputError
 from kshot.methods import registry
 from kshot.types import Labelled
@@ -18,6 +18,43 @@ def test_classes_name_the_rows_of_text_in_any_order():
     head = GDA().fit(data.X, [NAMES[c] for c in data.y], text=data.text, classes=NAMES)
     assert head.predict(data.test.X).tolist() == [NAMES[c] for c in expected]
     assert head.classes_.tolist() == NAMES
+
+
+@pytest.mark.parametrize("classes", [[1, 0, 2], [2, 0, 1], [-1, -7, 3], [5, 0, 3], [True, False]])
+@pytest.mark.parametrize("method", [CLAP, GDA, TipAdapter, ZeroShot])
+def test_integers_that_name_the_rows_are_labels_like_any_other(method, classes):
+    data = problem(classes=len(classes), noise=0.2)
+    names = np.array(classes)
+    plain = method().fit(data.X, data.y, text=data.text)
+    head = method().fit(data.X, names[data.y], text=data.text, classes=classes)
+    rows = plain.scores(data.test.X).argmax(axis=1)
+    assert head.predict(data.test.X).tolist() == names[rows].tolist()
+    assert head.score(data.test.X, names[data.test.y]) == np.mean(rows == data.test.y)
+    asked = head.among(names[::-1])
+    assert np.allclose(asked.scores(data.test.X), plain.scores(data.test.X)[:, ::-1])
+    assert asked.score(data.test.X, names[data.test.y]) == np.mean(rows == data.test.y)
+    assert head.among(names[1:]).classes_.tolist() == classes[1:]
+
+
+@pytest.mark.parametrize("labels", [(0, 5), (3, 5), (-2, 0), (0, 1), (1, 0)])
+def test_without_text_every_different_number_is_a_class(labels):
+    data = problem(classes=2)
+    head = NCM().fit(data.X, np.array(labels)[data.y])
+    assert head.classes_.tolist() == sorted(labels)
+    expected = NCM().fit(data.X, data.y).predict(data.test.X)
+    assert head.predict(data.test.X).tolist() == [labels[row] for row in expected]
+
+
+def test_with_text_a_number_that_is_missing_is_a_class_without_shots():
+    data = problem(counts=[4, 4, 0, 4, 4, 4])
+    assert SSText().fit(data.X, data.y, text=data.text).classes_.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("classes", [[], [0, 0]])
+def test_no_list_of_classes(classes):
+    data = problem()
+    with pytest.raises(InputError, match="list of different labels"):
+        GDA().fit(data.X, data.y, text=data.text).among(classes)
 
 
 def test_names_without_classes_are_the_sorted_rows_of_text():
@@ -51,7 +88,7 @@ def test_zero_shot_knows_its_classes_by_name():
     assert found.tolist() == [NAMES[c] for c in expected]
 
 
-@pytest.mark.parametrize("classes", [NAMES, [10, 20, 30, 40, 50, 60]])
+@pytest.mark.parametrize("classes", [NAMES, [10, 20, 30, 40, 50, 60], [3, 1, 0, 2, 5, 4]])
 def test_labels_pass_through_a_head_file(tmp_path, classes):
     data = problem()
     head = NCM().fit(data.X, np.array(classes)[data.y], classes=classes)
@@ -87,7 +124,7 @@ def test_what_cannot_be_told_apart_is_refused(y, classes, message):
         (CLAP, {"momentum": 1.5}, "CLAP: momentum must be a number from 0 to 1, not 1.5."),
         (CLAP, {"lr": float("nan")}, "CLAP: lr must be a number of at least 0, not nan."),
         (CLAP, {"epochs": 2.5}, "CLAP: epochs must be a whole number of at least 1, not 2.5."),
-        (CLAP, {"logit_scale": True}, "CLAP: logit_scale must be a number above 0, not True."),
+        (CLAP, {"logit_scale": True}, "CLAP: logit_scale must be a number above 0 or None, not True."),
         (GDA, {"alpha": "foo"}, "GDA: alpha must be a number of at least 0 or 'loo' or 'val', not 'foo'."),
         (TipAdapter, {"tune": "val"}, "TipAdapter: tune must be 'loo' or 'test' or 'fixed', not 'val'."),
         (LPP, {"bias_init": ["a"]}, "LPP: bias_init must be a list of which each is a number or None, not"),

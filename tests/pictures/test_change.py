@@ -1,12 +1,15 @@
 """Heads that grow and shrink without their old pictures: as if fitted on all at once."""
 
 import shutil
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
-from colours import shade
+from colours import ColourEncoder, shade
+from kshot.encode.protocol import PromptFeatures
 from kshot.errors import InputError
+from kshot.methods.headfile import save_head
 from kshot.pictures.change import change_head
 from kshot.pictures.fit import fit_folder
 from kshot.pictures.head import PictureHead
@@ -53,6 +56,42 @@ def test_dropped_is_as_if_never_there(shades, colours):
     assert fitted.head.about.shot_names == whole.about.shot_names
     assert fitted.head.thumbnails == whole.thumbnails
     np.testing.assert_allclose(fitted.head.probabilities(whole.shots.X), whole.probabilities(whole.shots.X), atol=1e-6)
+
+
+class Uneven(ColourEncoder):
+    """Texts of different lengths."""
+
+    def encode_prompts(self, prompts):
+        lengths = [float(len(prompt)) for prompt in prompts]
+        return PromptFeatures(super().encode_prompts(prompts).unit, np.array(lengths, np.float32))
+
+
+def test_the_text_norm_is_that_of_the_classes_that_are_left(shades, tmp_path):
+    """The prompts of red, green and blue have 17, 19 and 18 letters."""
+    fit_folder(shades, encoder=Uneven()).head.save(tmp_path / "head.safetensors")
+    head = PictureHead.load(tmp_path / "head.safetensors")
+    assert head.about.text_norm == 18
+    left = change_head(head, drop=["green"]).head
+    assert left.about.text_norm == 17.5
+    shutil.copytree(shades / "green", tmp_path / "more" / "green")
+    assert change_head(left, Uneven(), tmp_path / "more").head.about.text_norm == 18
+
+
+def test_a_file_that_keeps_the_mean_of_the_norms_alone_is_read(shades, tmp_path):
+    head = fit_folder(shades, encoder=Uneven()).head
+    about = asdict(head.about)
+    del about["text_norms"]
+    shots = {"X": head.shots.X, "y": head.shots.y, "text": head.shots.text}
+    none = {"thumbnails": np.zeros(0, np.uint8), "thumbnail_ends": np.zeros(len(head.shots.y), np.int64)}
+    save_head(
+        head.head,
+        tmp_path / "old",
+        method=head.about.method,
+        beside=shots | none,
+        kind="pictures",
+        about=about | {"text_norm": 18.0},
+    )
+    assert PictureHead.load(tmp_path / "old").about.text_norm == 18
 
 
 def test_what_cannot_be_changed_is_said(shades, colours):

@@ -128,3 +128,30 @@ def test_the_command_prints_what_fit_reads(kshot, shades, colours, tmp_path):
     refused = kshot("labels", "head.safetensors", "--format", "coco")
     assert refused.returncode == 2
     assert "Known: csv, fiftyone, label-studio" in refused.stderr
+
+
+@pytest.fixture
+def twins_of_a_name(shades, tmp_path):
+    """a.jpg and a.png in one folder, and b.png beside them."""
+    root = tmp_path / "twins"
+    root.mkdir()
+    for name, source in (("a.jpg", "red/0.png"), ("a.png", "blue/0.png"), ("b.png", "green/0.png")):
+        shutil.copy(shades / source, root / name)
+    return root
+
+
+def test_a_name_without_suffix_that_two_pictures_have_is_refused(twins_of_a_name):
+    text = json.dumps({"classes": ["red", "blue"], "labels": {"a": 0, "b": 1}})
+    with pytest.raises(InputError, match=r"labels a, which may be a\.jpg or a\.png"):
+        read(twins_of_a_name, text)
+
+
+def test_names_with_suffix_tell_two_pictures_apart(twins_of_a_name):
+    text = json.dumps({"classes": ["red", "blue"], "labels": {"a.jpg": 0, "a.png": 1, "b": 1}})
+    assert read(twins_of_a_name, text)[0] == {"a.jpg": "red", "a.png": "blue", "b.png": "blue"}
+
+
+def test_a_picture_that_json_names_twice_is_refused(twins_of_a_name):
+    text = '{"classes": ["red", "blue"], "labels": {"b": 0, "a.jpg": 1, "b": 1}}'
+    with pytest.raises(InputError, match="'b' is named twice"):
+        read(twins_of_a_name, text)

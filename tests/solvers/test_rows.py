@@ -28,3 +28,36 @@ def test_unit_rows_name_the_bad_ones():
         unit_rows(X, "my rows")
     with pytest.raises(InputError, match="two dimensions"):
         unit_rows(np.ones(3), "my rows")
+
+
+@pytest.mark.parametrize("length", [1e-44, 1e-25, 1e-20, 1e20, 3e38])
+def test_rows_of_any_length_keep_their_direction(length):
+    """In float64 none of these lengths is extreme."""
+    X = np.array([[0.6, -0.8, 0.0], [1.0, 0.5, -0.25], [0.0, 1.0, 0.0]])
+    given = (length * X).astype(np.float32)
+    exact = given.astype(np.float64)
+    expected = exact / np.sqrt((exact**2).sum(axis=1, keepdims=True))
+    assert np.allclose(unit_rows(given, "rows"), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [1e-320, 1e-200, 1e-50, 1e50, 1e200, 1e308])
+def test_rows_in_float64_keep_their_direction_in_either_dtype(length):
+    X = np.array([[3.0, -4.0], [0.0, 5.0]]) / 5
+    for dtype in (np.float32, np.float64):
+        found = unit_rows(length * X, "rows", np.dtype(dtype))
+        assert found.dtype == dtype
+        assert np.allclose(found, X, atol=1e-3 if length < 1e-300 else 1e-6)
+
+
+def test_ordinary_rows_have_the_bits_of_a_plain_division_beside_extreme_ones():
+    X = np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32)
+    plain = X / np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
+    more = np.vstack([X, np.full((1, 7), 1e20, np.float32)])
+    assert np.array_equal(unit_rows(X, "rows"), plain)
+    assert np.array_equal(unit_rows(more, "rows")[:-1], plain)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_is_refused_beside_large_numbers(value):
+    with pytest.raises(InputError, match=r"NaN or infinite values in 1 row\(s\): 1"):
+        unit_rows(np.array([[1e30, 0.0], [1e30, value]], np.float32), "rows")

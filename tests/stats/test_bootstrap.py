@@ -1,10 +1,12 @@
 """Intervals against scipy's bootstrap and against a plain loop."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from kshot.stats.bootstrap import RESAMPLES, cluster_mean, cluster_means, cluster_sums, resampled_means
+from kshot.stats.bootstrap import RESAMPLES, Estimate, cluster_mean, cluster_means, cluster_sums, resampled_means
 
 
 def clustered(seed=0, sizes=(5, 9, 3, 7, 6, 8)):
@@ -72,3 +74,18 @@ def test_cluster_interval_is_wider_than_one_that_ignores_clusters():
     found = cluster_mean(values, names)
     naive = stats.t.ppf(0.975, 199) * values.std(ddof=1) / np.sqrt(200)
     assert found.high - found.mean > 3 * naive
+
+
+@pytest.mark.parametrize("estimate", [Estimate(-0.5, None, None, 14400, 1), Estimate(-0.5, -1.0, 0.0, 14400, 9)])
+def test_a_notebook_shows_every_figure_below_its_name(estimate):
+    rows = [re.findall(r"<t[hd]>(.*?)</t[hd]>", row) for row in estimate._repr_html_().split("</tr>")[:2]]
+    shown = dict(zip(*rows, strict=True))
+    assert float(shown["mean"]) == -0.5
+    assert (shown["n"], shown["G"]) == ("14400", str(estimate.G))
+    ends = ["no interval"] * 2 if estimate.low is None else [-1, 0]
+    assert [end if end == "no interval" else float(end) for end in (shown["low"], shown["high"])] == ends
+
+
+def test_an_estimate_over_no_cell_has_no_mean():
+    nothing = cluster_mean(np.full(3, np.nan), np.array(["a", "b", "b"]))
+    assert "nan" not in f"{nothing} {nothing._repr_html_()}"

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from kshot.stats.association import within
 from kshot.stats.bootstrap import shared_draws
-from kshot.stats.correlation import spearman, weighted_ranks
+from kshot.stats.correlation import rank_correlation, spearman, weighted_ranks
 
 RNG = np.random.default_rng(5)
 NAMES = np.repeat(list("abcdefg"), 6)
@@ -56,3 +57,21 @@ def test_what_has_no_correlation_says_nan_and_one_cluster_no_interval():
     hole = A.copy()
     hole[0] = np.nan
     assert spearman(hole, B, NAMES).n == 41
+
+
+@pytest.mark.parametrize("unknown", [np.nan, np.inf])
+def test_a_point_that_one_side_does_not_know_is_no_point(unknown):
+    a, b, c = A.copy(), B.copy(), C.copy()
+    a[3], b[7], c[11] = unknown, unknown, unknown
+    both = np.isfinite(a) & np.isfinite(b)
+    all_three = both & np.isfinite(c)
+    assert rank_correlation(a, b) == pytest.approx(stats.spearmanr(A[both], B[both]).statistic)
+    assert rank_correlation(a, b, c) == pytest.approx(partial(A[all_three], B[all_three], C[all_three]))
+    assert np.isnan(rank_correlation(np.array([1.0, 2, unknown]), np.array([1.0, 2, 3])))
+
+
+def test_a_median_within_groups_forgets_unknown_points():
+    groups = np.repeat(["x", "y"], 5)
+    a = np.array([1.0, 2, 3, 4, np.nan, 1, 2, 3, 4, np.nan])
+    b = np.array([1.0, 2, 3, 4, 0, 1, 2, 3, 4, 0])
+    assert within(a, b, groups) == pytest.approx(1)

@@ -11,7 +11,6 @@ from kshot.bench.record import CELL
 from kshot.bench.records import Records
 from kshot.bench.study import Cell
 from kshot.data.draw import class_shots
-from kshot.profiles import split_profile
 from kshot.stats.answers import Answers, unpack_answers
 from kshot.types import Array
 
@@ -47,8 +46,7 @@ def metric_values(
 
 def _unseen(cell: Cell, n_classes: int) -> Bool[Array, " C"] | None:
     """Which classes are without shots follows from the names alone."""
-    dataset, profile = split_profile(cell.dataset)
-    if profile != "missing":
+    if cell.profile != "missing":
         return None
     no_labels = np.empty(0, np.int64)
-    return class_shots(profile, dataset, no_labels, n_classes, cell.shots, cell.seed) == 0
+    return class_shots(cell.profile, cell.dataset, no_labels, n_classes, cell.shots, cell.seed) == 0

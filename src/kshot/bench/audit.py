@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kshot.bench.compact import compact, forget
-from kshot.bench.parquet import contradictory_rows, is_damaged, move_aside, schema
+from kshot.bench.parquet import contradictory_rows, is_damaged, move_aside, schema, with_later_columns
 from kshot.bench.query import query
 from kshot.bench.record import CELL, SECONDS
 from kshot.bench.records import Records, restore_header
@@ -79,7 +79,7 @@ def why_strange(records: Records, path: Path) -> str:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(path).read()
+        table = with_later_columns(pq.ParquetFile(path).read())
     except (pa.ArrowException, OSError) as error:
         return f"cannot be read ({error})"
     lacks = [name for name in schema().names if name not in table.schema.names]

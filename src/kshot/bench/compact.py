@@ -1,14 +1,22 @@
 """Joining many small files into one, and forgetting cells; safe to interrupt anywhere."""
 
 import hashlib
-from collections.abc import Collection, Iterable
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kshot.bench.parquet import write_sealed
-from kshot.bench.query import load_table
+from kshot.bench.query import load_table, query
 from kshot.bench.record import CELL
 from kshot.bench.records import Records
 from kshot.bench.study import Cell
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUPERSEDED = "superseded"
 
 
 def compact(records: Records) -> int:
@@ -31,21 +39,44 @@ def forget(records: Records, cells: Iterable[Cell]) -> int:
     with records.lock():
         joined = records.joined()
         if joined:
-            _join(records, joined + records.loose(), forget=chosen)
+            _join(records, joined + records.loose(), lambda table: [cell not in chosen for cell in _cells(table)])
         for cell in chosen:
             records.path(cell).unlink(missing_ok=True)
     return len(chosen)
 
 
-def _join(records: Records, sources: list[Path], forget: Collection[Cell] = ()) -> None:
-    """One file in place of the sources; what was written after they were listed stays."""
-    import pyarrow as pa
+def supersede(records: Records, codes: Mapping[str, str]) -> dict[str, int]:
+    """Move the records of these methods that other code made to a folder beside them; how many there were of each."""
+    if not codes or not any(records.files()):
+        return {}
+    found: Counter[str] = Counter()
+    with records.lock():
+        for method, code, count in query(records.folder, "select method, code, count(*) from records group by all"):
+            found[method] += count if codes.get(method, code) != code else 0
 
+        def kept(table: "pa.Table") -> list[bool]:
+            made = zip(table["method"].to_pylist(), table["code"].to_pylist(), strict=True)
+            present = [codes.get(method, code) == code for method, code in made]
+            aside = table.filter([not here for here in present])
+            write_sealed(aside, records.folder / SUPERSEDED / f"{uuid.uuid4().hex}.parquet")
+            return present
+
+        if any(found.values()):
+            _join(records, records.loose() + records.joined(), kept)
+    return {method: count for method, count in found.items() if count}
+
+
+def _cells(table: "pa.Table") -> list[Cell]:
+    return [Cell(*key) for key in zip(*(table[name].to_pylist() for name in CELL), strict=True)]
+
+
+def _join(records: Records, sources: list[Path], keep: "Callable[[pa.Table], list[bool]] | None" = None) -> None:
+    """One file in place of the sources, of all rows or of those to keep; what was written after the sources were
+    listed stays."""
     listed = {path: _identity(path) for path in sources}
     table = load_table(records.folder)
-    if forget:
-        keys = zip(*(table[name].to_pylist() for name in CELL), strict=True)
-        table = table.filter(pa.array([Cell(*key) not in forget for key in keys]))
+    if keep is not None:
+        table = table.filter(keep(table))
     name = hashlib.sha256("\n".join(map(str, sources)).encode()).hexdigest()[:16]
     target = records.folder / "compact" / f"{name}.parquet"
     write_sealed(table, target)

@@ -121,7 +121,7 @@ def _recorded(folder: Path, dtype: str) -> list[tuple]:
         return query(
             folder,
             "select dataset, backbone, shots, method, views, median(fit_seconds + score_seconds) from records "
-            f"where status = 'ok' and dtype = '{dtype}' group by all order by all",
+            f"where status = 'ok' and dtype = '{dtype}' group by all, profile order by all",
         )
     except KshotError:
         return []

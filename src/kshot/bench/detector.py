@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from kshot.bench.cell import known_constants
 from kshot.bench.isolated import ABSENT, Alone
 from kshot.bench.query import load_table
 from kshot.bench.record import CELL
@@ -22,6 +21,7 @@ from kshot.data.store import BUNDLED, Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import KshotError
 from kshot.methods import registry
+from kshot.methods.source_code import code_of
 from kshot.types import Array, Labelled
 
 
@@ -35,8 +35,11 @@ class Detection:
     all_cells: int
     differences: tuple[str, ...]
     shut_out: bool
+    changed: bool = False
 
     def __str__(self) -> str:
+        if self.changed:
+            return f"{self.method} was changed since its records were computed. Run it again to verify it."
         looked = f"{self.cells} of its {self.all_cells} cell(s), one of each dataset and backbone,"
         said = f"{self.method} was run again in {looked} without test labels in its process"
         if self.differences:
@@ -58,7 +61,10 @@ def detect(study: Study, specs: Sequence[MethodSpec], features: Path, records: P
 
 def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path, records: Path) -> Detection:
     own = [row for row in rows if row["method"] == spec.name and row["status"] == "ok" and "test" not in row["sees"]]
-    chosen = _one_per_stratum(own, study.hash)
+    made_now = [row for row in own if row["code"] == code_of(spec.use, spec.params)]
+    if own and not made_now:
+        return Detection(spec.name, 0, len(own), (), True, changed=True)
+    chosen = _one_per_stratum(made_now, study.hash)
     found, out = [], bool(chosen)
     for row in chosen:
         cell = Cell(*(row[name] for name in CELL))
@@ -108,10 +114,11 @@ def _alone(
     stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views])
     tiers = store.tiers(cell.dataset, cell.backbone)
     prior = load_prior(store, cell.dataset, cell.backbone, cell.tier, study.dtype) if tiers else None
-    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text)
+    episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
     arguments = episode.reveal(sees, views).fit_arguments()
     # The other side names the classes itself, from the shots.
     arguments.pop("classes", None)
+    constants = arguments.pop("constants")
     support = {"support": Labelled(arguments.pop("X"), arguments.pop("y"))} if "support" in sees else {}
     alone = Alone(
         spec,
@@ -120,7 +127,7 @@ def _alone(
         np.full(episode.n_test, ABSENT),
         episode.asked,
         episode.n_classes,
-        known_constants(sees, stratum, prior),
+        constants,
         hidden=(features, records, BUNDLED),
     )
     return alone, episode.reveal(frozenset({"test"})).test.y

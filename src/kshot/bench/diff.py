@@ -12,7 +12,7 @@ from kshot.bench.records import Records
 KEY = (*CELL, "method")
 # Measured or fitted in the working precision.
 ROUNDED = {"lambda_js", "d2", "v", "share", "selected"}
-CIRCUMSTANCES = ("study_hash", "version", "dtype", "feature_hashes")
+CIRCUMSTANCES = ("study_hash", "version", "code", "dtype", "feature_hashes")
 
 
 @dataclass(frozen=True)

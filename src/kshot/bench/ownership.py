@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kshot.bench.study import Cell, MethodSpec, Study
+from kshot.types import BALANCED
 
 
 def addable(study: Study, found: Study) -> list[str]:
@@ -75,4 +76,5 @@ def _s(found: list) -> str:
 
 
 def _shown(cell: Cell) -> str:
-    return f"{cell.dataset}/{cell.backbone}/{cell.tier} with shots {cell.shots} and seed {cell.seed}"
+    profile = "" if cell.profile == BALANCED else f", {cell.profile}"
+    return f"{cell.dataset}/{cell.backbone}/{cell.tier} with shots {cell.shots} and seed {cell.seed}{profile}"

@@ -18,6 +18,7 @@ import numpy as np
 from kshot.bench.record import CellFacts, Record
 from kshot.bench.study import Study
 from kshot.files import BLANK, is_proven, stamped, write_bytes
+from kshot.types import BALANCED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +30,8 @@ PLACE = b"kshot.place"
 # The version before files were sealed; anything later without a seal has lost it.
 UNSEALED_VERSIONS = {"0.1.0"}
 FOLDER = "damaged"
+# What the rows of files without such a column mean.
+LATER_COLUMNS = {"profile": BALANCED, "code": ""}
 
 log = logging.getLogger(__name__)
 _told: set[Path] = set()
@@ -76,6 +79,7 @@ def schema() -> "pa.Schema":
             ("protocol", text),
             ("dtype", text),
             ("version", text),
+            ("code", text),
             ("feature_hashes", text),
             ("fit_seconds", number),
             ("score_seconds", number),
@@ -88,8 +92,18 @@ def whose_columns() -> "list[tuple[str, pa.DataType]]":
     import pyarrow as pa
 
     text, whole = pa.string(), pa.int32()
-    cell = {"dataset": text, "backbone": text, "tier": text, "shots": whole, "seed": whole}
+    cell = {"dataset": text, "backbone": text, "tier": text, "shots": whole, "seed": whole, "profile": text}
     return [("study", text), ("study_hash", text), *cell.items()]
+
+
+def with_later_columns(table: "pa.Table") -> "pa.Table":
+    """A table that an earlier version wrote, with the columns that came since."""
+    import pyarrow as pa
+
+    for name, default in LATER_COLUMNS.items():
+        if name not in table.column_names:
+            table = table.append_column(name, pa.array([default] * table.num_rows, pa.string()))
+    return table
 
 
 def _row(facts: CellFacts, record: Record) -> dict[str, Any]:
@@ -100,6 +114,7 @@ def _row(facts: CellFacts, record: Record) -> dict[str, Any]:
         "tier": cell.tier,
         "shots": cell.shots,
         "seed": cell.seed,
+        "profile": cell.profile,
         "method": record.method,
         "title": record.title,
         "sees": sorted(record.sees),
@@ -120,6 +135,7 @@ def _row(facts: CellFacts, record: Record) -> dict[str, Any]:
         "simulated": facts.simulated,
         "protocol": facts.protocol,
         "dtype": facts.dtype,
+        "code": record.code,
         "feature_hashes": json.dumps(facts.feature_hashes, sort_keys=True),
         "fit_seconds": record.fit_seconds,
         "score_seconds": record.score_seconds,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from kshot.bench.parquet import LATER_COLUMNS
 from kshot.bench.record import CELL
 from kshot.bench.records import Records
 from kshot.bench.study import Cell
@@ -75,9 +76,12 @@ def _relation(records: Records, sql: str) -> "duckdb.DuckDBPyRelation":
 
     loose, joined = records.sources()
     connection = duckdb.connect()
+    nothing = f"select {', '.join(f'null::varchar as {column}' for column in LATER_COLUMNS)} where false"
+    filled = ", ".join(f"coalesce({column}, {quoted(old)}) as {column}" for column, old in LATER_COLUMNS.items())
     for name, paths in (("loose", loose), ("joined", joined)):
         source = _parquet(paths) if paths else f"{_parquet((loose or joined)[:1])} limit 0"
-        connection.execute(f"create view {name} as select * from {source}")
+        whole = f"(select * from {source}) union all by name ({nothing})"
+        connection.execute(f"create view {name} as select * replace ({filled}) from ({whole})")
     # A cell that was computed again lies in a file of its own beside its compacted former self.
     key = ", ".join((*CELL, "method"))
     both = "select *, 0 as age from loose union all by name select *, 1 as age from joined"

@@ -6,13 +6,14 @@ from typing import Any, Literal
 from kshot.bench.study import Cell
 from kshot.stats.answers import Answers
 
-CELL = ("dataset", "backbone", "tier", "shots", "seed")
+CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
 SECONDS = ("fit_seconds", "score_seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One method on one cell; `traceback` and `answers` are kept beside the records, not in them."""
+    """One method on one cell; `traceback` and `answers` are kept beside the records, not in them; `code` is a
+    hash of the source files that made it, empty for methods of kshot."""
 
     cell: Cell
     method: str
@@ -31,6 +32,7 @@ class Record:
     score_seconds: float = 0.0
     views: dict[str, Any] = field(default_factory=dict)
     answers: Answers | None = None
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

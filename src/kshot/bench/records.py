@@ -2,9 +2,11 @@
 
 RECORDS/study.json                                      what belongs here, written first; may grow, never change
 RECORDS/study-copy.json                                 the same, for the day it is lost
-RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; whole or absent
+RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; whole or absent; K04-s0-missing
+                                                        and the like under another profile of shots than balanced
 RECORDS/answers/DATASET/BACKBONE/TIER/K04-s0.parquet    what its heads said about every test picture, for metrics alone
 RECORDS/compact/*.parquet                               many cells joined by `kshot compact`
+RECORDS/superseded/*.parquet                            records of methods whose code was changed since
 RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed methods
 RECORDS/runs/*.json                                     which machine computed here, one file a run
 """
@@ -13,6 +15,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from kshot.bench.study import Cell, Study, study_from_json
 from kshot.errors import StudyError
 from kshot.files import is_temporary, json_seal, locked, write_text
 from kshot.stats.answers import pack_answers
+from kshot.types import BALANCED
 
 NAME, COPY = "study.json", "study-copy.json"
 NEEDED = ("hash", "study", "dropped", "features")
@@ -53,17 +57,23 @@ class Records:
         # Listed before we look for the header: another driver may be writing it at this moment.
         occupied = any(not is_temporary(path) for path in self.folder.glob("*"))
         if self.header.is_file():
-            self._check_owner(study, features)
-            before = read_header(self.folder)
-            features = before["features"] | features
-            extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
+            try:
+                self._check_owner(study, features)
+            except StudyError:
+                # A header binds by the records it stands for; without any the folder is free.
+                if any(self.files()):
+                    raise
+            else:
+                before = read_header(self.folder)
+                features = before["features"] | features
+                extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
         elif occupied and not self._proves(study, features):
             raise StudyError(f"{self.folder} is not empty and not a records folder. Choose another --records.")
         content = {
             "hash": study.hash,
             "extends": extended,
             "study": json.loads(study.to_json()),
-            "dropped": [[c.dataset, c.backbone, c.tier, c.shots, c.seed] for c in dropped],
+            "dropped": [list(astuple(cell)) for cell in dropped],
             "features": features,
         }
         write_header(self.folder, content)
@@ -102,7 +112,8 @@ class Records:
 
     def path(self, cell: Cell) -> Path:
         folder = self.folder / "cells" / cell.dataset / cell.backbone / cell.tier
-        return folder / f"K{cell.shots:02d}-s{cell.seed}.parquet"
+        profile = "" if cell.profile == BALANCED else f"-{cell.profile}"
+        return folder / f"K{cell.shots:02d}-s{cell.seed}{profile}.parquet"
 
     def loose(self) -> list[Path]:
         """Intact files of single cells, in a fixed order."""

@@ -4,20 +4,22 @@ import json
 import logging
 import os
 import platform
+import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 
 from kshot.bench.cell import run_batch
-from kshot.bench.compact import compact
+from kshot.bench.compact import SUPERSEDED, compact, supersede
 from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, Workload
 from kshot.bench.parquet import set_aside
 from kshot.bench.records import RUNS, Records, records_folder
 from kshot.bench.study import Study, load_study
-from kshot.bench.work import Work, count_cells, find_work, missing_cells
+from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store
@@ -99,6 +101,11 @@ def open_run(study: Study, features: Path, records: Records) -> Work:
     with records.lock():
         loose, joined = records.files()
         set_aside(records.folder, [*loose, *joined])
+    for name, count in supersede(records, present_codes(study)).items():
+        logger.warning(
+            f"{name} was changed since {count} of its cells were computed; they are computed again, the old records "
+            f"are kept in {records.folder / SUPERSEDED}."
+        )
     if records.grows_into(study) and any(records.path(cell).exists() for cell in work.missing):
         # These cells lack methods that the study did not have; joined, their files are not overwritten.
         compact(records)
@@ -136,10 +143,15 @@ def compute(
 def hand_out(workload: Workload, engine: Engine, finished: Callable[[int], None]) -> None:
     """Let an engine run all batches; the processes that it starts meanwhile find the environment of workers."""
     before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
+    main = sys.modules["__main__"]
     os.environ.update(WORKER_ENVIRONMENT)
+    # A spawned process runs the main module again, and a script without a guard would start its run in every worker.
+    # Workers need nothing from it; an empty module in its place leaves nothing to run.
+    sys.modules["__main__"] = ModuleType("__main__")
     try:
         engine(workload, finished)
     finally:
+        sys.modules["__main__"] = main
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -157,7 +169,13 @@ def look_back(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
     if not records.header.is_file():
         logger.warning("%s was removed during the run and is written again.", records.header)
         records.claim(work.study, work.dropped, work.features)
-    if records.owners()[0] != work.study.hash:
+    own, former = records.owners()
+    if work.study.hash not in (own, *former):
+        raise StudyError(
+            f"another study took {records.folder} before this run had computed a cell. Run it again with another "
+            "--records."
+        )
+    if own != work.study.hash:
         logger.warning("Another run made the study of %s larger; `kshot status` counts what it lacks.", records.folder)
     if shard.count == 1:
         cells = [cell for cell in work.cells if cell not in work.dropped]

@@ -14,14 +14,15 @@ from kshot.data.draw import SMALLEST_RESIDUE
 from kshot.encode.augment import RECIPES
 from kshot.errors import StudyError, unknown
 from kshot.files import safe_name
-from kshot.profiles import BALANCED, HALVES, PROFILES, profiled
-from kshot.types import Views
+from kshot.types import BALANCED, HALVES, PROFILES, Views
 
 OPTIONAL = ("views", "profiles")
 AXES = ("datasets", "backbones", "tiers", "shots", "seeds", "methods")
 # The records keep shots and seeds in 32 bits.
 LARGEST = 2**31 - 1
 DTYPES = ("float32", "float64")
+# Of the 120 characters that a study's name may have.
+LONGEST_STRATA = 80
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -34,6 +35,7 @@ class Cell:
     tier: str
     shots: int
     seed: int
+    profile: str = BALANCED
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Grid:
     shots: tuple[int, ...]
     seeds: tuple[int, ...]
     methods: tuple[MethodSpec, ...]
+    profiles: tuple[str, ...] = (BALANCED,)
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,9 @@ class Study:
             del content["min_residue"]
         # Whether answers are kept changes no record.
         del content["answers"]
+        for grid in content["grids"]:
+            if grid["profiles"] == (BALANCED,):
+                del grid["profiles"]
         for spec in (spec for grid in content["grids"] for spec in grid["methods"]):
             if spec["views"] is None:
                 del spec["views"]
@@ -104,8 +110,9 @@ class Study:
         """Every cell with its methods; grids that meet in a cell join their methods."""
         specs_of: dict[Cell, dict[str, MethodSpec]] = {}
         for grid in self.grids:
-            for axes in product(grid.datasets, grid.backbones, grid.tiers, grid.shots, grid.seeds):
-                specs_of.setdefault(Cell(*axes), {}).update({spec.name: spec for spec in grid.methods})
+            axes = (grid.datasets, grid.backbones, grid.tiers, grid.shots, grid.seeds, grid.profiles)
+            for place in product(*axes):
+                specs_of.setdefault(Cell(*place), {}).update({spec.name: spec for spec in grid.methods})
         return {cell: tuple(specs.values()) for cell, specs in specs_of.items()}
 
     def methods(self) -> dict[str, MethodSpec]:
@@ -133,13 +140,15 @@ class Study:
         return replace(self, grids=tuple(grid for grid in kept if grid.datasets))
 
     def on_features(self, strata: Sequence[tuple[str, str, str]]) -> "Study":
-        """The same shots, seeds and methods on these (dataset, backbone, tier), as a study of its own."""
+        """The same shots, seeds, profiles and methods on these (dataset, backbone, tier), as a study of its own; their
+        order does not matter."""
+        strata = sorted(set(strata))
         shots = tuple(sorted({k for grid in self.grids for k in grid.shots}))
         seeds = tuple(sorted({seed for grid in self.grids for seed in grid.seeds}))
+        profiles = tuple(dict.fromkeys(name for grid in self.grids for name in grid.profiles))
         methods = tuple(self.methods().values())
-        grids = tuple(Grid((d,), (b,), (t,), shots, seeds, methods) for d, b, t in strata)
-        named = "-".join(dict.fromkeys(dataset for dataset, _, _ in strata))
-        return replace(self, name=f"{self.name}-on-{named}", grids=grids)
+        grids = tuple(Grid((d,), (b,), (t,), shots, seeds, methods, profiles) for d, b, t in strata)
+        return replace(self, name=f"{self.name}-on-{_name_of(strata)}", grids=grids)
 
     def without(self, uses: Sequence[str]) -> "Study":
         """The study less the methods that use one of these classes."""
@@ -153,6 +162,14 @@ class Study:
         grown = replace(self, grids=tuple(grids))
         _check_names(grown, "with --method")
         return grown
+
+
+def _name_of(strata: Sequence[tuple[str, str, str]]) -> str:
+    """`digits+lite0+photo`, one after the other; a hash in place of a name that would be long or ambiguous."""
+    named = "+".join("+".join(stratum) for stratum in strata)
+    if len(named) <= LONGEST_STRATA and named.count("+") == 3 * len(strata) - 1:
+        return named
+    return hashlib.sha256(json.dumps(strata).encode()).hexdigest()[:16]
 
 
 def load_study(given: Path | str) -> Study:
@@ -229,13 +246,11 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
                 raise StudyError(f"{where}: '{kind}' must be names in quotes, not {name}.")
             safe_name(kind[:-1], name)
     axes = {axis: tuple(dict.fromkeys(table[axis])) for axis in AXES if axis != "methods"}
-    axes["datasets"] = tuple(
-        profiled(dataset, profile) for profile in _profiles(table, where) for dataset in axes["datasets"]
-    )
-    return Grid(**axes, methods=tuple(replace(_method(entry, where), views=views) for entry in table["methods"]))
+    methods = tuple(replace(_method(entry, where), views=views) for entry in table["methods"])
+    return Grid(**axes, methods=methods, profiles=_profiles(table, where))
 
 
-def _profiles(table: dict[str, Any], where: str) -> list[str]:
+def _profiles(table: dict[str, Any], where: str) -> tuple[str, ...]:
     """`["balanced", "long-tailed"]`; without the key every class gets the same shots."""
     given = table.get("profiles", [BALANCED])
     if not isinstance(given, list) or not given:
@@ -244,7 +259,7 @@ def _profiles(table: dict[str, Any], where: str) -> list[str]:
         if name not in {**PROFILES, **HALVES}:
             known = [*PROFILES, *HALVES]
             raise StudyError(f"{where}: " + unknown("profile", str(name), known, "Give one of them."))
-    return list(dict.fromkeys(given))
+    return tuple(dict.fromkeys(given))
 
 
 def _views(entry: Any, where: str) -> Views:

@@ -14,12 +14,12 @@ from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data import catalog, simulated
 from kshot.data.draw import POOL_SHARE
-from kshot.data.shifts import can_be_written, is_shift_written, write_shift
+from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, view_part
 from kshot.data.stratum import pool_labels
 from kshot.errors import StudyError, unknown
 from kshot.methods import registry
-from kshot.profiles import plain_name
+from kshot.methods.source_code import code_of
 from kshot.types import Views
 
 # A batch is no larger a part of its study than this, so that the last ones keep many workers busy.
@@ -117,7 +117,7 @@ class Work:
 
     def hashes(self, cell: Cell) -> frozenset[str]:
         """The sha256 of every part of the cell's features."""
-        stratum = f"{plain_name(cell.dataset)}/{cell.backbone}/"
+        stratum = f"{cell.dataset}/{cell.backbone}/"
         return frozenset(digest for name, digest in self.features.items() if name.startswith(stratum))
 
     def _cost(self, cell: Cell) -> int:
@@ -127,6 +127,7 @@ class Work:
 
 def find_work(study: Study, store: Store, records: Records, *, must_be_stored: bool = True) -> Work:
     """Check all names, write simulated worlds that are asked for and absent, find what is missing."""
+    _refuse_main_module(study)
     made = {name: registry.create(spec.use, **spec.params) for name, spec in study.methods().items()}
     trained = frozenset(name for name, method in made.items() if not method.info.closed_form)
     strata = strata_of(study, store, must_be_stored=must_be_stored)
@@ -146,21 +147,28 @@ def missing_cells(
     """Which of the study's cells have no record of some methods, and of which.
 
     A cell's file holds all methods of the study that wrote it, so reading is only needed where this study
-    extends the one that did.
+    extends the one that did, or where the code of a method may have changed.
     """
-    extended = records.grows_into(study)
+    codes = present_codes(study)
+    extended = records.grows_into(study) or bool(codes)
     files = set() if extended else {str(path) for path in records.loose()}
     recorded: dict[Cell, set[str]] = {}
     if records.joined() or (extended and records.loose()):
         view = "records" if extended else "joined"
-        rows = query(records.folder, f"select {', '.join(CELL)}, list(method) from {view} group by all")
-        recorded = {Cell(*row[:-1]): set(row[-1]) for row in rows}
+        rows = query(records.folder, f"select {', '.join(CELL)}, list((method, code)) from {view} group by all")
+        recorded = {Cell(*row): {name for name, code in made if codes.get(name, code) == code} for *row, made in rows}
     remaining = {
         cell: tuple(spec for spec in specs if spec.name not in recorded.get(cell, ()))
         for cell, specs in cells.items()
         if str(records.path(cell)) not in files
     }
     return {cell: specs for cell, specs in remaining.items() if specs}
+
+
+def present_codes(study: Study) -> dict[str, str]:
+    """The code of every outsider's method whose files are found here, by its name in the records."""
+    codes = {name: code_of(spec.use, spec.params) for name, spec in study.methods().items()}
+    return {name: code for name, code in codes.items() if code}
 
 
 def finished_cells(records: Records, study: Study | None = None) -> set[Cell]:
@@ -176,20 +184,18 @@ def check_stored(records: Records, store: Store) -> None:
 
 
 def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:
-    """Every (dataset, backbone) of the study; simulated worlds and shifts that are absent or torn are written first
-    where they must be stored."""
+    """Every (dataset, backbone) of the study; simulated worlds that are absent or torn are written first where they
+    must be stored, shifts where both their datasets are."""
     strata = {}
     wanted = dict.fromkeys((cell.dataset, cell.backbone) for cell in study.cells())
     for dataset, backbone in wanted:
-        world = simulated.WORLDS.get(plain_name(dataset)) if backbone == simulated.BACKBONE else None
-        if world and not simulated.is_written(plain_name(dataset), store):
+        world = simulated.WORLDS.get(dataset) if backbone == simulated.BACKBONE else None
+        if world and not simulated.is_written(dataset, store):
             if not must_be_stored:
                 strata[dataset, backbone] = _from_world(world)
                 continue
             simulated.write(world, store)
-        shift = catalog.shifts().get(plain_name(dataset))
-        if shift and can_be_written(shift, backbone, store) and not is_shift_written(shift, backbone, store):
-            write_shift(shift, backbone, store)
+        make_shift(dataset, backbone, store)
         if _stored(store, dataset, backbone):
             strata[dataset, backbone] = _from_store(store, dataset, backbone)
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():
@@ -228,6 +234,17 @@ def thin_cells(study: Study, strata: dict[tuple[str, str], Sizes]) -> frozenset[
     return frozenset(
         cell for cell in study.cells() if strata[cell.dataset, cell.backbone].drops(cell.shots, study.least_residue)
     )
+
+
+def _refuse_main_module(study: Study) -> None:
+    """Workers, and whoever reads the records later, import a method by its name."""
+    for use in (spec.use for spec in study.methods().values()):
+        module, _, name = use.partition(":")
+        if module == "__main__":
+            raise StudyError(
+                f"method '{use}' lives in the script or session itself, which workers cannot import. Move {name} "
+                f"to a file of its own, such as my_method.py, and name it my_method:{name}."
+            )
 
 
 def _stored(store: Store, dataset: str, backbone: str) -> bool:

@@ -38,6 +38,7 @@ def report(
     backbone: Annotated[list[str] | None, typer.Option(help="Only this backbone. Repeatable.")] = None,
     tier: Annotated[list[str] | None, typer.Option(help="Only this prompt tier. Repeatable.")] = None,
     shots: Annotated[list[int] | None, typer.Option(help="Only this K. Repeatable.")] = None,
+    profile: Annotated[list[str] | None, typer.Option(help="Only this profile of shots. Repeatable.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Only this method. Repeatable.")] = None,
     metric: Annotated[
         str, typer.Option(help="What the leaderboards count: nll, brier, ece, class_mean, worst_decile, aurc …")
@@ -73,7 +74,14 @@ def report(
             corrected=corrected,
             headroom=headroom,
         )
-        .where(dataset=dataset or (), backbone=backbone or (), tier=tier or (), shots=shots or (), method=method or ())
+        .where(
+            dataset=dataset or (),
+            backbone=backbone or (),
+            tier=tier or (),
+            shots=shots or (),
+            profile=profile or (),
+            method=method or (),
+        )
         .by(metric)
     )
     out = console(stderr=format is not TableFormat.rich)

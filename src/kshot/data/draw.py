@@ -7,8 +7,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Bool, Int
 
-from kshot.profiles import HALVES
-from kshot.types import Array
+from kshot.types import HALVES, Array
 
 POOL_SHARE = 0.68
 SMALLEST_RESIDUE = 5
@@ -62,7 +61,7 @@ def draw_support(
 def class_shots(
     profile: str, dataset: str, y: Int[Array, " N"], n_classes: int, shots: int, seed: int
 ) -> Int[Array, " C"]:
-    """Shots of every class under a profile of `kshot.profiles`, at most `shots`; nested in them, and which classes are
+    """Shots of every class under a profile of `kshot.types`, at most `shots`; nested in them, and which classes are
     rare or missing depends on dataset and seed alone."""
     if profile in HALVES:
         return np.where(np.isin(np.arange(n_classes), asked_classes("base", n_classes)), shots, 0)

@@ -19,17 +19,8 @@ from kshot.types import Array
 FORMAT = 1
 # The version before manifests were sealed; anything later without a seal has lost it.
 UNSEALED_VERSIONS = {"0.1.0"}
-_DTYPES = {
-    "F16": np.float16,
-    "F32": np.float32,
-    "F64": np.float64,
-    "BF16": np.uint16,
-    "I64": np.int64,
-    "I32": np.int32,
-    "I16": np.int16,
-    "I8": np.int8,
-    "U8": np.uint8,
-}
+# What the store writes.
+_DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I32": np.int32, "U8": np.uint8}
 _CODES = {np.dtype(dtype).name: code for code, dtype in _DTYPES.items()}
 
 
@@ -99,10 +90,9 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def map_tensors(path: Path) -> dict[str, Array]:
-    """Every tensor of a file as a read-only memory map.
+    """Every tensor of a file of the store as a read-only memory map.
 
-    The safetensors library copies tensors into memory when asked for numpy arrays; its format (a length, a
-    JSON header, the raw bytes) is simple enough to map directly.
+    The safetensors library copies tensors into memory, and of a pool's views only the rows of the shots are read.
     """
     try:
         with path.open("rb") as file:
@@ -119,13 +109,7 @@ def map_tensors(path: Path) -> dict[str, Array]:
 def _view(whole: Array, start: int, entry: Any) -> Array:
     low, high = entry["data_offsets"]
     flat = whole[start + low : start + high]
-    values = flat.view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
-    return from_bfloat16(values) if entry["dtype"] == "BF16" else values
-
-
-def from_bfloat16(bits: Array) -> Array:
-    """float32 values of bfloat16 numbers, which numpy lacks: the upper half of their bits."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)
+    return flat.view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
 
 
 def image_tensors(X: Float[Array, "N d"], y: Int[Array, " N"], ids: Sequence[str]) -> dict[str, Array]:

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from kshot.data.catalog import ShiftEntry
+from kshot.data.catalog import ShiftEntry, shifts
 from kshot.data.format import Manifest
 from kshot.data.store import ImageFeatures, Store
 from kshot.errors import FeatureError
 
 
-def can_be_written(shift: ShiftEntry, backbone: str, store: Store) -> bool:
-    """Whether both datasets are stored."""
-    return all(_part(store, name, backbone, part) for name, part in ((shift.train, "pool"), (shift.test, "test")))
+def make_shift(dataset: str, backbone: str, store: Store) -> None:
+    """Write the shift of that name where both its datasets are stored, unless it was made of what they hold now."""
+    shift = shifts().get(dataset)
+    if shift and _sources(shift, backbone, store) and not is_shift_written(shift, backbone, store):
+        write_shift(shift, backbone, store)
 
 
 def write_shift(shift: ShiftEntry, backbone: str, store: Store) -> None:
@@ -35,8 +37,38 @@ def write_shift(shift: ShiftEntry, backbone: str, store: Store) -> None:
 
 
 def is_shift_written(shift: ShiftEntry, backbone: str, store: Store) -> bool:
-    tiers = {f"text-{tier}" for tier in store.tiers(shift.train, backbone)}
-    return all(store.has(shift.name, backbone, part) for part in {"pool", "test", *tiers})
+    """Whether every part is stored and was made of the features that the two datasets have now. What somebody else
+    stored under the shift's name is left alone."""
+    sources = _sources(shift, backbone, store)
+    if not all(store.has(shift.name, backbone, part) for part in sources):
+        return False
+    stored = {part: store.manifest(shift.name, backbone, part) for part in sources}
+    return all(
+        one.protocol != _protocol(shift) or one.provenance == _made_of(sources[part]) for part, one in stored.items()
+    )
+
+
+def _sources(shift: ShiftEntry, backbone: str, store: Store) -> dict[str, Manifest]:
+    """What each part is made of; nothing where one of the datasets is not stored."""
+    pool, test = _part(store, shift.train, backbone, "pool"), _part(store, shift.test, backbone, "test")
+    if not pool or not test:
+        return {}
+    tiers = {
+        f"text-{tier}": store.manifest(shift.train, backbone, f"text-{tier}")
+        for tier in store.tiers(shift.train, backbone)
+    }
+    return tiers | {
+        "pool": store.manifest(shift.train, backbone, pool),
+        "test": store.manifest(shift.test, backbone, test),
+    }
+
+
+def _protocol(shift: ShiftEntry) -> str:
+    return f"{shift.train} to {shift.test}"
+
+
+def _made_of(manifest: Manifest) -> dict[str, str]:
+    return {"sha256": manifest.sha256, "meaning": manifest.meaning()}
 
 
 def _part(store: Store, dataset: str, backbone: str, part: str) -> str:
@@ -89,6 +121,6 @@ def _about(shift: ShiftEntry, manifest: Manifest) -> dict[str, Any]:
         "simulated": manifest.simulated,
         "licence": manifest.licence,
         "source": f"{shift.train} (shots) and {shift.test} (test)",
-        "protocol": f"{shift.train} to {shift.test}",
-        "provenance": {"sha256": manifest.sha256},
+        "protocol": _protocol(shift),
+        "provenance": _made_of(manifest),
     }

@@ -17,7 +17,6 @@ from jaxtyping import Float, Int
 from kshot.data.format import Manifest, image_tensors, join_shards, map_tensors, read_ids, read_manifest
 from kshot.errors import FeatureError, InputError, unknown
 from kshot.files import safe_name, sha256, write_hashed, write_text
-from kshot.profiles import plain_name
 from kshot.types import Array
 
 IMAGE_PARTS = ("pool", "test", "all")
@@ -69,7 +68,7 @@ class Store:
 
     def hashes(self, strata: Iterable[tuple[str, str]]) -> dict[str, str]:
         """sha256 of every stored part of these (dataset, backbone), and a hash of what its manifest says."""
-        wanted = {(plain_name(dataset), backbone) for dataset, backbone in strata}
+        wanted = set(strata)
         hashes = {}
         for manifest in self.readable():
             if (manifest.dataset, manifest.backbone) in wanted:
@@ -222,7 +221,7 @@ def _forget_other_bytes(manifest: Path, digest: str) -> None:
 
 
 def _path(root: Path, dataset: str, backbone: str, part: str) -> Path:
-    folder = root / safe_name("dataset", plain_name(dataset)) / safe_name("backbone", backbone)
+    folder = root / safe_name("dataset", dataset) / safe_name("backbone", backbone)
     return folder / f"{safe_name('part', part)}.safetensors"
 
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.data.catalog import dataset_entry
 from kshot.data.draw import asked_classes, class_shots, draw_support, keyed_order, self_split
 from kshot.data.episode import Episode
 from kshot.data.format import Manifest
 from kshot.data.store import IMAGE_PARTS, ImageFeatures, Store
 from kshot.data.views import StoredViews, open_views
 from kshot.errors import FeatureError
-from kshot.profiles import plain_name, split_profile
 from kshot.solvers.rows import frozen, unit_rows
-from kshot.types import Array, Labelled, Views
+from kshot.types import BALANCED, Array, Labelled, Views
 
 # Few-shot validation in the literature: as many pictures per class as shots, but no more than this.
 MOST_VALIDATION_SHOTS = 4
@@ -41,26 +41,33 @@ class Stratum:
     protocol: str = ""
     views: Mapping[Views, StoredViews] = field(default_factory=dict)
 
-    def episode(self, shots: int, seed: int, text: Float[Array, "C d"] | None) -> Episode:
-        """The support of (dataset, shots, seed) and everything around it."""
-        support = self._drawn(shots, seed)
+    def episode(self, shots: int, seed: int, prior: "Prior | None", profile: str = BALANCED) -> Episode:
+        """The support of (dataset, shots, seed, profile) and everything around it."""
+        support = self._drawn(shots, seed, profile)
         drawn = [self.pool_ids[row] for row in support]
         residue = np.setdiff1d(np.arange(len(self.pool.y)), support)
-        asked = asked_classes(split_profile(self.dataset)[1], self.n_classes)
+        asked = asked_classes(profile, self.n_classes)
         shown = np.flatnonzero(np.isin(self.test.y, asked))
         test_ids = tuple(self.test_ids[row] for row in shown)
+        entry = dataset_entry(self.dataset)
         return Episode(
-            text=text,
+            text=None if prior is None else prior.text,
             support=_take(self.pool, support),
             residue=_take(self.pool, residue),
             test=self._asked_for(asked, shown),
             n_classes=self.n_classes,
-            few_shot_validation=_take(self.pool, self._next_drawn(shots, seed)),
-            query_order=keyed_order(test_ids, "queries", plain_name(self.dataset)),
+            few_shot_validation=_take(self.pool, self._next_drawn(shots, seed, profile)),
+            query_order=keyed_order(test_ids, "queries", self.dataset),
             validation=self.val,
             views={views: stored.of(drawn) for views, stored in self.views.items()},
             asked=asked,
+            constants=self.constants(prior),
+            dataset_constants={} if entry is None else _known(entry.constants),
         )
+
+    def constants(self, prior: "Prior | None") -> dict[str, int | float]:
+        """What is known of the encoder."""
+        return _known({"logit_scale": self.logit_scale, "anchor_scale": None if prior is None else prior.norm})
 
     def _asked_for(self, asked: Int[Array, " A"], shown: Int[Array, " n"]) -> Labelled:
         """The test pictures of these classes, labelled by their places among them."""
@@ -68,25 +75,24 @@ class Stratum:
             return self.test
         return Labelled(frozen(self.test.X[shown]), frozen(np.searchsorted(asked, self.test.y[shown])))
 
-    def _next_drawn(self, shots: int, seed: int) -> Int[Array, " n"]:
+    def _next_drawn(self, shots: int, seed: int, profile: str) -> Int[Array, " n"]:
         """The pictures that the draw would have taken next: as many per class as shots, at most four."""
         more = min(shots, MOST_VALIDATION_SHOTS)
-        return np.setdiff1d(self._drawn(shots, seed, more), self._drawn(shots, seed))
+        return np.setdiff1d(self._drawn(shots, seed, profile, more), self._drawn(shots, seed, profile))
 
-    def _drawn(self, shots: int, seed: int, more: int = 0) -> Int[Array, " n"]:
-        """The shots of every class, as the profile in the dataset's name has them, and as many more."""
-        dataset, profile = split_profile(self.dataset)
-        per_class = class_shots(profile, dataset, self.pool.y, self.n_classes, shots, seed)
-        return draw_support(dataset, self.pool_ids, self.pool.y, per_class + more, seed)
+    def _drawn(self, shots: int, seed: int, profile: str, more: int = 0) -> Int[Array, " n"]:
+        """The shots of every class under the profile, and as many more."""
+        per_class = class_shots(profile, self.dataset, self.pool.y, self.n_classes, shots, seed)
+        return draw_support(self.dataset, self.pool_ids, self.pool.y, per_class + more, seed)
 
 
 @dataclass(frozen=True)
 class Prior:
-    """One tier's text prototypes."""
+    """One tier's text prototypes, and the norm of the embeddings that they were made of."""
 
     text: Float[Array, "C d"]
-    norm: float | None
-    sha256: str
+    norm: float | None = None
+    sha256: str = ""
 
 
 def load_stratum(
@@ -96,7 +102,7 @@ def load_stratum(
     val = None
     if store.has(dataset, backbone, "all"):
         whole = store.images(dataset, backbone, "all")
-        in_pool = self_split(plain_name(dataset), whole.ids, whole.y)
+        in_pool = self_split(dataset, whole.ids, whole.y)
         pool, test = _select(whole, in_pool, dtype), _select(whole, ~in_pool, dtype)
         pool_ids, test_ids = (
             tuple(name for name, here in zip(whole.ids, in_pool, strict=True) if here == wanted)
@@ -141,12 +147,16 @@ def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str 
     return Prior(frozen(text), norm, stored.manifest.sha256)
 
 
+def _known(constants: Mapping[str, int | float | None]) -> dict[str, int | float]:
+    return {name: value for name, value in constants.items() if value is not None}
+
+
 def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, " N"], int]:
     """Labels of the pool and the number of classes, without touching the features."""
     if store.has(dataset, backbone, "all"):
         whole = store.images(dataset, backbone, "all")
         labels = np.array(whole.y)
-        return labels[self_split(plain_name(dataset), whole.ids, labels)], len(whole.manifest.classes)
+        return labels[self_split(dataset, whole.ids, labels)], len(whole.manifest.classes)
     pool = store.images(dataset, backbone, "pool")
     return np.array(pool.y), len(pool.manifest.classes)
 

@@ -45,13 +45,14 @@ def class_labels(
 ) -> Shaped[Array, " C"]:
     """The labels in the order of the text's rows.
 
-    `classes` names the rows. Without it, integers from 0 on are row numbers (and a number that is missing is a class
-    without shots), and other labels are taken in sorted order; there must be as many as text has rows.
+    `classes` names the rows. Without it, integers below the number of text's rows are row numbers (and a number that
+    is missing is a class without shots), and other labels are taken in sorted order; there must be as many as text has
+    rows. Without text, every different label is a class.
     """
     if classes is not None:
-        return _given(classes, n_text)
-    if labels is None or _row_numbers(labels, n_text):
-        return np.arange(n_text or _count(labels))
+        return given_classes(classes, n_text)
+    if labels is None or (n_text is not None and _are_below(n_text, labels)):
+        return np.arange(n_text or 0)
     try:
         distinct = np.unique(labels)
     except TypeError as error:
@@ -66,10 +67,8 @@ def class_labels(
 
 def encode_labels(what: str, labels: Shaped[Array, " N"], classes: Shaped[Array, " C"]) -> Int[Array, " N"]:
     """The row of each label; a label that no class has is refused."""
-    if labels.dtype.kind in "iu" and _row_numbers(classes, len(classes)) and classes[-1] == len(classes) - 1:
-        if labels.min() < 0 or labels.max() >= len(classes):
-            allowed = f"0..{len(classes) - 1}"
-            raise InputError(f"labels of {what} span {labels.min()}..{labels.max()}; allowed is {allowed}. {NAME_ROWS}")
+    places = np.arange(len(classes))
+    if classes.dtype.kind in "iu" and np.array_equal(classes, places) and _are_below(len(classes), labels):
         return labels.astype(np.int64, copy=False)
     row = {label: index for index, label in enumerate(classes.tolist())}
     strange = [label for label in labels.tolist() if label not in row]
@@ -81,20 +80,15 @@ def encode_labels(what: str, labels: Shaped[Array, " N"], classes: Shaped[Array,
     return np.array([row[label] for label in labels.tolist()], np.int64)
 
 
-def _row_numbers(labels: Shaped[Array, " N"], n_text: int | None) -> bool:
-    """Whether these are numbers of rows: integers that fit the text, or start at 0 where there is none."""
-    if labels.dtype.kind not in "iu":
-        return False
-    return bool(labels.min() == 0 if n_text is None else labels.min() >= 0 and labels.max() < n_text)
+def _are_below(count: int, labels: Shaped[Array, " N"]) -> bool:
+    """Whether all labels are integers from 0 to count − 1."""
+    return labels.dtype.kind in "iu" and bool(labels.min() >= 0 and labels.max() < count)
 
 
-def _count(labels: Int[Array, " N"] | None) -> int:
-    return 0 if labels is None else int(labels.max()) + 1
-
-
-def _given(classes: Sequence[Any], n_text: int | None) -> Shaped[Array, " C"]:
+def given_classes(classes: Any, n_text: int | None = None) -> Shaped[Array, " C"]:
+    """The list that a caller names classes by."""
     names = np.asarray(classes)
-    if names.ndim != 1 or len(set(names.tolist())) != len(names):
+    if names.ndim != 1 or not len(names) or len(set(names.tolist())) != len(names):
         raise InputError("classes must be a list of different labels, one per class.")
     if n_text is not None and len(names) != n_text:
         raise InputError(f"classes names {len(names)} classes, but text has {n_text} rows.")

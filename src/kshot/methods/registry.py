@@ -106,6 +106,11 @@ def create_afresh(name: str, **params: Any) -> Classifier:
         return create(name, **params)
 
 
+def path_of(name: str) -> str:
+    """`package.module:Class` of a method by its name; any other word as it is."""
+    return BUILTIN[name].path if name in BUILTIN else _installed().get(name, name)
+
+
 def name_of(method: Classifier) -> str:
     """A name from which `create` makes such a method once its parameters are given."""
     if method.info.key in names():

@@ -57,6 +57,7 @@ def _without(head: PictureHead, drop: Sequence[str]) -> PictureHead:
     about = replace(
         head.about,
         classes=tuple(classes[label] for label in kept),
+        text_norms=tuple(head.about.text_norms[label] for label in kept),
         shot_names=tuple(head.about.shot_names[row] for row in rows),
         shot_sha256=tuple(head.about.shot_sha256[row] for row in rows),
     )
@@ -70,11 +71,11 @@ def _with(head: PictureHead, fresh: Sequence[tuple[str, str, Encoded]], encoder:
     about, shots = head.about, head.shots
     new = sorted({label for _, label, _ in fresh} - set(about.classes))
     classes = (*about.classes, *new)
-    text, norm = shots.text, about.text_norm
+    text, norms = shots.text, about.text_norms
     if new:
         encoded = encode_names(encoder, new, about.prompt)
         text = np.vstack([text, encoded.unit])
-        norm = (norm * len(about.classes) + float(encoded.norms.sum())) / len(classes)
+        norms = (*norms, *encoded.norms.tolist())
     grown = Shots(
         np.vstack([shots.X, stacked_rows(one for *_, one in fresh)]),
         np.append(shots.y, [classes.index(label) for _, label, _ in fresh]),
@@ -83,7 +84,7 @@ def _with(head: PictureHead, fresh: Sequence[tuple[str, str, Encoded]], encoder:
     about = replace(
         about,
         classes=classes,
-        text_norm=norm,
+        text_norms=norms,
         shot_names=(*about.shot_names, *(name for name, *_ in fresh)),
         shot_sha256=(*about.shot_sha256, *(one.sha256 for *_, one in fresh)),
     )

@@ -1,7 +1,7 @@
 """From a folder of pictures to a head and an honest report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from kshot.errors import InputError
 from kshot.pictures.advice import AUTO, advise, known_method
 from kshot.pictures.assess import Assessment, assess
 from kshot.pictures.encoded import Encoded, encode_files, encode_names, stacked_rows
-from kshot.pictures.head import About, PictureHead
+from kshot.pictures.head import About, PictureHead, mean_norm
 from kshot.pictures.held_out import Interval, Shots, wilson
 from kshot.pictures.label_files import labelled_photos
 from kshot.pictures.layout import Layout, folder_layout, majority_note
@@ -73,7 +73,7 @@ def fit_folder(
         "backbone": backbone,
         "encoder": encoder.facts(),
         "logit_scale": encoder.logit_scale,
-        "text_norm": float(text.norms.mean()),
+        "text_norms": tuple(text.norms.tolist()),
         "prompt": prompt,
         "wanted": method,
         "shot_names": tuple(photo.name for photo, _ in kept),
@@ -131,8 +131,11 @@ def majority_notes(shots: Shots, assessment: Assessment, classes: tuple[str, ...
 
 def learn(shots: Shots, thumbnails: Sequence[bytes], about: dict) -> tuple[PictureHead, Assessment]:
     """Choose, fit and assess; `about` lacks only what this decides."""
-    advice = advise(shots.counts, about["logit_scale"], about["text_norm"], about["wanted"])
-    head = advice.make().fit(shots.X, shots.y, text=shots.text, classes=shots.numbers)
+    constants = {"logit_scale": about["logit_scale"], "anchor_scale": mean_norm(about["text_norms"])}
+    known = {name: value for name, value in constants.items() if value is not None}
+    shots = replace(shots, constants=known)
+    advice = advise(shots.counts, about["wanted"])
+    head = shots.fit(advice.make())
     assessment = assess(advice, shots)
     accuracy = assessment.accuracy and (assessment.accuracy.value, assessment.accuracy.low, assessment.accuracy.high)
     decided = About(

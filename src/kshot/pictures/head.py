@@ -31,7 +31,7 @@ class About:
     backbone: str
     encoder: dict[str, Any]
     logit_scale: float | None
-    text_norm: float
+    text_norms: tuple[float, ...]
     prompt: str
     method: str
     reason: str
@@ -43,6 +43,10 @@ class About:
     shot_sha256: tuple[str, ...]
     set_threshold: float | None = None
     kshot: str = version("kshot")
+
+    @property
+    def text_norm(self) -> float:
+        return mean_norm(self.text_norms)
 
     def undecided(self) -> dict[str, Any]:
         """What `learn` is given to fit again."""
@@ -116,7 +120,15 @@ class PictureHead:
         return PictureHead(head, shots, thumbnails, _about(stored["about"]), left_out)
 
 
+def mean_norm(norms: Sequence[float]) -> float:
+    """The mean norm of text prototypes, in the precision that they were encoded with."""
+    return float(np.mean(np.asarray(norms, np.float32)))
+
+
 def _about(stored: Mapping[str, Any]) -> About:
+    if "text_norm" in stored:
+        # Earlier files keep the mean alone.
+        stored = {**stored, "text_norms": [stored["text_norm"]] * len(stored["classes"])}
     known = {field.name for field in fields(About)}
     values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in stored.items() if key in known}
     about = About(**values)

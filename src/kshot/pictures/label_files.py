@@ -28,7 +28,7 @@ Pairs = Iterator[tuple[str, str]]
 def labelled_photos(root: Path, file: Path) -> Folder:
     """The pictures of the folder that the file labels; what has no picture or no label is told."""
     found = {normalize("NFC", p.relative_to(root).as_posix()): p for p in list_pictures(existing_folder(root))}
-    lookup = _lookup(found)
+    lookup = _lookup(found, file)
     labels: dict[str, str] = {}
     strange = []
     for named, label in read_label_file(file):
@@ -60,7 +60,7 @@ def read_label_file(file: Path) -> Pairs:
     if not text.lstrip().startswith(("[", "{")):
         return _from_csv(text, file)
     try:
-        stored = json.loads(text)
+        stored = json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not readable JSON ({error}).") from None
     return _from_label_studio(stored, file) if isinstance(stored, list) else _from_fiftyone(stored, file)
@@ -73,21 +73,30 @@ def write_label_file(names: Sequence[str], labels: Sequence[str], classes: Seque
     return FORMATS[form](names, labels, classes)
 
 
-def _lookup(found: Mapping[str, Path]) -> Callable[[str], str | None]:
+def _lookup(found: Mapping[str, Path], file: Path) -> Callable[[str], str | None]:
     """By the longest end of a path or address that is a picture's, with or without its suffix; at last by the name of
-    the file alone, where only one picture has it."""
+    the file alone, where only one picture has it. A name without suffix that two pictures have is refused."""
     paths = [PurePosixPath(name) for name in found]
     alone = Counter(path.name for path in paths)
     known = {path.name: str(path) for path in paths if alone[path.name] == 1}
-    known |= {str(path.with_suffix("")): str(path) for path in paths}
+    stems: dict[str, list[str]] = {}
+    for path in paths:
+        stems.setdefault(str(path.with_suffix("")), []).append(str(path))
+    known |= {stem: names[0] for stem, names in stems.items()}
     known |= {name: name for name in found}
 
     def lookup(named: str) -> str | None:
         parts = [part for part in _path_of(named).split("/") if part not in ("", ".")]
         for start in range(len(parts)):
             for last in (parts[-1], _UPLOADED.sub("", parts[-1])):
-                if (name := known.get("/".join([*parts[start:-1], last]))) is not None:
-                    return name
+                end = "/".join([*parts[start:-1], last])
+                if end not in found and len(stems.get(end, ())) > 1:
+                    raise InputError(
+                        f"{file} labels {named}, which may be {' or '.join(stems[end])}. Rename one of them, or give a "
+                        "CSV file with suffixes."
+                    )
+                if end in known:
+                    return known[end]
         return None
 
     return lookup
@@ -135,6 +144,14 @@ def _from_label_studio(tasks: Any, file: Path) -> Pairs:
             raise InputError(f"{file}: task {number} has {len(chosen)} labels; a picture has one class here.")
         if chosen:
             yield str(image), str(chosen[0])
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"'{twice}' is named twice in one object")
+    return found
 
 
 def _from_fiftyone(stored: Any, file: Path) -> Pairs:

@@ -28,10 +28,11 @@ class Described:
 
 @dataclass(frozen=True)
 class Context:
-    """Methods in their own words, published bands, feature sketches, headroom per (dataset, backbone), stored probes,
-    the same cells in another precision and without augmented views, the same cells by every metric, and how many of the
-    study's cells are recorded."""
+    """Methods that do not come with kshot, methods in their own words, published bands, feature sketches, headroom per
+    (dataset, backbone), stored probes, the same cells in another precision and without augmented views, the same cells
+    by every metric, and how many of the study's cells are recorded."""
 
+    own: Sequence[str] = ()
     described: Mapping[str, Described] = field(default_factory=dict)
     gates: Mapping[str, Gate] = field(default_factory=dict)
     band_backbone: str = ""

@@ -12,7 +12,7 @@ from kshot.report.context import Context
 from kshot.report.focus import LOO, ORACLE, failures, focus, story_first
 from kshot.report.numbers import named
 from kshot.report.renderings import LATEX
-from kshot.report.verdict import CHOSEN, MOST_TIED, PROBES, WORDS
+from kshot.report.verdict import CHOSEN, MOST_TIED, WORDS, probes
 from kshot.stats.bootstrap import RESAMPLES, SEED
 from kshot.stats.metrics import ACCURACY, Metric
 from kshot.stats.panel import CELL, FACTS, Panel
@@ -37,9 +37,10 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "focus": {
             "tier": focused.tier,
             "backbone": focused.backbone,
+            "profile": focused.profile,
             "datasets": sorted(set(panel.dataset[panel.profile == focused.profile].tolist())),
         },
-        "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": PROBES, "most_tied": MOST_TIED},
+        "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": probes(panel, context.own), "most_tied": MOST_TIED},
         "axes": {name: _dictionary(getattr(panel, name)) for name in CELL},
         "facts": {name: _floats(getattr(panel, name)) for name in (*FACTS, "n_test")},
         "methods": [_method(panel, context, index) for index in range(len(panel.methods))],

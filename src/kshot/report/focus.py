@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kshot.profiles import BALANCED
 from kshot.stats.panel import Panel
+from kshot.types import BALANCED
 
 ORACLE, ZERO_SHOT, CLAP, LPP, LOO, JS = "oracle_lambda", "zero_shot", "clap", "lpp", "loo_blend", "js_blend"
 FOLD_GDA, GAUSS_PROBE, NCM = "fold_gda", "gauss_probe", "ncm"
@@ -17,6 +17,9 @@ INTERVALS = (
     "Differences are paired within cells; 95 % Student-t intervals on the cluster-bootstrap standard error over "
     "datasets (10,000 resamples)."
 )
+
+NOT_IN_TIER = "Left out, because they have no cell of tier {tier} with text: {named}."
+NOT_AT_EVERY_K = "Left out, because they are not there at every K: {named}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,16 @@ class Focus:
 
 
 def focus(panel: Panel) -> Focus:
-    with_text = panel.with_text()
-    known = with_text if len(with_text.shots) else panel
-    return Focus(
-        _preferred(known.tier, "dataset"), _preferred(known.backbone, "ViT-B-16"), _preferred(known.profile, BALANCED)
-    )
+    """One after the other, each among the cells that the choices before it leave: not every backbone has every tier."""
+    known = _with_text_if_any(panel)
+    profile = _preferred(known.profile, BALANCED)
+    known = known.where(known.profile == profile)
+    tier = _preferred(known.tier, "dataset")
+    return Focus(tier, _preferred(known.backbone[known.tier == tier], "ViT-B-16"), profile)
+
+
+def of_one_profile(panel: Panel) -> Panel:
+    return panel.where(panel.profile == focus(panel).profile)
 
 
 def primary(panel: Panel) -> Panel:
@@ -44,10 +52,10 @@ def primary(panel: Panel) -> Panel:
 
 
 def single(panel: Panel) -> Panel:
-    """The primary tier and profile on one backbone."""
-    shown = focus(panel)
-    here = (panel.tier == shown.tier) & (panel.backbone == shown.backbone)
-    return panel.where(here & (panel.profile == shown.profile))
+    """The primary tier and profile on one backbone; cells without text only where no cell has any."""
+    shown, known = focus(panel), _with_text_if_any(panel)
+    here = (known.tier == shown.tier) & (known.backbone == shown.backbone)
+    return known.where(here & (known.profile == shown.profile))
 
 
 def strata_to_draw(panel: Panel) -> dict[str, str]:
@@ -64,6 +72,50 @@ def story_first(panel: Panel) -> list[str]:
 
 def counted(panel: Panel) -> str:
     return f"n = {len(panel.shots)} cells, G = {len(np.unique(panel.dataset))} datasets"
+
+
+def elsewhere(panel: Panel, shown: Panel) -> list[str]:
+    """The datasets of which a view shows no cell."""
+    own = panel.dataset[panel.profile == focus(panel).profile]
+    return sorted(set(own.tolist()) - set(shown.dataset.tolist()))
+
+
+def left_out(panel: Panel, shown: Panel, backbone: str = "") -> str:
+    """The sentence about datasets of which a view shows no cell; empty where there are none."""
+    tier = focus(panel).tier + (f" on {backbone}" if backbone else "")
+    absent = elsewhere(panel, shown)
+    return NOT_IN_TIER.format(tier=tier, named=", ".join(absent)) if absent else ""
+
+
+def ends_early(shown: Panel) -> list[str]:
+    """The combinations that are not there at every K, each with what it lacks: `food101 with RN50 (without K=16)`."""
+    short = shown.where(~shown.present_at_every_shot_count())
+    pairs = sorted(set(zip(short.dataset.tolist(), short.backbone.tolist(), strict=True)))
+    every, named = set(shown.shots.tolist()), []
+    for dataset, backbone in pairs:
+        own = short.shots[(short.dataset == dataset) & (short.backbone == backbone)]
+        lacking = ", ".join(f"K={k}" for k in sorted(every - set(own.tolist())))
+        named.append(f"{dataset} with {backbone} (without {lacking})")
+    return named
+
+
+def cut_short(shown: Panel) -> str:
+    """The sentence about combinations that are not there at every K; empty where there are none."""
+    named = ends_early(shown)
+    return NOT_AT_EVERY_K.format(named=", ".join(named)) if named else ""
+
+
+def why_empty(panel: Panel) -> str:
+    """Why a table has no figure, where it does not know better."""
+    if not np.isfinite(panel.d2).any():
+        return "no cell of these records has text."
+    failed, shown = failures(panel), primary(panel)
+    return sentences(
+        "no cell holds the results that it compares.",
+        cut_short(shown),
+        missing(panel, (ZERO_SHOT, JS, LOO, ORACLE, CLAP, LPP)),
+        f"Failed records: {failed}." if failed else "",
+    )
 
 
 def provenance(panel: Panel) -> str:
@@ -134,6 +186,11 @@ def lost_cells(panel: Panel, methods: Iterable[str]) -> str:
 
 def sentences(*parts: str) -> str:
     return " ".join(part for part in parts if part)
+
+
+def _with_text_if_any(panel: Panel) -> Panel:
+    with_text = panel.with_text()
+    return with_text if len(with_text.shots) else panel
 
 
 def _preferred(values: np.ndarray, favourite: str) -> str:

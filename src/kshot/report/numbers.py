@@ -44,6 +44,10 @@ class Number:
     def is_estimate(self) -> bool:
         return self.G is not None
 
+    @property
+    def is_count(self) -> bool:
+        return self.spec.endswith("d")
+
     def _interval(self) -> str:
         if not self.is_estimate:
             return ""

@@ -9,13 +9,13 @@ from jaxtyping import Float
 
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.panel import CELL, Panel
-from kshot.types import Array
+from kshot.types import BALANCED, Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# (dataset, backbone, tier, shots, seed); what belongs to the stratum has 0 shots and seed −1.
-ProbeKey: TypeAlias = tuple[str, str, str, int, int]
+# (dataset, backbone, tier, shots, seed, profile); what belongs to the stratum has 0 shots and seed −1.
+ProbeKey: TypeAlias = tuple[str, str, str, int, int, str]
 HOW_TO_PROBE = "`kshot probe RECORDS` measures it"
 
 
@@ -25,9 +25,18 @@ class Probed:
 
     values: Mapping[str, Mapping[ProbeKey, float]] = field(default_factory=dict)
 
-    def at(self, quantity: str, dataset: str, backbone: str, tier: str, shots: int = 0, seed: int = -1) -> float:
+    def at(
+        self,
+        quantity: str,
+        dataset: str,
+        backbone: str,
+        tier: str,
+        shots: int = 0,
+        seed: int = -1,
+        profile: str = BALANCED,
+    ) -> float:
         """NaN where it was not measured."""
-        return self.values.get(quantity, {}).get((dataset, backbone, tier, shots, seed), float("nan"))
+        return self.values.get(quantity, {}).get((dataset, backbone, tier, shots, seed, profile), float("nan"))
 
     def pooled(self, quantity: str, tier: str) -> Estimate:
         """Mean over the strata or draws of a tier with its interval over datasets."""
@@ -42,11 +51,16 @@ class Probed:
         return np.array([self.at(quantity, *cell) for cell in cells], float)
 
     def of(self, panel: Panel) -> "Probed":
-        """Only the strata and tiers that the panel shows."""
+        """Only the strata, tiers and profiles that the panel shows; what needs no draw counts as balanced."""
+        profiles = set(panel.profile.tolist())
         strata = set(zip(panel.dataset.tolist(), panel.backbone.tolist(), panel.tier.tolist(), strict=True))
         return Probed(
             {
-                quantity: {key: value for key, value in by_key.items() if key[:3] in strata}
+                quantity: {
+                    key: value
+                    for key, value in by_key.items()
+                    if key[:3] in strata and (key[5] in profiles or (key[4] < 0 and key[5] == BALANCED))
+                }
                 for quantity, by_key in self.values.items()
             }
         )

@@ -40,6 +40,14 @@ class Table:
     key: str = ""
     below_rule: str = "reference points"
 
+    @property
+    def has_figures(self) -> bool:
+        """Whether anything but a count of nothing is known in it; a table without columns is one line with a reason."""
+        numbers = [cell for row in self.rows for cell in row[1:] if isinstance(cell, Number)]
+        return not self.columns or any(
+            cell.mean == cell.mean and not (cell.is_count and cell.mean == 0) for cell in numbers
+        )
+
     def texts(self) -> list[tuple[str, ...]]:
         """The rows as every rendering shows them."""
         return [tuple(map(str, row)) for row in self.rows]

@@ -3,6 +3,8 @@
 The page says the same sentences about the cells that its filters leave; it is given `WORDS` and `CHOSEN`.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kshot.report.focus import (
@@ -13,15 +15,19 @@ from kshot.report.focus import (
     LOO,
     LPP,
     NCM,
+    NOT_AT_EVERY_K,
+    NOT_IN_TIER,
     ORACLE,
     ZERO_SHOT,
+    cut_short,
     failures,
     focus,
+    left_out,
     primary,
 )
 from kshot.report.numbers import interval, number
 from kshot.stats.bootstrap import Estimate, cluster_mean
-from kshot.stats.leaderboard import leaderboard, paired
+from kshot.stats.leaderboard import Leaderboard, leaderboard, paired
 from kshot.stats.panel import Panel
 
 PROBES = (CLAP, LPP, FOLD_GDA, GAUSS_PROBE)
@@ -30,44 +36,61 @@ MOST_TIED = 5
 CHOSEN = {LOO: "without a single extra label", JS: "by the closed form that minimises prototype error"}
 WORDS = {
     "no text": "These records hold no cell with text prototypes, so there is no ratio to judge.",
-    "no oracle": f"What the ratio is worth is unknown: these records do not hold {ORACLE}.",
+    "no oracle": f"What the ratio is worth is unknown: these records hold no result of {ORACLE}.",
     "worth": "Blending at its best, with the ratio tuned on the test labels, is worth {gain} points over "
     "zero-shot{ends}: nobody who turns this knob can get more.",
     "ends": ", and {gain} over the better of text alone and pictures alone",
     "chosen": "Chosen {how} ({title}), the ratio ends {gap} points from that ceiling ({n} cells).",
-    "no probe": "Whether {method} beats the ceiling is unknown: these records do not hold it.",
+    "no probe": "Whether {method} beats the ceiling is unknown: these records hold no result of it.",
     "probe": "{title}, which needs no validation data, {stands} the ratio tuned on test labels: {overall} points over "
-    "all K, {late} from K = 4.",
+    "all K{late}.",
+    "late": ", {late} from K = 4",
     "unsure": "stands (no interval from one dataset) against",
     "level": "is level (the interval reaches zero) with",
     "above": "beats",
     "below": "loses to",
     "leader": "The best validation-free head here is {title} with {mean} % over {counted}; {others}.",
-    "tied": "tied with it: {titles}",
+    "no leader": "No validation-free head is ranked: none has a result in every cell.",
+    "tied": "not told apart from it, because the interval over {G} datasets reaches zero: {titles}",
     "more": " and {n} more",
     "alone": "no other validation-free method is tied with it",
-    "cells": "Tier {tier}, {n} cells in {G} dataset(s); the intervals say how far the figures might move with other "
+    "no ties": "with one dataset no interval over datasets exists, so ties cannot be told",
+    "only one": "no other one has a result in every cell",
+    "cells": "Tier {tier}, {n} cells in {G} datasets; the intervals say how far the figures might move with other "
     "datasets of the same kind.",
-    "one dataset": "One dataset gives no interval: nothing is known about other datasets.",
+    "one dataset": "Tier {tier}, {n} cells. One dataset gives no interval: nothing is known about other datasets.",
+    "at every K": NOT_AT_EVERY_K,
+    "in the tier": NOT_IN_TIER,
     "failed": "Failed records, which count in no mean: {failed}.",
     "simulated": "The features are SIMULATED: generated numbers, no pictures. They show the tool, not an encoder.",
 }
 
 
-def verdict(panel: Panel) -> list[str]:
-    """A few sentences, each with its numbers; what the records cannot answer is said."""
+def verdict(panel: Panel, own: Sequence[str] = ()) -> list[str]:
+    """A few sentences, each with its numbers, over the cells of the leaderboard; what the records cannot answer is
+    said. `own`: methods that do not come with kshot."""
     shown = primary(panel)
     if not len(shown.shots):
         return [WORDS["no text"]]
-    return [*_worth(shown), *_probes(shown), *_leader(shown), *_caveats(panel, shown)]
+    ranked = shown.where(shown.present_at_every_shot_count())
+    if not len(ranked.shots):
+        return [WORDS["no leader"], *_left_out(panel, shown)]
+    judged = _probes(ranked, probes(panel, own))
+    return [*_worth(ranked), *judged, *_leader(ranked), *_caveats(panel, shown, ranked)]
+
+
+def probes(panel: Panel, own: Sequence[str]) -> list[str]:
+    """The heads that are held against the ceiling: those of the paper and ours, and those of the reader."""
+    free = panel.free_methods()
+    return [*PROBES, *(method for method in own if method in free)]
 
 
 def _worth(panel: Panel) -> list[str]:
-    if ORACLE not in panel.methods:
+    if not _has_result(panel, ORACLE):
         return [WORDS["no oracle"]]
     sentences = []
-    if ZERO_SHOT in panel.methods:
-        gain = paired(panel, ORACLE, ZERO_SHOT)
+    gain = paired(panel, ORACLE, ZERO_SHOT)
+    if gain.n:
         sentences.append(WORDS["worth"].format(gain=interval(gain), ends=_over_better_end(panel)))
     for method, how in CHOSEN.items():
         gap = paired(panel, method, ORACLE)
@@ -79,26 +102,33 @@ def _worth(panel: Panel) -> list[str]:
 
 def _over_better_end(panel: Panel) -> str:
     """A ratio that only ever chooses text or pictures alone needs no blending."""
-    if NCM not in panel.methods:
-        return ""
     ends = np.maximum(panel.column(ZERO_SHOT), panel.column(NCM))
     gain = cluster_mean(panel.column(ORACLE) - ends, panel.dataset)
-    return WORDS["ends"].format(gain=interval(gain))
+    return WORDS["ends"].format(gain=interval(gain)) if gain.n else ""
 
 
-def _probes(panel: Panel) -> list[str]:
+def _probes(panel: Panel, probes: Sequence[str]) -> list[str]:
     sentences = []
-    for method in PROBES:
-        if method not in panel.methods:
-            sentences += [WORDS["no probe"].format(method=method)] if method in (CLAP, LPP) else []
-        elif ORACLE in panel.methods:
-            surplus = paired(panel, method, ORACLE)
-            late = paired(panel.where(panel.shots >= 4), method, ORACLE)
+    for method in probes:
+        if not _has_result(panel, method):
+            told = method in (CLAP, LPP) or method in panel.methods
+            title = panel.titles.get(method, method)
+            sentences += [WORDS["no probe"].format(method=title)] if told else []
+            continue
+        surplus, late = (paired(part, method, ORACLE) for part in (panel, panel.where(panel.shots >= 4)))
+        if surplus.n:
             sentence = WORDS["probe"].format(
-                title=panel.titles[method], stands=_stands(surplus), overall=interval(surplus), late=interval(late)
+                title=panel.titles[method],
+                stands=_stands(surplus),
+                overall=interval(surplus),
+                late=WORDS["late"].format(late=interval(late)) if late.n else "",
             )
             sentences.append(sentence)
     return sentences
+
+
+def _has_result(panel: Panel, method: str) -> bool:
+    return bool(np.isfinite(panel.column(method)).any())
 
 
 def _stands(surplus: Estimate) -> str:
@@ -112,20 +142,36 @@ def _stands(surplus: Estimate) -> str:
 def _leader(panel: Panel) -> list[str]:
     board = leaderboard(panel)
     if not board.ranked or board.ranked[0].mean != board.ranked[0].mean:
-        return []
+        return [WORDS["no leader"]]
     first = board.ranked[0]
-    tied = [panel.titles[placing.method] for placing in board.ranked if placing.tied]
-    more = WORDS["more"].format(n=len(tied) - MOST_TIED) if len(tied) > MOST_TIED else ""
-    others = WORDS["tied"].format(titles=", ".join(tied[:MOST_TIED])) + more if tied else WORDS["alone"]
     title, mean = panel.titles[first.method], number(first.mean)
+    others = _others(panel, board)
     return [WORDS["leader"].format(title=title, mean=mean, counted=board.counted, others=others)]
 
 
-def _caveats(panel: Panel, shown: Panel) -> list[str]:
-    datasets = len(set(shown.dataset.tolist()))
-    sentences = [WORDS["cells"].format(tier=focus(panel).tier, n=len(shown.shots), G=datasets)]
-    if datasets == 1:
-        sentences.append(WORDS["one dataset"])
+def _others(panel: Panel, board: Leaderboard) -> str:
+    """Whether the data tell the others from the leader."""
+    compared = [placing for placing in board.ranked[1:] if placing.behind_leader and placing.behind_leader.n]
+    if not compared:
+        return WORDS["only one"]
+    if board.datasets == 1:
+        return WORDS["no ties"]
+    tied = [f"{panel.titles[one.method]} {interval(one.behind_leader)}" for one in compared if one.tied]
+    if not tied:
+        return WORDS["alone"]
+    more = WORDS["more"].format(n=len(tied) - MOST_TIED) if len(tied) > MOST_TIED else ""
+    return WORDS["tied"].format(G=board.datasets, titles=", ".join(tied[:MOST_TIED])) + more
+
+
+def _left_out(panel: Panel, shown: Panel) -> list[str]:
+    return [sentence for sentence in (cut_short(shown), left_out(panel, shown)) if sentence]
+
+
+def _caveats(panel: Panel, shown: Panel, ranked: Panel) -> list[str]:
+    datasets = len(set(ranked.dataset.tolist()))
+    words = WORDS["one dataset" if datasets == 1 else "cells"]
+    sentences = [words.format(tier=focus(panel).tier, n=len(ranked.shots), G=datasets)]
+    sentences += _left_out(panel, shown)
     if failed := failures(panel):
         sentences.append(WORDS["failed"].format(failed=failed))
     if panel.simulated:

@@ -39,7 +39,7 @@ def write_report(
     """Write report.html, report.md and tables/; `lead` replaces the verdict's sentences."""
     before = [context.unfinished] if context.unfinished else []
     before += lead or []
-    own = verdict(panel) if lead is None else []
+    own = verdict(panel, context.own) if lead is None else []
     markdown = "\n".join(
         [
             f"# kshot: {panel.study}",

@@ -42,14 +42,29 @@ def unit_rows(X: Any, what: str, dtype: np.dtype | None = None) -> Float[Array, 
         raise InputError(f"{what} has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if X.dtype.kind == "c":
         raise InputError(f"{what} holds complex numbers. Complex data not supported; give real features.")
-    X = X.astype(dtype or working_dtype(X), copy=False)
-    norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+    given, limits = X, np.finfo(dtype or working_dtype(X))
+    with np.errstate(over="ignore"):
+        X = given.astype(limits.dtype, copy=False)
+        squares = np.einsum("ij,ij->i", X, X)
+    # Squares beyond the range of the dtype, or so small that they lose digits; NaN is neither.
+    extreme = ~((squares > limits.tiny / limits.eps) & (squares <= limits.max))
+    if extreme.any():
+        X = X.copy()
+        X[extreme] = _by_largest(given[extreme].astype(np.float64))
+        squares[extreme] = np.einsum("ij,ij->i", X[extreme], X[extreme])
+    norms = np.sqrt(squares)
     finite = np.isfinite(norms)
     if not finite.all():
         raise InputError(f"{what} has NaN or infinite values in {_rows(~finite)}. Remove or re-encode them.")
     if not norms.all():
         raise InputError(f"{what} has zero vectors in {_rows(norms == 0)}. Remove or re-encode them.")
     return X / norms[:, None]
+
+
+def _by_largest(rows: Float[Array, "N d"]) -> Float[Array, "N d"]:
+    """Rows divided by their largest number; those that are zero, infinite or NaN as they are."""
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    return rows / np.where((largest > 0) & np.isfinite(largest), largest, 1)
 
 
 def class_counts(y: Int[Array, " N"], n_classes: int) -> Int[Array, " C"]:

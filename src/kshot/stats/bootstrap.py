@@ -30,12 +30,17 @@ class Estimate:
 
     def __str__(self) -> str:
         interval = "no interval" if self.low is None else f"{self.low:+.2f}, {self.high:+.2f}"
-        return f"{self.mean:+.2f} [{interval}], n = {self.n} cells, G = {self.G} datasets"
+        mean = f"{self.mean:+.2f}" if self.n else "no mean"
+        return f"{mean} [{interval}], n = {self.n} cells, G = {self.G} datasets"
 
     def _repr_html_(self) -> str:
-        names = ("mean", "low", "high", "n", "G")
-        head = "".join(f"<th>{name}</th>" for name in names)
-        cells = "".join(f"<td>{getattr(self, name):.4g}</td>" for name in names if getattr(self, name) is not None)
+        ends = ["no interval" if end is None else f"{end:+.4g}" for end in (self.low, self.high)]
+        mean = f"{self.mean:+.4g}" if self.n else "no mean"
+        shown = {"mean": mean, "low": ends[0], "high": ends[1], "n": self.n, "G": self.G}
+        head, cells = (
+            "".join(f"<{tag}>{text}</{tag}>" for text in texts)
+            for tag, texts in (("th", shown), ("td", shown.values()))
+        )
         return f"<table><tr>{head}</tr><tr>{cells}</tr></table>"
 
     @property

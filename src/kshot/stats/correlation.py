@@ -1,7 +1,7 @@
 """Rank correlations with cluster-bootstrap intervals; ranks are taken anew in every resample."""
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from kshot.stats.bootstrap import Estimate, half_width, shared_draws
 from kshot.types import Array
@@ -10,25 +10,24 @@ BLOCK = 500
 
 
 def rank_correlation(a: Float[Array, " n"], b: Float[Array, " n"], given: Float[Array, " n"] | None = None) -> float:
-    """Spearman's rho; with `given`, the rank correlation of what a line through its ranks leaves of both.
+    """Spearman's rho over the points that are finite on every side; with `given`, the rank correlation of what a line
+    through its ranks leaves of both.
 
-    NaN where a side is constant or fewer than three points exist.
+    NaN where a side is constant or fewer than three such points exist.
     """
-    columns = [a, b] if given is None else [a, b, given]
-    return float(_correlation(columns, np.ones((1, len(a))))[0]) if len(a) > 2 else float("nan")
+    columns, known = _finite(a, b, given)
+    n = np.count_nonzero(known)
+    return float(_correlation(columns, np.ones((1, n)))[0]) if n > 2 else float("nan")
 
 
 def spearman(
     a: Float[Array, " n"], b: Float[Array, " n"], clusters: Shaped[Array, " n"], given: Float[Array, " n"] | None = None
 ) -> Estimate:
-    """`rank_correlation` of the finite values, with an interval: Student-t on the bootstrap standard error, cut to
-    [−1, 1]."""
-    given_values = np.zeros(len(a)) if given is None else given
-    known = np.isfinite(a) & np.isfinite(b) & np.isfinite(given_values)
-    columns = [a[known], b[known]] + ([] if given is None else [given_values[known]])
+    """`rank_correlation` with an interval: Student-t on the bootstrap standard error, cut to [−1, 1]."""
+    columns, known = _finite(a, b, given)
     names, group = np.unique(clusters[known], return_inverse=True)
     n = int(np.count_nonzero(known))
-    rho = rank_correlation(*columns)
+    rho = rank_correlation(a, b, given)
     if len(names) < 2 or not np.isfinite(rho):
         return Estimate(rho, None, None, n, len(names))
     weights = shared_draws(len(names))
@@ -43,6 +42,13 @@ def spearman(
     half = half_width(error, len(names))
     low, high = np.quantile(resampled, [0.025, 0.975])
     return Estimate(rho, max(-1.0, rho - half), min(1.0, rho + half), n, len(names), error, (float(low), float(high)))
+
+
+def _finite(*sides: Float[Array, " n"] | None) -> tuple[list[Float[Array, " m"]], Bool[Array, " n"]]:
+    """The points that every given side knows, and which these are: ranked, a NaN would be the largest value."""
+    given = [side for side in sides if side is not None]
+    known = np.logical_and.reduce([np.isfinite(side) for side in given])
+    return [side[known] for side in given], known
 
 
 def weighted_ranks(values: Float[Array, " n"], weights: Float[Array, "R n"]) -> Float[Array, "R n"]:

@@ -85,7 +85,7 @@ def leaderboard(panel: Panel) -> Leaderboard:
     order = sorted(guarded.methods, key=lambda m: (best_first(panel.metric, overall[m]), m))
     free = set(guarded.free_methods())
     ranked = [method for method in order if method in free]
-    leader = ranked[0] if ranked else None
+    leader = ranked[0] if ranked and np.isfinite(overall[ranked[0]]) else None
     behind = side_by_side(counted, [m for m in order if m != leader], leader) if leader is not None else {}
 
     def placing(method: str) -> Placing:

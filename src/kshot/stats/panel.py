@@ -1,6 +1,7 @@
 """Records as a panel: one row per cell, one column per method, so that every comparison is paired."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -9,7 +10,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from kshot.errors import StudyError
-from kshot.profiles import split_profile
 from kshot.stats.metrics import ACCURACY, Metric
 from kshot.stats.selected import RATIO, ratio_of
 from kshot.types import LABEL_FREE_EVIDENCE, Array
@@ -17,7 +17,7 @@ from kshot.types import LABEL_FREE_EVIDENCE, Array
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CELL = ("dataset", "backbone", "tier", "shots", "seed")
+CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
 FACTS = ("lambda_js", "d2", "v", "share", "n_classes")
 MEASURES = ("value", "ratio", "fit_seconds", "score_seconds")
 # What must be the same in all records that are compared, and how it is called.
@@ -38,6 +38,7 @@ class Panel:
     tier: Shaped[Array, " n"]
     shots: Int[Array, " n"]
     seed: Int[Array, " n"]
+    profile: Shaped[Array, " n"]
     lambda_js: Float[Array, " n"]
     d2: Float[Array, " n"]
     v: Float[Array, " n"]
@@ -72,11 +73,6 @@ class Panel:
         axes = (*CELL, *FACTS, *MEASURES, "n_test", "row")
         return replace(self, **{name: getattr(self, name)[keep] for name in axes})
 
-    @property
-    def profile(self) -> Shaped[Array, " n"]:
-        """How the shots of each cell are spread over the classes."""
-        return np.array([split_profile(name)[1] for name in self.dataset.tolist()], str)
-
     def by_metric(self, metric: Metric, values: Float[Array, " N"]) -> "Panel":
         """The same cells measured by another metric, whose values come in the order of the records."""
         return replace(self, value=metric.scale * np.append(values, np.nan)[self.row], metric=metric)
@@ -97,8 +93,8 @@ class Panel:
         return self.where(np.isfinite(self.d2))
 
     def combinations(self) -> Int[Array, " n"]:
-        """A number per (dataset, backbone, tier)."""
-        keys = np.stack([self.dataset, self.backbone, self.tier], axis=1).astype(str)
+        """A number per (dataset, backbone, tier, profile)."""
+        keys = np.stack([self.dataset, self.backbone, self.tier, self.profile], axis=1).astype(str)
         return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
 
     def present_at_every_shot_count(self) -> Bool[Array, " n"]:
@@ -134,7 +130,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         "fit_seconds": np.where(defined, _numbers(table, "fit_seconds"), np.nan),
         "score_seconds": np.where(defined, _numbers(table, "score_seconds"), np.nan),
     }
-    titles = dict(zip(method.tolist(), table["title"].to_pylist(), strict=True))
+    titles = _titles(dict(zip(method.tolist(), table["title"].to_pylist(), strict=True)))
     sees = dict(zip(method.tolist(), table["sees"].to_pylist(), strict=True))
     return Panel(
         **{name: values[first] for name, values in columns.items()},
@@ -159,6 +155,13 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
     )
 
 
+def _titles(recorded: dict[str, str]) -> dict[str, str]:
+    """As recorded, without the address (`module:Class`) of an own method where the rest of its title is its alone."""
+    short = {name: title.removesuffix(f" ({name})") if ":" in name else title for name, title in recorded.items()}
+    borne = Counter(short.values())
+    return {name: title if borne[title] == 1 else recorded[name] for name, title in short.items()}
+
+
 def _refuse_mixtures(table: "pa.Table") -> None:
     for name, called in ONE_OF.items():
         values = table[name].to_pylist()
@@ -166,6 +169,14 @@ def _refuse_mixtures(table: "pa.Table") -> None:
         if len(found) > 1:
             listed = ", ".join(sorted(" ".join(v) if isinstance(v, tuple) else str(v) for v in found))
             raise StudyError(f"these records come from different {called}: {listed}. Report one at a time.")
+
+    made = set(zip(table["method"].to_pylist(), table["code"].to_pylist(), strict=True))
+    several = [method for method, times in Counter(method for method, _ in made).items() if times > 1]
+    if several:
+        raise StudyError(
+            f"records of {', '.join(several)} were made by different versions of its code. Run the same `kshot run` "
+            "again, which computes the older ones anew."
+        )
 
 
 def _strings_or_numbers(table: "pa.Table", name: str) -> Shaped[Array, " N"]:

@@ -8,7 +8,7 @@ from kshot.errors import StudyError, unknown
 if TYPE_CHECKING:
     import pyarrow as pa
 
-AXES = ("dataset", "backbone", "tier", "shots", "method")
+AXES = ("dataset", "backbone", "tier", "shots", "profile", "method")
 
 
 def select(table: "pa.Table", wanted: Mapping[str, Sequence[str | int]]) -> "pa.Table":

@@ -89,7 +89,12 @@ def labels_that_name_no_class(make: Make) -> None:
     sees = make().info.sees
     if "support" in sees:
         gone = replace(data, X=data.X[data.y != 2], y=data.y[data.y != 2])
-        if make()._min_shots():
+        if sees <= {"support", "queries"}:
+            labels = fitted(make, gone).classes_.tolist()
+            assert labels == [0, 1, 3, 4, 5], f"without text the classes are {labels}, not the shots' labels"
+        elif "text" not in sees:
+            refused(InputError, "no class", lambda: fitted(make, gone))
+        elif make()._min_shots():
             refused(InputError, "no shots", lambda: fitted(make, gone))
         else:
             assert np.isfinite(scores(make, gone)).all(), "scores are not finite where a class has no shots"
@@ -97,7 +102,7 @@ def labels_that_name_no_class(make: Make) -> None:
     if sees >= {"text", "support"}:
         more = np.where(np.arange(len(data.y)) == 0, 6, data.y)
         refused(InputError, "span", lambda: fitted(make, replace(data, y=more)))
-    refused(InputError, "span", lambda: fitted(make, data).score(data.test.X, data.test.y + 6))
+    refused(InputError, "no class", lambda: fitted(make, data).score(data.test.X, data.test.y + 6))
 
 
 def a_class_without_shots(make: Make) -> None:

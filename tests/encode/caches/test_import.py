@@ -130,6 +130,41 @@ def test_rows_of_other_lengths_are_told_and_renormalised(imported, arrays):
     assert any("renormalised" in note for note in stored.manifest.provenance["notes"])
 
 
+@pytest.mark.parametrize("other", [np.array([True, False]), np.arange(3, dtype=np.uint32)])
+def test_tensors_of_any_kind_may_lie_beside_the_features(imported, arrays, other):
+    code, _, error = imported(*safetensors(arrays | {"mask": other}), *REST)
+    assert (code, error) == (0, "")
+    assert np.array_equal(Store("features").images("pets", "mine", "pool").X, arrays["X"])
+
+
+def test_features_in_bfloat16(imported, arrays):
+    """Two bytes per number: the upper half of float32."""
+    names = ["X", "y", "Xt", "yt", "T"]
+    content = {name: np.ascontiguousarray(arrays[name]) for name in names}
+    halves = {name: content[name].view(np.uint16)[:, 1::2].copy() for name in ("X", "Xt", "T")}
+    header, start, raw = {}, 0, b""
+    for name in names:
+        own = halves.get(name, content[name])
+        end = start + own.nbytes
+        dtype = "BF16" if name in halves else "I64"
+        header[name] = {"dtype": dtype, "shape": list(own.shape), "data_offsets": [start, end]}
+        start, raw = end, raw + own.tobytes()
+    arguments, text = safetensors(arrays), json.dumps(header).encode()
+    Path("f.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + raw)
+    code, _, error = imported(*arguments, *REST)
+    assert (code, error) == (0, "")
+    assert np.allclose(Store("features").images("pets", "mine", "pool").X, arrays["X"], atol=2**-8)
+
+
+@pytest.mark.parametrize("length", [1e-50, 1e-25, 1e20, 1e50])
+def test_rows_of_extreme_lengths_keep_their_direction(imported, arrays, length):
+    dtype = np.float32 if 1e-30 < length < 1e30 else np.float64
+    stretched = arrays["X"].astype(np.float64) * length
+    code, _, error = imported(*npz(arrays | {"X": stretched.astype(dtype)}), *REST)
+    assert (code, error) == (0, "")
+    assert np.allclose(Store("features").images("pets", "mine", "pool").X, arrays["X"], atol=1e-6)
+
+
 def test_pictures_in_pool_and_test_are_told(imported, arrays):
     leaked = np.vstack([arrays["Xt"][:27], arrays["X"][:3] + np.float32(1e-4)])
     _, out, _ = imported(*npz(arrays | {"Xt": leaked}), *REST)

@@ -1,6 +1,6 @@
-"""Spawned processes on this machine, one BLAS thread each.
+"""This process, or several spawned ones on this machine, one BLAS thread each.
 
-A worker that dies leaves its cells missing, never failed: the pool is rebuilt and the cells that still have
+A worker process that dies leaves its cells missing, never failed: the pool is rebuilt and the cells that still have
 no file are handed out again. A driver that dies takes its workers with it.
 """
 
@@ -24,12 +24,15 @@ DEATHS_WITHOUT_PROGRESS = 3
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """`workers` processes."""
+    """`workers` processes; a single worker is this process."""
 
     workers: int
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
         remaining = list(workload.batches)
+        if self.workers == 1:
+            _run_here(workload, remaining, finished)
+            return
         deaths = 0
         while remaining:
             before = count_cells(remaining)
@@ -71,6 +74,15 @@ class LocalEngine:
             pool.shutdown(wait=True, cancel_futures=True)
             driver.close()
             ending.close()
+
+
+def _run_here(workload: Workload, batches: list[CellBatch], finished: Callable[[int], None]) -> None:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        for batch in batches:
+            workload.run(workload.study, workload.features, workload.target, batch)
+            finished(len(batch.cells))
 
 
 @contextmanager

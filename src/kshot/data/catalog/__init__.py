@@ -8,8 +8,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from kshot.profiles import plain_name
-
 
 @dataclass(frozen=True, slots=True)
 class DatasetEntry:
@@ -94,7 +92,7 @@ COOP_SUFFIX = "-coop"
 
 def dataset_entry(name: str) -> DatasetEntry | None:
     """What is published about a dataset, whatever its splits."""
-    return datasets().get(plain_name(name).removesuffix(COOP_SUFFIX))
+    return datasets().get(name.removesuffix(COOP_SUFFIX))
 
 
 # All that clip-benchmark distributes, in one word of the command line.

@@ -38,12 +38,12 @@ class NewClass:
 
 @dataclass(frozen=True, slots=True)
 class Album:
-    """Classes with their text prototypes (C, d) and these prototypes' mean norm, pictures, and the changes that led to
+    """Classes with their text prototypes (C, d) and the norms these had, pictures, and the changes that led to
     them: what each did, and the album before it, which has no past of its own."""
 
     classes: tuple[str, ...]
     text: Array
-    text_norm: float
+    text_norms: tuple[float, ...]
     pictures: tuple[AlbumPicture, ...]
     past: tuple[tuple[str, "Album"], ...] = ()
 
@@ -59,7 +59,7 @@ class Album:
             )
             for name, sha, number, x, small in rows
         )
-        return Album(about.classes, shots.text, about.text_norm, tuple(pictures))
+        return Album(about.classes, shots.text, about.text_norms, tuple(pictures))
 
     def add_class(self, new: NewClass) -> "Album":
         if new.name in self.classes:
@@ -75,6 +75,7 @@ class Album:
             self,
             classes=tuple(self.classes[number] for number in kept),
             text=self.text[kept],
+            text_norms=tuple(self.text_norms[number] for number in kept),
             pictures=tuple(one for one in self.pictures if one.label != label),
         )
         return self._changed(f"removed the class {label}", left)
@@ -130,8 +131,8 @@ class Album:
         if new is None or new.name in self.classes:
             return self
         classes = (*self.classes, new.name)
-        norm = (self.text_norm * len(self.classes) + new.norm) / len(classes)
-        return replace(self, classes=classes, text=np.vstack([self.text, new.text]), text_norm=norm)
+        norms = (*self.text_norms, new.norm)
+        return replace(self, classes=classes, text=np.vstack([self.text, new.text]), text_norms=norms)
 
     def _changed(self, what: str, after: "Album") -> "Album":
         """No class loses its last picture, and none gets the same picture twice."""

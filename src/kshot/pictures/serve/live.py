@@ -155,7 +155,7 @@ class LiveHead:
 
         before, _ = self.served
         known = before.about.undecided()
-        known["classes"], known["text_norm"] = album.classes, album.text_norm
+        known["classes"], known["text_norms"] = album.classes, album.text_norms
         known["shot_names"] = tuple(one.name for one in album.pictures)
         known["shot_sha256"] = tuple(one.encoded.sha256 for one in album.pictures)
         thumbnails = [one.encoded.thumbnail for one in album.pictures]

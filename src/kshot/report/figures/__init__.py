@@ -5,6 +5,7 @@ from pathlib import Path
 from kshot.report.context import Context
 from kshot.report.figures import blending_curves, comparisons, probes
 from kshot.report.figures.style import styled, write_figure
+from kshot.report.focus import of_one_profile
 from kshot.stats.panel import Panel
 
 FIGURES = {
@@ -23,9 +24,10 @@ def write_figures(panel: Panel, context: Context, folder: Path) -> tuple[list[Pa
     """Files written, and for the figures that are missing the reason."""
     written: list[Path] = []
     missing: dict[str, str] = {}
+    shown = of_one_profile(panel)
     with styled():
         for name, draw in FIGURES.items():
-            drawn = draw(panel, context)
+            drawn = draw(shown, context)
             if isinstance(drawn, str):
                 missing[name] = drawn
             else:

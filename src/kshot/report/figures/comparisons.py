@@ -31,6 +31,8 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
     everywhere = [m for m in panel.methods if np.isfinite(late.column(m)).all()]
     if not len(late.shots) or not everywhere:
         return "no method exists in every cell with K ≥ 4"
+    if everywhere == [ORACLE]:
+        return "no method but the oracle ratio exists in every cell with K ≥ 4"
     means = {m: float(late.column(m).mean()) for m in everywhere}
     order = sorted((m for m in means if m != ORACLE), key=lambda m: means[m])
     figure, axes = new_figure(4.6, 0.8 + 0.22 * len(order))
@@ -65,6 +67,8 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     names = list(drawn)
     if not names:
         return "no cell of the primary tier has text"
+    if not np.isfinite(shown.value).any():
+        return "no method has a result in the primary tier"
     wide = min(4, len(names))
     tall = math.ceil(len(names) / wide)
     height = max(1.6 * tall + 0.5, LEAST_HEIGHT)

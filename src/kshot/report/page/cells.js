@@ -32,11 +32,11 @@ function renderCells(name, limit) {
     const best = free.reduce((a, b) => ((b.accuracy[cell] || -1) > (a.accuracy[cell] || -1) ? b : a));
     const oracle = byKey.get("oracle_lambda")?.accuracy[cell] ?? NaN;
     return element("tr", {}, element("th", { scope: "row" }, axes.backbone.at(cell)), element("td", {}, axes.tier.at(cell)),
-      element("td", {}, axes.shots.at(cell)), element("td", {}, axes.seed.at(cell)), element("td", {}, `${best.title} ${number(best.accuracy[cell])}`),
+      element("td", {}, axes.shots.at(cell)), element("td", {}, axes.seed.at(cell)), ...(severalProfiles ? [element("td", {}, axes.profile.at(cell))] : []), element("td", {}, `${best.title} ${number(best.accuracy[cell])}`),
       element("td", {}, number(oracle)), element("td", {}, number(ratioOf("oracle_lambda", cell), 2)),
       element("td", {}, element("button", { type: "button", "data-open": cell, "aria-label": `open ${cellName(cell)}`, onclick: () => { renderDetail(cell); document.getElementById("cell-detail").focus(); } }, "open")));
   });
-  const head = ["Backbone", "tier", "K", "seed", "best validation-free head (%)", "oracle ratio (%)", "oracle λ", ""];
+  const head = ["Backbone", "tier", "K", "seed", ...(severalProfiles ? ["profile"] : []), "best validation-free head (%)", "oracle ratio (%)", "oracle λ", ""];
   const more = cells.length > limit ? element("p", {}, element("button", { type: "button", onclick: () => renderCells(name, limit + 240) },
     `show more of ${cells.length} cells`)) : "";
   document.getElementById("cell-list").replaceChildren(element("h3", { tabindex: -1, id: "cell-list-title" }, `Cells of ${name}`),

@@ -18,6 +18,7 @@ function axis(stored) {
 }
 
 const axes = Object.fromEntries(Object.entries(data.axes).map(([name, stored]) => [name, axis(stored)]));
+const severalProfiles = axes.profile.names.length > 1;
 const cellCount = axes.dataset.codes.length;
 const allCells = Array.from({ length: cellCount }, (_, cell) => cell);
 const facts = Object.fromEntries(Object.entries(data.facts).map(([name, stored]) => [name, column(stored, cellCount)]));
@@ -70,4 +71,4 @@ const number = (value, digits = 1) => (Number.isFinite(value) ? value.toFixed(di
 const signed = (value, digits = 2) =>
   !Number.isFinite(value) ? ABSENT : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
 const cellName = (cell) =>
-  `${axes.dataset.at(cell)}, ${axes.backbone.at(cell)}, ${axes.tier.at(cell)}, K=${axes.shots.at(cell)}, seed ${axes.seed.at(cell)}`;
+  `${axes.dataset.at(cell)}, ${axes.backbone.at(cell)}, ${axes.tier.at(cell)}, K=${axes.shots.at(cell)}, seed ${axes.seed.at(cell)}${severalProfiles ? `, ${axes.profile.at(cell)}` : ""}`;

@@ -1,5 +1,5 @@
 // Drag the ratio on one cell: accuracy, prototype error, where the estimates sit, how the prototypes move.
-const PICKS = ["dataset", "backbone", "tier", "shots", "seed"];
+const PICKS = ["dataset", "backbone", "tier", "shots", "seed", ...(severalProfiles ? ["profile"] : [])];
 const explorer = { cell: 0 };
 const slider = document.getElementById("lambda");
 // The slider's places are the points of the stored curves.
@@ -137,11 +137,11 @@ function readout() {
 function renderPaths() {
   const place = document.getElementById("paths"), caption = document.getElementById("paths-caption"), cell = explorer.cell;
   const wanted = ["dataset", "backbone", "tier"].map((name) => axes[name].at(cell));
-  const sketch = data.sketches.find((one) => one.stratum.every((name, index) => name === wanted[index]));
+  const sketch = data.sketches.find((one) => one.stratum.every((name, index) => name === wanted[index]) && axes.profile.at(cell) === "balanced");
   explorer.slide = null;
   if (!sketch) {
     caption.textContent = "Prototype paths";
-    return place.replaceChildren(element("p", {}, `No picture of the prototypes: ${data.sketches_absent}.`));
+    return place.replaceChildren(element("p", {}, `No picture of the prototypes: ${axes.profile.at(cell) === "balanced" ? data.sketches_absent : "only balanced shots are drawn"}.`));
   }
   const shots = String(axes.shots.at(cell)), ends = sketch.support[shots] ?? sketch.image;
   const what = sketch.support[shots] ? `means of the shots of seed ${sketch.seed}` : "pool means";

@@ -1,13 +1,13 @@
 // Filters, and the table that is computed anew from what they leave.
 const WITH_TEXT = " with text";
-const state = { backbone: WITH_TEXT, tier: data.focus.tier, shots: new Set(axes.shots.names), datasets: new Set(data.focus.datasets),
+const state = { backbone: WITH_TEXT, tier: data.focus.tier, profile: data.focus.profile, shots: new Set(axes.shots.names), datasets: new Set(data.focus.datasets),
   baseline: byKey.has("oracle_lambda") ? "oracle_lambda" : methods[0].key, metric: "accuracy", sort: "mean", descending: true };
 const listeners = [];
 
 function chosenCells() {
   return allCells.filter((cell) =>
     (state.backbone === WITH_TEXT ? hasText(cell) : axes.backbone.at(cell) === state.backbone) &&
-    axes.tier.at(cell) === state.tier && state.shots.has(axes.shots.at(cell)) && state.datasets.has(axes.dataset.at(cell)));
+    axes.tier.at(cell) === state.tier && axes.profile.at(cell) === state.profile && state.shots.has(axes.shots.at(cell)) && state.datasets.has(axes.dataset.at(cell)));
 }
 
 function options(select, values, chosen, text = (value) => value) {
@@ -36,13 +36,13 @@ function allOrNone(what, choose) {
 
 // The controls say what the state is.
 function showFilters() {
-  for (const name of ["backbone", "tier", "baseline", "metric"]) document.getElementById(`filter-${name}`).value = state[name];
+  for (const name of ["backbone", "tier", "profile", "baseline", "metric"]) document.getElementById(`filter-${name}`).value = state[name];
   for (const [name, chosen] of [["shots", state.shots], ["dataset", state.datasets]])
     document.querySelectorAll(`#filter-${name} input`).forEach((box, index) => { box.checked = chosen.has(axes[name].names[index]); });
 }
 
 function keepFilters() {
-  const known = { backbone: [WITH_TEXT, ...axes.backbone.names], tier: axes.tier.names, baseline: [...byKey.keys()], metric: Object.keys(data.metrics) };
+  const known = { backbone: [WITH_TEXT, ...axes.backbone.names], tier: axes.tier.names, profile: axes.profile.names, baseline: [...byKey.keys()], metric: Object.keys(data.metrics) };
   const first = { ...state };
   for (const [name, values] of Object.entries(known))
     keep(name, () => [state[name]], ([word]) => { state[name] = values.includes(word) ? word : first[name]; });
@@ -63,6 +63,9 @@ function buildFilters() {
   options(pick("filter-backbone", "backbone"), [WITH_TEXT, ...axes.backbone.names], state.backbone,
     (value) => (value === WITH_TEXT ? "all with text" : value));
   options(pick("filter-tier", "tier"), axes.tier.names, state.tier);
+  const profile = pick("filter-profile", "profile");
+  options(profile, axes.profile.names, state.profile);
+  profile.parentElement.hidden = !severalProfiles;
   options(pick("filter-baseline", "baseline"), methods.map((method) => method.key), state.baseline,
     (key) => byKey.get(key).title);
   const metric = document.getElementById("filter-metric");

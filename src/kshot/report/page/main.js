@@ -9,7 +9,7 @@ for (const [id, what, choose] of [
 addEventListener("beforeprint", () => document.querySelectorAll("#tables details").forEach((one) => { one.open = true; }));
 listeners.push(renderVerdict, renderBars, renderShots, renderRatios, renderDatasets);
 renderHeadroom();
-explorer.cell = allCells.find((cell) => axes.tier.at(cell) === data.focus.tier && axes.backbone.at(cell) === data.focus.backbone
+explorer.cell = allCells.find((cell) => axes.tier.at(cell) === data.focus.tier && axes.profile.at(cell) === data.focus.profile && axes.backbone.at(cell) === data.focus.backbone
   && axes.shots.at(cell) >= 4 && curves("oracle", cell)) ?? 0;
 buildPicker();
 openExplorer(explorer.cell);

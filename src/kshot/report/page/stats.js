@@ -84,10 +84,10 @@ const interval = (found, digits = 2) =>
   !found.n ? ABSENT : Number.isFinite(found.low)
     ? `${signed(found.mean, digits)} [${signed(found.low, digits)}, ${signed(found.high, digits)}]` : `${signed(found.mean, digits)} [no interval]`;
 
-// The combination guard: means by K use only the (dataset, backbone, tier) present at every K that is shown.
+// The combination guard: means by K use only the (dataset, backbone, tier, profile) present at every K that is shown.
 function guarded(cells, shots) {
   const seen = new Map();
-  const combination = (cell) => `${axes.dataset.codes[cell]}/${axes.backbone.codes[cell]}/${axes.tier.codes[cell]}`;
+  const combination = (cell) => `${axes.dataset.codes[cell]}/${axes.backbone.codes[cell]}/${axes.tier.codes[cell]}/${axes.profile.codes[cell]}`;
   for (const cell of cells) {
     const key = combination(cell);
     if (!seen.has(key)) seen.set(key, new Set());

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 
 from kshot.errors import StudyError, unknown
 from kshot.report.context import Context
-from kshot.report.table import Table
+from kshot.report.focus import of_one_profile, why_empty
+from kshot.report.table import Table, absent_table
 from kshot.report.tables import (
     beyond_accuracy,
     contrasts,
@@ -48,12 +49,17 @@ TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
 
 # These show whatever metric was asked for; the others are about accuracy.
 OF_ANY_METRIC = frozenset({"leaderboard", "transductive", "per_dataset", "profiles"})
+# These set profiles of shots side by side; the others show one.
+OF_ALL_PROFILES = frozenset({"profiles", "unseen", "base_to_new"})
 
 
 def make_table(key: str, panel: Panel, context: Context | None = None) -> Table:
+    """One of them; where no cell of it would hold a figure, the reason instead."""
     if key not in TABLES:
         raise StudyError(unknown("table", key, TABLES, "Leave --table out for all."))
-    return TABLES[key](panel, context or Context())
+    shown = panel if key in OF_ALL_PROFILES else of_one_profile(panel)
+    table = TABLES[key](shown, context or Context())
+    return table if table.has_figures else absent_table(key, table.title, why_empty(panel))
 
 
 def all_tables(panel: Panel, context: Context | None = None) -> list[Table]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.focus import focus, primary, provenance, sentences
+from kshot.report.focus import cut_short, focus, left_out, primary, provenance, sentences
 from kshot.report.numbers import best_of, named, written
 from kshot.report.table import Table, absent_table
 from kshot.stats.leaderboard import leaderboard
@@ -47,6 +47,8 @@ def metrics_table(panel: Panel, context: Context) -> Table:
             "datasets; probabilities as each head gives them. NLL, Brier score, ECE, selective risk: less is better. "
             f"ECE has {BINS} bins of equal mass and is biased upwards: the column beside it bounds what a head without "
             "any calibration error would show. Intervals of one metric: `kshot report --metric`.",
+            cut_short(primary(panel)),
+            left_out(panel, primary(panel)),
             provenance(panel),
         ),
         rule=free,

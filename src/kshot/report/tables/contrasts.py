@@ -14,6 +14,7 @@ from kshot.report.focus import (
     ZERO_SHOT,
     counted,
     focus,
+    left_out,
     missing,
     primary,
     provenance,
@@ -63,6 +64,7 @@ def per_backbone_table(panel: Panel, context: Context) -> Table:
         caption=sentences(
             f"Tier {focus(panel).tier}; share: class-independent part of the squared text–image distance, over all "
             f"tiers. {counted(shown)}{SAME_CELLS}",
+            left_out(panel, shown),
             _rank_sentence(rows),
             INTERVALS,
             missing(panel, (ORACLE, ZERO_SHOT, *methods)),
@@ -73,12 +75,13 @@ def per_backbone_table(panel: Panel, context: Context) -> Table:
 
 def _rank_sentence(rows: list[tuple]) -> str:
     """Does the James–Stein deficit follow the share, or the room that zero-shot leaves (paper, Table 6)?"""
-    if len(rows) < 3:
-        return ""
     zero_shot, share, deficit = (np.array([float(row[column]) for row in rows]) for column in (1, 2, 3))
+    known = np.count_nonzero(np.isfinite(deficit))
+    if known < 3:
+        return ""
     by_share, by_zero_shot = (rank_correlation(side, np.abs(deficit)) for side in (share, zero_shot))
     return (
-        f"Rank correlation over the {len(rows)} backbones of the James–Stein deficit with the share "
+        f"Rank correlation over the {known} backbones of the James–Stein deficit with the share "
         f"{signed(by_share)}, with zero-shot accuracy {signed(by_zero_shot)}."
     )
 
@@ -90,6 +93,9 @@ def further_contrasts_table(panel: Panel, context: Context) -> Table:
     pairs += [(m, LOO) for m in shown.free_methods() if m not in (LOO, JS, NCM, CENTRED, ZERO_SHOT)]
     known = [pair for pair in pairs if set(pair) <= set(panel.methods)]
     two_shots = shown.where(shown.shots >= 2)
+    key, title = "further_contrasts", "Further contrasts, K ≥ 2 (percentage points)"
+    if len(shown.shots) and not len(two_shots.shots):
+        return absent_table(key, title, "these records end at K = 1.")
     rows = []
     for method, baseline in known:
         contrast = paired(two_shots, method, baseline)
@@ -97,12 +103,16 @@ def further_contrasts_table(panel: Panel, context: Context) -> Table:
             names = f"{panel.titles[method]} − {panel.titles[baseline]}"
             rows.append((names, interval(contrast), count(contrast.n)))
     return Table(
-        key="further_contrasts",
-        title="Further contrasts, K ≥ 2 (percentage points)",
+        key=key,
+        title=title,
         columns=("contrast", "mean", "n"),
         rows=tuple(rows),
         caption=sentences(
-            f"Tier {focus(panel).tier}; {counted(two_shots)}.", INTERVALS, missing(panel, (JS, LOO)), provenance(panel)
+            f"Tier {focus(panel).tier}; {counted(two_shots)}.",
+            left_out(panel, shown),
+            INTERVALS,
+            missing(panel, (JS, LOO)),
+            provenance(panel),
         ),
     )
 
@@ -111,11 +121,8 @@ def by_shots_table(panel: Panel, context: Context) -> Table:
     """The central contrasts at each K for one backbone; the pooled rows have the cells where all of them exist."""
     key, title = ("by_shots", f"By shots, {focus(panel).backbone}: against the oracle ratio (percentage points)")
     shown, methods = single(panel), _contrasted(panel)
-    if not len(shown.shots):
-        return absent_table(key, title, "no cell of these records has text.")
     slices = {f"K={k}": shown.where(shown.shots == k) for k in np.unique(shown.shots)}
-    later = shown.where(shown.shots >= 2)
-    pooled = {"K≥2 pooled": later, "K≥4 pooled": shown.where(shown.shots >= 4)}
+    pooled = {f"K≥{k} pooled": shown.where(shown.shots >= k) for k in (2, 4) if (shown.shots >= k).any()}
     rows = []
     for name, cells in (slices | pooled).items():
         common = cells.with_all((ORACLE, *methods))
@@ -128,6 +135,7 @@ def by_shots_table(panel: Panel, context: Context) -> Table:
         rows=tuple(rows),
         caption=sentences(
             f"Tier {focus(panel).tier}; {counted(shown)}{SAME_CELLS}",
+            left_out(panel, shown, focus(panel).backbone),
             INTERVALS,
             missing(panel, (ORACLE, *methods)),
             provenance(panel),
@@ -149,8 +157,9 @@ def text_free_table(panel: Panel, context: Context) -> Table:
     backbones = [*text_free, focus(panel).backbone]
     sides = [(b, m) for b in backbones for m in probes]
     shots = sorted(set(reference.shots.tolist()))
+    pooled = {"K≥4 pooled": (4, 10**9)} if max(shots) >= 4 else {}
     rows = []
-    for name, keep in {**{f"K={k}": (k, k) for k in shots}, "K≥4 pooled": (4, 10**9)}.items():
+    for name, keep in {**{f"K={k}": (k, k) for k in shots}, **pooled}.items():
         cells = [_against(panel, b, m, bound, *keep) for b, m in sides]
         rows.append((name, *map(interval, cells)))
     return Table(
@@ -162,6 +171,7 @@ def text_free_table(panel: Panel, context: Context) -> Table:
             f"Paired within dataset, K and seed with the oracle ratio of {focus(panel).backbone}, tier "
             f"{focus(panel).tier}; {counted(reference)}. The last backbone is the control: the same probe on its own "
             "features.",
+            left_out(panel, reference, focus(panel).backbone),
             INTERVALS,
             missing(panel, (ORACLE, *PROBES)),
             "" if text_free else "No text-free backbone in these records.",

@@ -3,7 +3,6 @@
 import numpy as np
 from jaxtyping import Float
 
-from kshot.profiles import HALVES
 from kshot.report.context import Context
 from kshot.report.focus import INTERVALS, ZERO_SHOT, focus, provenance, sentences
 from kshot.report.numbers import interval, number
@@ -11,7 +10,7 @@ from kshot.report.table import Table, absent_table
 from kshot.report.tables.shot_profiles import same_draws
 from kshot.stats.bootstrap import cluster_means
 from kshot.stats.panel import Panel
-from kshot.types import Array
+from kshot.types import HALVES, Array
 
 
 def unseen_table(panel: Panel, context: Context) -> Table:

@@ -11,6 +11,7 @@ from kshot.report.focus import (
     ZERO_SHOT,
     counted,
     focus,
+    left_out,
     missing,
     primary,
     provenance,
@@ -87,6 +88,7 @@ def tracking_table(panel: Panel, context: Context) -> Table:
             f"Tier {focus(panel).tier}, one pair per cell, {counted(shown)}; per-class ratios are averaged. Spearman's "
             "rho with cluster-bootstrap Student-t intervals over datasets (10,000 resamples, ranks taken anew), then "
             "with the ranks of zero-shot accuracy taken out.",
+            left_out(panel, shown),
             missing(panel, (ORACLE,)),
             provenance(panel),
         ),

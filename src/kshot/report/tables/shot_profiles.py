@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from kshot.profiles import BALANCED, PROFILES, plain_name
 from kshot.report.context import Context
 from kshot.report.focus import INTERVALS, focus, provenance, sentences
 from kshot.report.numbers import best_of, interval, named, written
@@ -10,6 +9,7 @@ from kshot.report.table import Table, absent_table
 from kshot.stats.bootstrap import Estimate, cluster_means
 from kshot.stats.leaderboard import best_first, counting
 from kshot.stats.panel import Panel
+from kshot.types import BALANCED, PROFILES
 
 
 def profiles_table(panel: Panel, context: Context) -> Table:
@@ -58,12 +58,12 @@ _ONE = "these records hold one profile only; a study asks for several with profi
 def same_draws(panel: Panel, names: list[str]) -> dict[str, Panel]:
     """The cells that exist under every profile, in one order."""
     axes = (panel.dataset, panel.backbone, panel.tier, panel.shots, panel.seed)
-    keys = [(plain_name(str(d)), *rest) for d, *rest in zip(*(a.tolist() for a in axes), strict=True)]
+    keys = list(zip(*(axis.tolist() for axis in axes), strict=True))
     common = set.intersection(
         *({key for key, own in zip(keys, panel.profile, strict=True) if own == name} for name in names)
     )
     kept = panel.where(np.array([key in common for key in keys]))
-    # A panel is sorted by its cells, and all names of one profile end alike.
+    # A panel is sorted by its cells, whose profile comes last.
     return {name: kept.where(kept.profile == name) for name in names}
 
 

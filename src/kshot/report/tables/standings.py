@@ -8,8 +8,10 @@ from kshot.report.focus import (
     ORACLE,
     ZERO_SHOT,
     counted,
+    cut_short,
     focus,
     incomplete,
+    left_out,
     missing,
     primary,
     provenance,
@@ -26,6 +28,7 @@ from kshot.stats.multiplicity import simultaneous
 from kshot.stats.panel import Panel
 
 TIED, TURNED_OVER = " ≈", " ‡"
+NO_TIES = "One dataset gives no interval over datasets, so ties cannot be told."
 
 
 def leaderboard_table(panel: Panel, context: Context) -> Table:
@@ -37,7 +40,6 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
         _leaderboard_row(panel, board, placing, TURNED_OVER if placing.method in turned else "")
         for placing in board.ranked + board.reference_points
     ]
-    dropped = len(np.unique(shown.combinations())) - board.combinations if len(shown.shots) else 0
     return Table(
         key="leaderboard",
         title=f"Leaderboard: mean {named(panel.metric)} by shots",
@@ -50,10 +52,15 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
         rows=tuple(rows),
         caption=sentences(
             f"n = {board.cells} cells of tier {focus(panel).tier}, {board.combinations} dataset × backbone "
-            f"combinations present at every K ({dropped} others left out), G = {board.datasets} datasets.",
+            f"combinations present at every K, G = {board.datasets} datasets.",
+            cut_short(shown),
+            left_out(panel, shown),
             INTERVALS,
-            "≈: tied with the leader, the interval reaches zero. –: the method does not exist in every cell of the "
-            "column. Below the rule: reference points that look at labels or pictures a user does not have.",
+            f"≈: not told apart from the leader, because the interval over {board.datasets} datasets reaches zero."
+            if board.datasets > 1
+            else NO_TIES,
+            "–: the method does not exist in every cell of the column. Below the rule: reference points that look at "
+            "labels or pictures a user does not have.",
             f"{TURNED_OVER.strip()}: in some cells its repulsion turned classes over; its mean is not to be trusted."
             if turned
             else "",
@@ -90,6 +97,8 @@ def transductive_table(panel: Panel, context: Context) -> Table:
             "They see all test pictures without labels, and a picture's prediction depends on the others; so they are "
             "not ranked.",
             f"n = {board.cells} cells of tier {focus(panel).tier}, G = {board.datasets} datasets.",
+            cut_short(shown),
+            left_out(panel, shown),
             INTERVALS,
             provenance(panel),
         ),
@@ -108,7 +117,8 @@ def headline_table(panel: Panel, context: Context) -> Table:
     free = shown.free_methods()
     overall = paired_with(shown, free, ORACLE)
     later, late = (shown.where((shown.shots >= k) & np.isfinite(shown.column(ORACLE))) for k in (2, 4))
-    slices = {"all K": overall, "K≥2": side_by_side(later, free, ORACLE), "K≥4": side_by_side(late, free, ORACLE)}
+    same = {name: cells for name, cells in {"K≥2": later, "K≥4": late}.items() if len(cells.shots)}
+    slices = {"all K": overall} | {name: side_by_side(cells, free, ORACLE) for name, cells in same.items()}
     order = sorted(free, key=lambda m: (-np.nan_to_num(overall[m].mean, nan=-1e9), m))
     columns = ["method", *slices, "n, all K"]
     rows = [[panel.titles[m], *(interval(found[m]) for found in slices.values()), count(overall[m].n)] for m in order]
@@ -131,8 +141,8 @@ def headline_table(panel: Panel, context: Context) -> Table:
         rows=tuple(map(tuple, rows)),
         caption=sentences(
             f"Method minus oracle ratio, tier {focus(panel).tier}, {counted(shown)}. All K: every cell that a method "
-            f"has, so rows differ in n; K≥2 and K≥4: the same {len(later.shots)} and {len(late.shots)} cells in every "
-            "row. Bold: the interval lies above zero.",
+            f"has, so rows differ in n{_same_cells(same)}. Bold: the interval lies above zero.",
+            left_out(panel, shown),
             INTERVALS,
             note,
             without_pool(shown),
@@ -147,7 +157,7 @@ def per_dataset_table(panel: Panel, context: Context) -> Table:
     """Accuracy per dataset at the most shots (16 where there are), seed means, best free method in bold."""
     shown = single(panel)
     focused = focus(panel)
-    shots = 16 if 16 in shown.shots else int(max(shown.shots, default=0))
+    shots = 16 if 16 in shown.shots else int(shown.shots.max())
     at = shown.where(shown.shots == shots)
     names = sorted(set(at.dataset.tolist()))
     inductive = [m for m in shown.methods if m not in shown.transductive]
@@ -157,7 +167,7 @@ def per_dataset_table(panel: Panel, context: Context) -> Table:
     values = np.array([means[m] for m in order]).reshape(len(order), len(names))
     if len(names) > 1:
         values = np.column_stack([values, values.mean(axis=1)])
-    left_out = sorted(set(shown.dataset.tolist()) - set(names))
+    without = sorted(set(shown.dataset.tolist()) - set(names))
     return Table(
         key="per_dataset",
         title=f"{named(panel.metric, True)} per dataset at K={shots}, {focused.backbone}",
@@ -166,7 +176,8 @@ def per_dataset_table(panel: Panel, context: Context) -> Table:
         caption=sentences(
             f"Tier {focused.tier}, means over {len(np.unique(at.seed))} seeds; {counted(at)}; no interval: the columns "
             "are the clusters. Bold: best validation-free method. Below the rule: reference points.",
-            f"Without cells at K={shots}: {', '.join(left_out)}." if left_out else "",
+            f"Without cells at K={shots}: {', '.join(without)}." if without else "",
+            left_out(panel, shown, focused.backbone),
             provenance(panel),
         ),
         rule=len(free),
@@ -177,6 +188,13 @@ def per_dataset_table(panel: Panel, context: Context) -> Table:
             for i in np.flatnonzero(column == best_of(panel.metric, column))
         ),
     )
+
+
+def _same_cells(slices: dict[str, Panel]) -> str:
+    if not slices:
+        return ""
+    sizes = " and ".join(str(len(cells.shots)) for cells in slices.values())
+    return f"; {' and '.join(slices)}: the same {sizes} cells in every row"
 
 
 def _mean(panel: Panel, dataset: str, method: str) -> float:
@@ -194,7 +212,7 @@ def _leaderboard_row(panel: Panel, board: Leaderboard, placing: Placing, warning
 
 
 def _behind(metric: Metric, board: Leaderboard, placing: Placing) -> Number:
-    if board.ranked and placing is board.ranked[0]:
+    if board.ranked and placing is board.ranked[0] and placing.mean == placing.mean:
         return Number(float("nan"), G=board.datasets, instead="leader")
     shown = interval(placing.behind_leader, metric.digits + (metric.scale == 100))
     return marked(shown, TIED) if placing.tied and placing in board.ranked else shown

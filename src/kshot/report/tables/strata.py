@@ -12,6 +12,7 @@ from kshot.report.focus import (
     ZERO_SHOT,
     counted,
     focus,
+    left_out,
     missing,
     primary,
     provenance,
@@ -19,7 +20,7 @@ from kshot.report.focus import (
 )
 from kshot.report.numbers import Number, count, interval, number, signed
 from kshot.report.probed import HOW_TO_PROBE
-from kshot.report.table import Table
+from kshot.report.table import Table, absent_table
 from kshot.stats.association import association
 from kshot.stats.leaderboard import leaderboard, paired
 from kshot.stats.paired_tests import sample_contrast
@@ -45,7 +46,7 @@ def strata_table(panel: Panel, context: Context) -> Table:
         rows.append(
             (
                 f"{dataset} · {backbone}",
-                number(float(own.column(ZERO_SHOT).mean())),
+                number(_mean(own.column(ZERO_SHOT))),
                 number(100 * _mean(own.share)),
                 number(headroom.get((dataset, backbone)), 2),
                 *(signed(surplus[m][-1]) for m in probes),
@@ -55,8 +56,9 @@ def strata_table(panel: Panel, context: Context) -> Table:
         )
     positive = [
         f"{panel.titles[m]} is above the oracle ratio in {np.count_nonzero(np.array(v) > 0)} of "
-        f"{np.count_nonzero(np.isfinite(v))} strata (median seed-to-seed SD {_median(noise[m]):.2f})."
+        f"{np.count_nonzero(np.isfinite(v))} strata{_spread_over_seeds(noise[m])}."
         for m, v in surplus.items()
+        if np.isfinite(v).any()
     ]
     return Table(
         key="strata",
@@ -74,6 +76,7 @@ def strata_table(panel: Panel, context: Context) -> Table:
         caption=sentences(
             *positive,
             _headroom_sentence(strata, surplus, headroom, shown),
+            left_out(panel, shown),
             f"Tier {focus(panel).tier}; {counted(shown)}; means over the cells of a stratum where all of these heads "
             "exist, no interval within one cluster. Path/full: what the blend path reaches of the best separation. "
             "d_eff: participation ratio. SD λ: spread of the James–Stein ratio over draws, measured and predicted, "
@@ -115,6 +118,12 @@ def _seed_noise(surplus_by_seed: list[float]) -> float:
     return float(np.std(surplus_by_seed, ddof=1)) if len(surplus_by_seed) > 1 else float("nan")
 
 
+def _spread_over_seeds(noise: list[float]) -> str:
+    """Nothing where every stratum has one seed."""
+    median = _median(noise)
+    return f" (median seed-to-seed SD {median:.2f})" if median == median else ""
+
+
 def _median(values: list[float]) -> float:
     known = [value for value in values if value == value]
     return float(np.median(known)) if known else float("nan")
@@ -139,15 +148,18 @@ def sample_table(panel: Panel, context: Context) -> Table:
         discordant = 1000 * (contrast.only_first + contrast.only_second).sum() / contrast.pictures.sum()
         names = f"{panel.titles[first]} against {panel.titles[second]}"
         rows.append((names, *map(count, (len(contrast.p), *contrast.decided_for())), number(discordant)))
+    key, title = "sample_level", "Picture by picture: McNemar's exact test within cells"
+    if not rows:
+        return absent_table(key, title, "no pair of methods has hits in the same cell.")
     return Table(
-        key="sample_level",
-        title="Picture by picture: McNemar's exact test within cells",
+        key=key,
+        title=title,
         columns=("pair", "cells", "first better", "second better", "undecided", "disagree per 1,000"),
         rows=tuple(rows),
         caption=sentences(
             f"Tier {focus(panel).tier}, 5 % after Holm's correction over the cells of a row. A cell's test asks about "
             "other pictures of the same dataset and the same shots, not about other datasets.",
-            "" if rows else "No pair of methods has hits in the same cell.",
+            left_out(panel, shown),
             provenance(panel),
         ),
     )

@@ -1,0 +1,72 @@
+"""`kshot.run` from files, sessions and standard input, each in a fresh interpreter, with one worker and with two."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from folders import comparable
+from kshot.bench.records import Records
+
+SCRIPT = """
+import kshot
+print(len(kshot.run("small.toml", records="{records}", workers={workers}).records), "records")
+"""
+OWN = """
+import kshot
+from kshot.methods.ncm import NCM
+
+class Half(NCM):
+    pass
+
+kshot.run("small.toml", method=["__main__:Half"], workers={workers})
+"""
+
+
+def start(way, text):
+    Path("script.py").write_text(text)
+    arguments = {
+        "file": ["script.py"],
+        "module": ["-m", "script"],
+        "-c": ["-c", text],
+        "stdin": ["-"],
+        "session": ["-i"],
+    }
+    given = text if way in ("stdin", "session") else None
+    return subprocess.run([sys.executable, *arguments[way]], input=given, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("way", ["file", "module", "-c", "stdin", "session"])
+def test_a_script_needs_no_guard(folder, records, way, workers):
+    done = start(way, SCRIPT.format(records="own", workers=workers))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["36", "records"], "the script ran once, and not again in every worker"
+    assert "Traceback" not in done.stderr
+    assert comparable("own").equals(comparable(records.folder))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_method_of_the_script_itself_is_refused_and_binds_nothing(folder, records, workers):
+    done = start("file", OWN.format(workers=workers))
+    assert done.returncode == 1
+    assert "'__main__:Half' lives in the script" in done.stderr.splitlines()[-1]
+    assert not Path("records/small").exists()
+    again = start("file", 'import kshot; kshot.run("small.toml", workers=1)')
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_folder_without_a_record_is_free_for_any_study(folder, records):
+    from kshot.bench.run import open_run
+    from kshot.bench.study import load_study
+    from kshot.errors import StudyError
+
+    study = load_study("small.toml")
+    other = study.on_datasets(["sim-pets"])
+    begun = Records(folder / "begun")
+    open_run(study, folder / "features", begun)
+    open_run(other, folder / "features", begun)
+    assert begun.study() == other
+    with pytest.raises(StudyError, match="lacks 6 cells"):
+        open_run(other, folder / "features", records)
