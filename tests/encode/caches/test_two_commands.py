@@ -37,10 +37,10 @@ def test_raw_files_to_a_leaderboard(real, tmp_path):
         board.index("LOO blend") < board.index("Zero-shot") < board.index("James–Stein blend") < board.index("Oracle")
     )
     assert "Blending at its best" in board
-    page = tmp_path / "records" / "embedded-on-caltech101+ViT-B-16+text" / "report" / "report.html"
+    page = tmp_path / "records" / "embedded-on-caltech101+ViT-B-16+llm" / "report" / "report.html"
     assert f"wrote {page.relative_to(tmp_path)}" in said
     assert page.is_file()
-    found = load_records(tmp_path / "records" / "embedded-on-caltech101+ViT-B-16+text")
+    found = load_records(tmp_path / "records" / "embedded-on-caltech101+ViT-B-16+llm")
     # The table of ../shared/real/README.md, three other draws: within a point.
     for shots, method, accuracy in (
         (2, "zero_shot", 94.2),
