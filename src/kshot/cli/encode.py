@@ -27,10 +27,9 @@ def encode(
     source: Annotated[
         str,
         typer.Argument(
-            envvar="KSHOT_HUB",
             help="Folder of pictures, CSV file, CoOp split (split_zhou_*.json), dataset saved by the `datasets` "
-            "library, or webdataset shards (folder or http address). {wds} stands for clip-benchmark's name of each "
-            "--dataset.",
+            "library, or webdataset shards (folder, or address of a dataset on the hub). {wds} stands for "
+            "clip-benchmark's name of each --dataset."
         ),
     ] = DATASETS,
     dataset: Annotated[
@@ -65,9 +64,9 @@ def encode(
     from kshot.data.store import Store
     from kshot.encode.encoders import load_encoder, local_weights, stored_name
     from kshot.encode.encoding import check_reference, encode_pictures
-    from kshot.encode.origins import find_origins
+    from kshot.encode.prompts import encode_tiers, tier_prompts
+    from kshot.encode.sources import find_origins
     from kshot.encode.targets import Encoding
-    from kshot.encode.tiers import encode_tiers, tier_prompts
     from kshot.progress import Progress
 
     wanted = asked_views(views, view_recipe)

@@ -41,8 +41,8 @@ def build(
     from kshot.encode.encoders import load_encoder, stored_name
     from kshot.encode.encoding import check_reference, encode_pictures
     from kshot.encode.open import open_set
+    from kshot.encode.prompts import encode_tiers, tier_prompts
     from kshot.encode.targets import Encoding
-    from kshot.encode.tiers import encode_tiers, tier_prompts
     from kshot.progress import Progress
 
     wanted = asked_views(views, view_recipe)
