@@ -83,7 +83,7 @@ def encode_here(name, folder, where, features, keep=None):
     source = origin.open(keep)
     job = Encoding("Pets", name, source, OpenClipEncoder(name, folder), batch=5)
     encode_pictures([job], Store(features), lambda count: None)
-    encode_tiers(job, Store(features), tier_prompts(source, None, ["photo"], {}))
+    encode_tiers(job, Store(features), tier_prompts("shades", source, None, ["photo"], {}))
     return job
 
 
@@ -214,7 +214,7 @@ def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
     ("arguments", "words"),
     [
         (["--tier", "enssemble"], ["unknown tier 'enssemble'", "Did you mean ensemble"]),
-        (["--tier", "cupl"], ["tier cupl needs its sentences: --sentences cupl=FILE.json"]),
+        (["--tier", "cupl"], ["no sentences about the classes", "--sentences cupl=FILE.json"]),
         (["--tier", "dataset", "--dataset", "mine"], ["no templates are known for tier dataset of"]),
         (["--sentences", "cupl"], ["--sentences cupl: write TIER=FILE.json"]),
         (["--sentences", "cupl=absent.json"], ["absent.json"]),

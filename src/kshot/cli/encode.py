@@ -75,7 +75,7 @@ def encode(
     checkpoints = local_weights(backbone, weights or [])
     sources = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
     # A wrong tier is told before hours of encoding.
-    prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in sources}
+    prompts = {o.dataset: tier_prompts(o.dataset, opened, o.template, names, files) for o, opened in sources}
     encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), device) for b in backbone}
     store = Store(features)
     for origin, opened in sources:

@@ -64,7 +64,7 @@ def build(
     with Progress(f"pictures of {job.dataset}") as progress:
         encode_pictures([job], store, progress.advance, wanted)
     if encoder.text:
-        encode_tiers(job, store, tier_prompts(source, chosen.entry.template, TIERS, {}))
+        encode_tiers(job, store, tier_prompts(name, source, chosen.entry.template, TIERS, {}))
     typer.echo(f"next: kshot check {job.dataset} --features {features}")
 
 

@@ -1,6 +1,7 @@
 """Prompt tiers: classes to sentences, sentences to prototypes, prototypes into the store."""
 
 import json
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
@@ -8,15 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.data.catalog import tiers
+from kshot.data.catalog import COOP_SUFFIX, tiers
 from kshot.data.store import Store
 from kshot.encode.protocol import PromptFeatures
+from kshot.encode.sentences import kept_sentences, match_classes
 from kshot.encode.sources.source import Source
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
 from kshot.progress import Progress
 
 PROMPT_BATCH = 256
+PHOTO = "a photo of a {}."
+logger = logging.getLogger(__name__)
 
 Prompts = dict[str, list[list[str]]]
 
@@ -49,16 +53,40 @@ def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
     return [[_with_name(s, name) for s in written[by_key[_key(name)][0]]] for name in classes]
 
 
+def from_kept(dataset: str, classes: Sequence[str], template: str | None) -> list[list[str]]:
+    """The sentences that come with kshot; a class that has none gets the dataset's template, with a warning."""
+    kept = kept_sentences().get(dataset.removesuffix(COOP_SUFFIX))
+    if kept is None:
+        raise InputError(
+            f"kshot has no sentences about the classes of {dataset}. Give yours: --sentences cupl=FILE.json with "
+            "{class name: [sentence, …]}."
+        )
+    found = match_classes(classes, kept)
+    if found.unmatched:
+        logger.warning(
+            f"{len(found.unmatched)} of {len(classes)} classes of {dataset} have no kept sentences and get the "
+            f"template '{template or PHOTO}': {', '.join(found.unmatched)}."
+        )
+    filled = from_templates(classes, [template or PHOTO])
+    return [
+        instead if own is None else [_with_name(sentence, name) for sentence in own]
+        for name, own, instead in zip(classes, found.sentences, filled, strict=True)
+    ]
+
+
 def tier_prompts(
-    source: Source, template: str | None, names: Sequence[str], sentence_files: Mapping[str, Path]
+    dataset: str, source: Source, template: str | None, names: Sequence[str], sentence_files: Mapping[str, Path]
 ) -> Prompts:
-    """Sentences per class for every tier: from the user's file of that tier, else from templates."""
-    return {
-        name: from_sentences(source.classes, sentence_files[name])
-        if name in sentence_files
-        else from_templates(source.classes, _templates(source, template, name, sentence_files))
-        for name in names
-    }
+    """Sentences per class for every tier: from the user's file, else kept ones or templates."""
+    prompts: Prompts = {}
+    for name in names:
+        if name in sentence_files:
+            prompts[name] = from_sentences(source.classes, sentence_files[name])
+        elif name == "cupl":
+            prompts[name] = from_kept(dataset, source.classes, template)
+        else:
+            prompts[name] = from_templates(source.classes, _templates(source, template, name, sentence_files))
+    return prompts
 
 
 def encode_tier(
@@ -93,8 +121,6 @@ def encode_tiers(job: Encoding, store: Store, prompts: Prompts) -> None:
 
 
 def _templates(source: Source, template: str | None, tier: str, sentence_files: Mapping[str, Path]) -> Sequence[str]:
-    if tier == "cupl":
-        raise InputError("tier cupl needs its sentences: --sentences cupl=FILE.json with {class name: [sentence, …]}.")
     if tier not in tiers():
         names = [*tiers(), *sentence_files]
         raise InputError(

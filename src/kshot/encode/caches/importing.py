@@ -120,7 +120,7 @@ def text_writer(
         return lambda store: None
     entry = datasets().get(dataset)
     source = Listed(dataset, found.classes, (), entry.templates if entry else ())
-    prompts = tier_prompts(source, template or (entry.template if entry else None), tiers, {})
+    prompts = tier_prompts(dataset, source, template or (entry.template if entry else None), tiers, {})
     encoder = load_encoder(backbone, weights)
     if encoder.dim != found.dim:
         raise InputError(f"the features have {found.dim} dimensions, but {backbone} gives {encoder.dim}.")

@@ -9,7 +9,9 @@ import pytest
 from kshot.data.catalog import datasets
 from kshot.data.format import read_manifest
 from kshot.data.store import BUNDLED
+from kshot.encode.prompts import from_kept
 from kshot.encode.sentences import QUESTIONS, kept_sentences, match_classes, spelling
+from kshot.errors import KshotError
 
 PAPER = {
     "Aircraft": 100,
@@ -80,3 +82,20 @@ def test_two_names_of_imagenet_are_spelt_alike_and_no_others():
         repeated = [key for key, count in Counter(spelling(name) for name, _ in classes).items() if count > 1]
         assert repeated == (["missile", "sunglasses"] if dataset == "ImageNet" else []), dataset
     assert len(list(chain.from_iterable(kept_sentences().values()))) == 2092 + 134
+
+
+def test_the_tier_uses_the_kept_sentences_and_reports_classes_without(caplog):
+    pets = [name for name, _ in kept_sentences()["Pets"]]
+    first = kept_sentences()["Pets"][0][1]
+    prompts = from_kept("Pets", [pets[0].upper(), "unheard of", *pets[1:3]], "a photo of a {}, a type of pet.")
+    assert [p.endswith(s) for p, s in zip(prompts[0], first, strict=True)] == [True] * 3
+    assert prompts[1] == ["a photo of a unheard of, a type of pet."]
+    assert [len(own) for own in prompts] == [3, 1, 3, 3]
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert "1 of 4" in warning
+    assert "unheard of" in warning
+
+
+def test_a_dataset_without_kept_sentences_asks_for_a_file():
+    with pytest.raises(KshotError, match="--sentences cupl="):
+        from_kept("mine", ["one"], None)
