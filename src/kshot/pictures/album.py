@@ -1,25 +1,23 @@
-"""The classes and pictures that a served head learns from, as one edits them: a change makes a new album and keeps the
-old one."""
+"""The classes and pictures that a head learns from. Every change makes a new album and keeps the old one for undo."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kshot.errors import InputError, unknown
-from kshot.pictures.encoded import Encoded
+from kshot.pictures.encoded import ClassText, Encoded
 from kshot.pictures.head import PictureHead
 from kshot.pictures.held_out import Shots
-from kshot.types import Array
 
-# An undone change costs a list of references, not pictures.
+# A step back costs a list of references, not pictures.
 MOST_UNDONE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class AlbumPicture:
-    """One picture of a class; pages call it by its `key`, whatever class it is moved to."""
+    """A picture of a class; its `key` stays the same when it is moved to another class."""
 
     key: str
     name: str
@@ -28,28 +26,20 @@ class AlbumPicture:
 
 
 @dataclass(frozen=True, slots=True)
-class NewClass:
-    """A class that the album may not have yet: its name, its text prototype (d,) and that prototype's norm."""
-
-    name: str
-    text: Array
-    norm: float
-
-
-@dataclass(frozen=True, slots=True)
 class Album:
-    """Classes with their text prototypes (C, d) and the norms these had, pictures, and the changes that led to
-    them: what each did, and the album before it, which has no past of its own."""
+    """Text prototypes by class, pictures, and for each change so far what it did and the album before it."""
 
-    classes: tuple[str, ...]
-    text: Array
-    text_norms: tuple[float, ...]
+    texts: Mapping[str, ClassText]
     pictures: tuple[AlbumPicture, ...]
     past: tuple[tuple[str, "Album"], ...] = ()
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return tuple(self.texts)
+
     @staticmethod
     def of(head: PictureHead) -> "Album":
-        """One content may teach two classes; only then the hash alone does not tell the pictures apart."""
+        """The album of a head's shots; a picture that is in two classes gets a key for each."""
         about, shots = head.about, head.shots
         often = Counter(about.shot_sha256)
         rows = zip(about.shot_names, about.shot_sha256, shots.y.tolist(), shots.X, head.thumbnails, strict=True)
@@ -59,44 +49,38 @@ class Album:
             )
             for name, sha, number, x, small in rows
         )
-        return Album(about.classes, shots.text, about.text_norms, tuple(pictures))
+        texts = map(ClassText, shots.text, about.text_norms)
+        return Album(dict(zip(about.classes, texts, strict=True)), tuple(pictures))
 
-    def add_class(self, new: NewClass) -> "Album":
-        if new.name in self.classes:
-            raise InputError(f"there is a class {new.name} already. Add pictures to it.")
-        return self._changed(f"added the class {new.name}", self._with(new))
+    def add_class(self, name: str, text: ClassText) -> "Album":
+        if name in self.texts:
+            raise InputError(f"there is a class {name} already. Add pictures to it.")
+        return self._changed(f"added the class {name}", self._with_label(name, text))
 
     def drop_class(self, label: str) -> "Album":
         self._check(label)
         if len(self.classes) < 3:
             raise InputError(f"without {label} one class would be left; a classifier needs at least two.")
-        kept = [number for number, name in enumerate(self.classes) if name != label]
-        left = replace(
-            self,
-            classes=tuple(self.classes[number] for number in kept),
-            text=self.text[kept],
-            text_norms=tuple(self.text_norms[number] for number in kept),
-            pictures=tuple(one for one in self.pictures if one.label != label),
-        )
-        return self._changed(f"removed the class {label}", left)
+        texts = {name: text for name, text in self.texts.items() if name != label}
+        pictures = tuple(one for one in self.pictures if one.label != label)
+        return self._changed(f"removed the class {label}", Album(texts, pictures))
 
-    def add(self, pictures: Sequence[Encoded], label: str, new: NewClass | None = None) -> "Album":
-        """To a class of the album, or to a `new` one; copies of what the album has are left out."""
-        grown = self._with(new)
-        grown._check(label)
+    def add(self, pictures: Sequence[Encoded], label: str, text: ClassText | None = None) -> "Album":
+        """Add pictures to a class, without copies of pictures in the album; `text` is that of a new class."""
+        grown = self._with_label(label, text)
         taught = {one.encoded.sha256 for one in self.pictures}
         fresh = {one.sha256: one for one in pictures if one.sha256 not in taught}
         if not fresh:
-            raise InputError(f"{_these(len(pictures))} already.")
+            these = "this picture is a shot" if len(pictures) == 1 else f"these {len(pictures)} pictures are shots"
+            raise InputError(f"{these} already.")
         added = [AlbumPicture(sha, f"added/{sha[:12]}", label, one) for sha, one in fresh.items()]
         count = count_pictures(len(added))
         what = f"{count} to {label}" if label in self.classes else f"the class {label} with {count}"
         return self._changed(f"added {what}", replace(grown, pictures=(*self.pictures, *added)))
 
-    def move(self, keys: Sequence[str], label: str, new: NewClass | None = None) -> "Album":
-        grown = self._with(new)
-        grown._check(label)
-        chosen = self._chosen(keys)
+    def move(self, keys: Sequence[str], label: str, text: ClassText | None = None) -> "Album":
+        """Move pictures to a class; `text` is that of a new class."""
+        grown, chosen = self._with_label(label, text), self._chosen(keys)
         moved = tuple(replace(one, label=label) if one.key in chosen else one for one in self.pictures)
         where = label if label in self.classes else f"the new class {label}"
         return self._changed(f"moved {count_pictures(len(chosen))} to {where}", replace(grown, pictures=moved))
@@ -112,30 +96,29 @@ class Album:
         return replace(self.past[-1][1], past=self.past[:-1])
 
     def counts(self) -> dict[str, int]:
-        """How many pictures each class has."""
+        """Pictures by class."""
         found = Counter(one.label for one in self.pictures)
         return {name: found[name] for name in self.classes}
 
     def shots(self) -> Shots:
         features = np.stack([one.encoded.feature for one in self.pictures])
-        number = {name: row for row, name in enumerate(self.classes)}
-        return Shots(features, np.array([number[one.label] for one in self.pictures], np.int64), self.text)
+        number = {name: row for row, name in enumerate(self.texts)}
+        y = np.array([number[one.label] for one in self.pictures], np.int64)
+        return Shots(features, y, np.stack([text.unit for text in self.texts.values()]))
 
     def same_as(self, other: "Album") -> bool:
         """Whether a head would learn the same from both."""
-        return self.classes == other.classes and [(p.key, p.label) for p in self.pictures] == [
-            (p.key, p.label) for p in other.pictures
-        ]
+        taught, others = ([(one.key, one.label) for one in album.pictures] for album in (self, other))
+        return self.classes == other.classes and taught == others
 
-    def _with(self, new: NewClass | None) -> "Album":
-        if new is None or new.name in self.classes:
-            return self
-        classes = (*self.classes, new.name)
-        norms = (*self.text_norms, new.norm)
-        return replace(self, classes=classes, text=np.vstack([self.text, new.text]), text_norms=norms)
+    def _with_label(self, label: str, text: ClassText | None) -> "Album":
+        if text is not None and label not in self.texts:
+            return replace(self, texts={**self.texts, label: text})
+        self._check(label)
+        return self
 
     def _changed(self, what: str, after: "Album") -> "Album":
-        """No class loses its last picture, and none gets the same picture twice."""
+        """Record a change that leaves no class without its pictures and no picture twice in a class."""
         emptied = {one.label for one in self.pictures} - {one.label for one in after.pictures}
         for name in sorted(emptied & set(after.classes)):
             raise InputError(
@@ -161,7 +144,3 @@ class Album:
 
 def count_pictures(number: int) -> str:
     return "a picture" if number == 1 else f"{number} pictures"
-
-
-def _these(number: int) -> str:
-    return "this picture is a shot" if number == 1 else f"these {number} pictures are shots"
