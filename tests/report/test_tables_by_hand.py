@@ -98,10 +98,12 @@ def test_the_leaderboard_marks_ties_turned_classes_and_what_lacks_a_cell():
     assert cells(lines["James–Stein blend"])[1:] == ["–"] * 5
     assert "≈" not in str(lines["Oracle ratio"][-1])
     assert (made.rule, made.best) == (5, {(0, 1), (0, 2), (0, 3), (0, 4)})
-    assert "(0 others left out)" in made.caption
+    assert "Left out" not in made.caption
     assert "James–Stein blend 4" in made.caption
     thin = [row for row in rows if (row["dataset"], row["shots"]) != ("gamma", 4)]
-    assert "(1 others left out), G = 2" in table("leaderboard", thin).caption
+    caption = table("leaderboard", thin).caption
+    assert "G = 2" in caption
+    assert "gamma with ViT-B-16 (without K=4)" in caption
 
 
 def test_transductive_heads_stand_beside_zero_shot():
@@ -191,7 +193,7 @@ def test_pictures_on_which_two_heads_disagree():
     ]
     nothing = table("sample_level", [row | {"hits": b""} for row in rows])
     assert not nothing.rows
-    assert "No pair of methods has hits" in nothing.caption
+    assert "no pair of methods has hits" in nothing.caption
 
 
 def test_a_stratum_is_averaged_over_the_cells_that_hold_all_probes():
@@ -199,7 +201,7 @@ def test_a_stratum_is_averaged_over_the_cells_that_hold_all_probes():
     rows = [row for row in rows if (row["method"], row["dataset"], row["shots"]) != ("lpp", "alpha", 1)]
     for row in rows:
         row["share"] = 0.75 if row["dataset"] == "alpha" else 0.5
-    keys = {(name, "ViT-B-16", "dataset", 0, -1): 0.25 for name in DATASETS}
+    keys = {(name, "ViT-B-16", "dataset", 0, -1, "balanced"): 0.25 for name in DATASETS}
     probed = Probed({"headroom.path/full": keys, "spread.d_eff": dict.fromkeys(keys, 7.0)})
     headroom = {("alpha", "ViT-B-16"): 1.5}
     made = table("strata", rows, Context(headroom=headroom, probed=probed))
@@ -217,15 +219,17 @@ def test_probes_are_pooled_over_datasets():
     rows = records({"clap": 60, "oracle_lambda": 58, "zero_shot": 40}, shots=(2, 4))
     for row in rows:
         row["share"] = {"alpha": 0.5, "beta": 0.6, "gamma": 0.7}[row["dataset"]]
-    draws = list(product(DATASETS, ["ViT-B-16"], ["dataset"], (2, 4), SEEDS))
-    strata = [(name, "ViT-B-16", "dataset", 0, -1) for name in DATASETS]
+    draws = list(product(DATASETS, ["ViT-B-16"], ["dataset"], (2, 4), SEEDS, ["balanced"]))
+    strata = [(name, "ViT-B-16", "dataset", 0, -1, "balanced") for name in DATASETS]
     values = {
         "counterfactual.deficit": dict.fromkeys(draws, -4.0),
         "counterfactual.recovered": dict.fromkeys(draws, 3.0),
         "per_class.accuracy on split halves": dict.fromkeys(draws, 55.0),
         "spread.d_eff": dict(zip(strata, (10.0, 20.0, 60.0), strict=True)),
-        "spread.measured SD": {(*key[:3], 2, -1): v for key, v in zip(strata, (0.1, 0.2, 0.4), strict=True)},
-        "spread.predicted SD": {(*key[:3], 2, -1): 0.2 for key in strata},
+        "spread.measured SD": {
+            (*key[:3], 2, -1, "balanced"): v for key, v in zip(strata, (0.1, 0.2, 0.4), strict=True)
+        },
+        "spread.predicted SD": {(*key[:3], 2, -1, "balanced"): 0.2 for key in strata},
         "headroom.headroom": dict(zip(strata, (1.0, 2.0, 3.0), strict=True)),
     }
     made = table("probes", rows, Context(probed=Probed(values)))
@@ -244,7 +248,7 @@ def test_probes_are_pooled_over_datasets():
 def test_headroom_of_three_strata_is_ranked_against_the_surplus():
     surplus = {"alpha": 1, "beta": 3, "gamma": 2}
     rows = records({"clap": lambda row: 60 + surplus[row["dataset"]], "oracle_lambda": 58, "zero_shot": 40})
-    strata = [(name, "ViT-B-16", "dataset", 0, -1) for name in DATASETS]
+    strata = [(name, "ViT-B-16", "dataset", 0, -1, "balanced") for name in DATASETS]
     values = {"headroom.headroom": dict(zip(strata, (1.0, 2.0, 3.0), strict=True))}
     found = {line[0]: line[1] for line in table("probes", rows, Context(probed=Probed(values))).rows}
     expected = stats.spearmanr([1, 2, 3], [1, 3, 2]).statistic

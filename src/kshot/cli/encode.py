@@ -11,18 +11,17 @@ from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption
 from kshot.data.catalog import backbones
 from kshot.data.store import Store
 from kshot.encode.augment import RECIPES
-from kshot.encode.caches.importing import cache_provenance, read_cache, write_cache
-from kshot.encode.caches.looks import zero_shot
-from kshot.encode.caches.options import named_cache
-from kshot.encode.caches.own_text import text_encoder
+from kshot.encode.caches.importing import cache_provenance, read_cache, text_writer, write_cache
+from kshot.encode.caches.layouts import named_cache
 from kshot.encode.encoders import load_encoder, local_weights, stored_name
 from kshot.encode.encoding import check_reference, encode_pictures
 from kshot.encode.hub import DATASETS
-from kshot.encode.origins import find_origins
+from kshot.encode.prompts import encode_tiers, tier_prompts
+from kshot.encode.sources import find_origins
 from kshot.encode.targets import Encoding
-from kshot.encode.tiers import encode_tiers, tier_prompts
 from kshot.errors import InputError, unknown
 from kshot.files import real_path, safe_name
+from kshot.methods.zero_shot import ZeroShot
 from kshot.progress import Progress
 from kshot.types import Views
 
@@ -39,10 +38,9 @@ def encode(
     source: Annotated[
         str,
         Argument(
-            envvar="KSHOT_HUB",
             help="Folder of pictures, CSV file, CoOp split (split_zhou_*.json), dataset saved by the `datasets` "
-            "library, or webdataset shards (folder or http address). {wds} stands for clip-benchmark's name of each "
-            "--dataset.",
+            "library, or webdataset shards (folder, or address of a dataset on the hub). {wds} stands for "
+            "clip-benchmark's name of each --dataset."
         ),
     ] = DATASETS,
     dataset: Annotated[
@@ -70,7 +68,7 @@ def encode(
     checkpoints = local_weights(backbone, weights or [])
     sources = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
     # A wrong tier is reported before hours of encoding.
-    prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in sources}
+    prompts = {o.dataset: tier_prompts(o.dataset, opened, o.template, names, files) for o, opened in sources}
     encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), device) for b in backbone}
     for origin, opened in sources:
         about = {"licence": origin.licence, "protocol": origin.protocol, "batch": batch, "threads": threads}
@@ -138,19 +136,19 @@ def import_(
     if entry is not None and entry.dim != read.dim:
         raise InputError(f"{source} has {read.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
-    encode_text = text_encoder(read, name, backbone, tier or [], template, weights)
+    write_text = text_writer(read, name, backbone, tier or [], template, weights)
     about = {"logit_scale": scale, "source": origin or real_path(source).name, "licence": licence}
     manifests = write_cache(
-        read, Store(features), name, stored, encode_text, **about, provenance=cache_provenance(cache, read.told)
+        read, Store(features), name, stored, write_text, **about, provenance=cache_provenance(cache, read.notes)
     )
     for manifest in manifests:
         typer.echo(f"{name}/{stored}/{manifest.part}: {manifest.rows} × {manifest.dim}, {manifest.dtype}")
-    for sentence in read.told:
-        typer.echo(f"note: {sentence}")
+    for note in read.notes:
+        typer.echo(f"note: {note}")
     tiers = [m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")]
     for kept in tiers:
         prototypes = Store(features).text(name, stored, kept).prototypes
-        accuracy = zero_shot(read.test, prototypes)
+        accuracy = 100 * ZeroShot().fit(text=prototypes).score(*read.test)
         typer.echo(f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(read.classes):.1f} % by chance)")
     of = f"{name}/{stored}/{tiers[0] if tiers else 'none'}"
     typer.echo(f"next: kshot run embedded --on {of} --features {features} --report")

@@ -14,8 +14,8 @@ from kshot.data.simulated import WORLDS, write
 from kshot.data.store import Store
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.open import open_set
+from kshot.encode.prompts import tier_prompts
 from kshot.encode.targets import Encoding
-from kshot.encode.tiers import tier_prompts
 from kshot.errors import FeatureError, unknown
 from kshot.paper.rehearsal import write_rehearsal
 from kshot.pictures.photos import copy_sample
@@ -99,7 +99,7 @@ def build(
         licence=chosen.entry.licence,
         about_source=f"{source.origin}; {proof}",
     )
-    run_jobs([job], Store(features), wanted, tier_prompts(source, chosen.entry.template, TIERS, {}))
+    run_jobs([job], Store(features), wanted, tier_prompts(name, source, chosen.entry.template, TIERS, {}))
     typer.echo(f"next: kshot features check {job.dataset} --features {features}")
 
 

@@ -9,8 +9,7 @@ from typer import Argument, Option
 from kshot.cli.shared import WeightsOption, console
 from kshot.errors import InputError
 from kshot.pictures.assess import Assessment
-from kshot.pictures.change import change_head
-from kshot.pictures.fit import Fitted, fit_folder
+from kshot.pictures.fit import Fitted, change_head, fit_folder
 from kshot.pictures.head import PictureHead
 from kshot.pictures.held_out import Interval
 from kshot.pictures.photos import existing_folder, listed
@@ -149,11 +148,11 @@ def _print_advice(fitted: Fitted) -> None:
     head, assessment = fitted.head, fitted.assessment
     names, classes, y = head.about.shot_names, head.about.classes, head.shots.y
     for one in assessment.suspects[:MOST_LISTED]:
-        says = f"{classes[one.says]} ({100 * one.probability:.0f} %)"
+        says = f"{classes[one.predicted]} ({100 * one.probability:.0f} %)"
         typer.echo(f"look again: {names[one.row]} may be {says}, not {classes[y[one.row]]}")
-    for pair in fitted.twins[:MOST_LISTED]:
-        where = "in two classes" if y[pair.first] != y[pair.second] else "twice"
-        typer.echo(f"look again: the same picture {where}: {names[pair.first]}, {names[pair.second]}")
+    for first, second in fitted.twins[:MOST_LISTED]:
+        where = "in two classes" if y[first] != y[second] else "twice"
+        typer.echo(f"look again: the same picture {where}: {names[first]}, {names[second]}")
     single = [classes[c] for c, n in enumerate(head.shots.counts) if n == 1]
     if single:
         typer.echo(f"needs more pictures (one only, so not measured): {listed(single)}")

@@ -13,13 +13,13 @@ from kshot.cli.records import print_difference
 from kshot.cli.shared import CORES, FEATURES, console, existing_records
 from kshot.errors import InputError, StudyError, unknown
 from kshot.files import write_text
-from kshot.paper import checks
+from kshot.paper.checks import CHECKS
 from kshot.paper.checks.trial import FULL, QUICK, Verdict
 from kshot.paper.claims import paper_claims, read_claims
-from kshot.paper.compare import as_csv, verdict_sentences
+from kshot.paper.compare import arms_table, as_csv, lines_table, verdict_sentences
 from kshot.paper.folders import compare_folders
-from kshot.paper.reproduce import arms, plan_road, road_table, walk
-from kshot.paper.show import arms_table, lines_table
+from kshot.paper.reproduce import arms, plan_table
+from kshot.paper.reproduce import reproduce as run_arms
 from kshot.progress import Progress
 from kshot.report.focus import primary
 from kshot.report.numbers import Number
@@ -54,10 +54,10 @@ def reproduce(
         if name not in arms():
             raise InputError(unknown("arm", name, arms(), "These are the paper's studies."))
     if plan:
-        console().print(road_table(plan_road(features, records, study or arms())))
+        console().print(plan_table(features, records, study or arms()))
         return
     studies = [load_study(name) for name in study or arms()]
-    for sentence in walk(features, records, studies, workers=workers, engine=engine):
+    for sentence in run_arms(features, records, studies, workers=workers, engine=engine):
         console().print(sentence, markup=False)
 
 
@@ -93,22 +93,17 @@ def verify(
     quick: Annotated[bool, Option("--quick", help="A twentieth of the replicates, wider tolerances.")] = False,
 ) -> None:
     """Check every closed form of the theory by Monte Carlo; exit code 1 if a claim fails."""
-    out = console()
-    with Progress("checks", len(checks.NAMES), pause=0) as progress:
-        finished: set[str] = set()
-
-        def heard(title: str, share: float) -> None:
-            if share >= 1 and title not in finished:
-                finished.add(title)
-                progress.advance(1, title)
-
-        verdicts = checks.verify(QUICK if quick else FULL, heard)
+    verdicts = []
+    with Progress("checks", len(CHECKS), pause=0) as progress:
+        for check in CHECKS.values():
+            verdicts += check(QUICK if quick else FULL)
+            progress.advance(1, check.title)
     _print_verdicts(verdicts)
     failed = [v for v in verdicts if not v.passed]
     if failed:
         typer.echo(f"kshot: {len(failed)} of {len(verdicts)} claims fail.", err=True)
         raise typer.Exit(1)
-    out.print(f"all {len(verdicts)} claims hold")
+    typer.echo(f"all {len(verdicts)} claims hold")
 
 
 def _print_verdicts(verdicts: list[Verdict]) -> None:

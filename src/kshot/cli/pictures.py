@@ -18,17 +18,16 @@ from kshot.errors import InputError, need
 from kshot.pictures.export import export_onnx
 from kshot.pictures.head import PictureHead
 from kshot.pictures.label_files import write_label_file
-from kshot.pictures.photos import listed
+from kshot.pictures.photos import UNSUPPORTED, listed
 from kshot.pictures.predict import (
     Prediction,
     encode_one,
     evidence,
     head_encoder,
-    judge_picture,
     nearest_shots,
+    predict_feature,
     predict_files,
 )
-from kshot.pictures.unread import UNREAD
 from kshot.report.numbers import Number, signed
 from kshot.report.table import Table, csv_text
 
@@ -65,7 +64,7 @@ def _files(given: Path) -> list[Path]:
     """List the pictures of a folder, with those of formats that are not read: each of them gets its error."""
     if not given.is_dir():
         return [given]
-    pictures = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNREAD)
+    pictures = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNSUPPORTED)
     if not pictures:
         raise InputError(f"{given} holds no pictures.")
     return pictures
@@ -103,7 +102,7 @@ def explain(
     """Show a picture's nearest shots, and how much the names and the shots add to its likeliest classes."""
     loaded = PictureHead.load(head)
     feature = encode_one(head_encoder(loaded, backbone, weights), picture).feature
-    typer.echo(f"{picture}: {judge_picture(loaded, str(picture), feature).answer}")
+    typer.echo(f"{picture}: {predict_feature(loaded, str(picture), feature).answer}")
     rows = tuple(
         (one.name, Number(one.probability, ".1%"), signed(one.text), signed(one.pictures))
         for one in evidence(loaded, feature)
@@ -154,14 +153,13 @@ def serve(
 
     token = None if no_token else read_token(token_file, os.environ.get("KSHOT_TOKEN"))
     check_binding(host, token)
-    uvicorn = need("uvicorn", "serve")
+    need("uvicorn", "serve")
     need("starlette", "serve")
     from kshot.pictures.head import PictureHead
-    from kshot.pictures.serve.app import make_app
-    from kshot.pictures.serve.connections import server_config
+    from kshot.pictures.serve.app import make_app, make_server
     from kshot.pictures.serve.live import LiveHead
 
     live = LiveHead(head, head_encoder(PictureHead.load(head), backbone, weights))
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"http://{shown}:{port}/{f'#token={token}' if token else ''} (stop with Ctrl-C)")
-    uvicorn.Server(server_config(make_app(live, host, token), host, port)).run()
+    make_server(make_app(live, host, token), host, port).run()

@@ -4,6 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow as pa
 import typer
 from typer import Argument, Option
 
@@ -19,12 +20,14 @@ from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import InputError
 from kshot.progress import Progress
-from kshot.report.numbers import ABSENT, Number, count, signed
-from kshot.report.table import Table, TableCell
+from kshot.report.numbers import Number, count, signed
+from kshot.report.probed import read_probes
+from kshot.report.table import Table
+from kshot.report.tables.one_stratum import stratum_tables
+from kshot.results import load_records
 from kshot.runs import measure
-from kshot.theory.probes.over_records import diagnose_records
-from kshot.theory.probes.section import Section
-from kshot.theory.probes.stratum_tables import diagnose_stratum
+from kshot.theory.probes.measure import measure_stratum
+from kshot.theory.probes.stored import probe_rows
 
 app = shared.command_group(add_completion=False, help="Check, join, compare, probe and pack records.")
 
@@ -109,7 +112,7 @@ def probe(
     """Measure what the theory predicts on every stratum and draw of a study, or on one stratum.
 
     Of a study, what is not stored yet is measured and stored beside the records. With --on one stratum's tables are
-    printed (offset, headroom, precision, …); with RECORDS too, also those that compare strata.
+    printed (offset, headroom, precision, …); with RECORDS too, also its probes pooled over all strata.
     """
     folder = None if records is None else existing_records(records)
     if on is not None:
@@ -134,30 +137,18 @@ def probe(
 def _print_stratum(
     where: tuple[str, str, str], shots: list[int], seeds: int, folder: Path | None, features: Path
 ) -> None:
-    if seeds < 2:
-        raise InputError("with --on, --seeds must be 2 or more: a spread needs two draws.")
     dataset, backbone, tier = where
     out, store = console(), Store(features)
     stratum = load_stratum(store, dataset, backbone)
     text = load_prior(store, dataset, backbone, tier).text
     with Progress("", pause=0.0) as progress:
-        sections = diagnose_stratum(stratum, text, shots, range(seeds), lambda what: progress.advance(1, what))
-        if folder is not None:
-            progress.advance(1, "records")
-            sections += diagnose_records(folder, store, tier)
+        measured = measure_stratum(stratum, text, tier, shots, range(seeds), lambda what: progress.advance(1, what))
     if stratum.simulated:
         out.print("These features are simulated; their numbers do not hold for pictures.")
-    for section in sections:
-        out.print(_table(section))
-
-
-def _table(section: Section) -> Table:
-    def cell(value: str | int | float) -> TableCell:
-        return value if isinstance(value, str) else Number(value, ".3g" if isinstance(value, float) else "d")
-
-    columns = tuple(dict.fromkeys(name for row in section.rows for name in row))
-    rows = tuple(tuple(cell(row.get(name, ABSENT)) for name in columns) for row in section.rows)
-    return Table(section.title, columns, rows, section.note)
+    for table in stratum_tables(read_probes(pa.Table.from_pylist(probe_rows(measured)))):
+        out.print(table)
+    if folder is not None:
+        out.print(load_records(folder, features=features).table("probes"))
 
 
 @app.command()

@@ -118,6 +118,7 @@ def plan(
         lines.append(f"not imported and not counted: {', '.join(skipped)}; add `--method {skipped[0]}` if you trust it")
     lines += [
         f"time     about {human_seconds(expected.cpu_seconds)} of one core",
+        *([f"         without {', '.join(expected.unknown)}: no timings of these yet"] if expected.unknown else []),
         f"disk     about {_human_bytes(expected.disk_bytes)}",
         f"memory   about {_human_bytes(expected.memory_bytes)} of each worker",
         FORECAST_BASIS,

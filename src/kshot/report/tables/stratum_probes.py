@@ -1,4 +1,4 @@
-"""What the probes measured, pooled over strata, draws and datasets."""
+"""Probes pooled over strata, draws and datasets."""
 
 import json
 
@@ -131,15 +131,20 @@ def _tuned_weights(shown: Panel) -> list[tuple[str, Number]]:
     if TIP not in shown.methods:
         return []
     rows = []
-    selected = shown.records["selected"]
-    chosen = [selected[int(r)].as_py() if r >= 0 else None for r in shown.row[:, shown.methods.index(TIP)]]
-    alpha = np.array([json.loads(text or "{}").get("alpha", np.nan) for text in chosen], float)
+    alpha = selected_alpha(shown, TIP)
     for backbone in sorted(set(shown.backbone.tolist())):
         own = shown.backbone == backbone
         for method, name in ((JS, "James–Stein"), (LOO, "leave-one-out")):
             rho: Estimate = spearman(shown.column(method, "ratio")[own], alpha[own], shown.dataset[own])
             rows.append((f"{name} ratio against Tip-Adapter's alpha, {backbone}", interval(rho)))
     return rows
+
+
+def selected_alpha(panel: Panel, method: str) -> np.ndarray:
+    """The cache weight that a method chose in each cell; NaN where it chose none."""
+    rows, selected = panel.row[:, panel.methods.index(method)], panel.records["selected"]
+    chosen = [json.loads(selected[int(row)].as_py() or "{}") if row >= 0 else {} for row in rows]
+    return np.array([choice.get("alpha", np.nan) for choice in chosen], float)
 
 
 def _median(values: np.ndarray) -> float:
