@@ -43,16 +43,10 @@ def encode(
             "clip-benchmark's name of each --dataset."
         ),
     ] = DATASETS,
-    dataset: Annotated[
-        list[str] | None, Option(help="Name to store; `paper`: the paper's ten. Repeatable with {wds}.")
-    ] = None,
+    dataset: Annotated[list[str] | None, Option(help="Name to store; `paper`: the paper's ten. Repeatable.")] = None,
     tier: Annotated[list[str] | None, Option(help="Prompt tier to encode; none unless given. Repeatable.")] = None,
-    sentences: Annotated[
-        list[str] | None, Option(help="TIER=FILE.json: sentences per class, for cupl or your own tier.")
-    ] = None,
-    weights: Annotated[
-        list[str] | None, Option(help="Checkpoint, or open_clip folder; BACKBONE=PATH for several.")
-    ] = None,
+    sentences: Annotated[list[str] | None, Option(help="TIER=FILE.json: sentences of each class, as a tier.")] = None,
+    weights: Annotated[list[str] | None, Option(help="Checkpoint or open_clip folder; or BACKBONE=PATH.")] = None,
     keep_shards: Annotated[Path | None, Option(help="Keep fetched shards in FOLDER/DATASET, to encode again.")] = None,
     views: ViewsOption = 0,
     view_recipe: ViewRecipeOption = "tip",

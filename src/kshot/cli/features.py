@@ -60,9 +60,7 @@ def print_finding(where: str, finding: Finding) -> None:
 
 @app.command()
 def simulate(
-    paper: Annotated[
-        bool, Option("--paper", help="Small worlds named like the paper's datasets and encoders.")
-    ] = False,
+    paper: Annotated[bool, Option("--paper", help="Small worlds with the names of the paper's sets.")] = False,
     features: FeaturesOption = FEATURES,
 ) -> None:
     """Write simulated datasets (generated numbers, no pictures) as stored features."""

@@ -34,9 +34,7 @@ def fit(
     prompt: Annotated[str, Option(help="Sentence with {} for the class name.")] = "a photo of a {}.",
     method: Annotated[str, Option(help="auto (by the benchmark's advice), loo_blend, zero_shot …")] = "auto",
     weights: WeightsOption = None,
-    suggest: Annotated[
-        tuple[int, Path] | None, Option(metavar="N FOLDER", help="Name N pictures to label next.")
-    ] = None,
+    suggest: Annotated[tuple[int, Path] | None, Option(metavar="N FOLDER", help="Name N to label next.")] = None,
     force: ForceOption = False,
 ) -> None:
     """Fit a head to folders of pictures and report its accuracy on pictures it has not seen."""

@@ -65,12 +65,8 @@ def reproduce(
 def published(
     records: Annotated[Path, Argument(help="Records folder (arms beside it are read too), or a folder of several.")],
     show: Annotated[list[ShownVerdict] | None, Option(help="Print the lines with this verdict. Repeatable.")] = None,
-    against: Annotated[
-        Path | None, Option(help="Other claims than the paper's, with the columns of claims.csv.")
-    ] = None,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="CSV file; RECORDS/published.csv unless given.")
-    ] = None,
+    against: Annotated[Path | None, Option(help="Other claims, with the columns of claims.csv.")] = None,
+    output: Annotated[Path | None, Option("--output", "-o", help="CSV file; RECORDS/published.csv otherwise.")] = None,
 ) -> None:
     """Compare every number of the paper with records: agrees, differs, not computed, not reproducible."""
     folder = existing_records(records)
@@ -117,9 +113,7 @@ def _print_verdicts(verdicts: list[Verdict]) -> None:
 
 @app.command()
 def coverage(
-    records: Annotated[
-        Path | None, Argument(help="Take the variances of these records; the paper's unless given.")
-    ] = None,
+    records: Annotated[Path | None, Argument(help="Take variances from these; the paper's unless given.")] = None,
     method: Annotated[str, Option(help="The contrast whose variances are matched.")] = "clap",
     baseline: Annotated[str, Option(help="What it is compared with.")] = "oracle_lambda",
     trials: Annotated[int, Option(min=100, help="Simulated worlds.")] = 20_000,

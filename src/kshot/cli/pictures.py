@@ -39,7 +39,7 @@ def predict(
     pictures: Annotated[list[Path], Argument(help="Picture files, or folders of them.")],
     top: Annotated[int, Option(min=1, help="Classes to show per picture.")] = 3,
     threshold: Annotated[
-        float | None, Option(min=0, max=1, help="Below it: none of these; the head's unless given.")
+        float | None, Option(min=0, max=1, help="Below it: none of these; the head's unless given, 0 for never.")
     ] = None,
     format: Annotated[Literal["table", "csv", "json"], Option(help="How to print.")] = "table",
     backbone: BackboneOption = None,
@@ -141,9 +141,7 @@ def serve(
     host: Annotated[str, Option(help="Address to listen on; beyond loopback only with a token.")] = "127.0.0.1",
     port: Annotated[int, Option(min=1, max=65535, help="Port to listen on.")] = 8642,
     token_file: Annotated[Path | None, Option(help="File of the token; KSHOT_TOKEN or a new one unless given.")] = None,
-    no_token: Annotated[
-        bool, Option("--no-token", help="All users of this machine may use it; loopback only.")
-    ] = False,
+    no_token: Annotated[bool, Option("--no-token", help="No token; loopback addresses only.")] = False,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
 ) -> None:

@@ -25,17 +25,11 @@ def report(
     profile: Annotated[list[str] | None, Option(help="Only this profile of shots. Repeatable.")] = None,
     method: Annotated[list[str] | None, Option(help="Only this method. Repeatable.")] = None,
     metric: Annotated[str, Option(help="accuracy, nll, brier, ece, class_mean, worst_decile, aurc …")] = "accuracy",
-    precision: Annotated[
-        Path | None, Option(help="The same cells in another precision, for the precision arm.")
-    ] = None,
-    base: Annotated[Path | None, Option(help="The same cells without views, for the augmentation arm.")] = None,
+    precision: Annotated[Path | None, Option(help="The same cells in another precision, to compare.")] = None,
+    base: Annotated[Path | None, Option(help="The same cells without views, to compare.")] = None,
     every: Annotated[bool, Option("--all", help="Print every table, not the leaderboard alone.")] = False,
-    corrected: Annotated[
-        bool, Option("--corrected", help="Add intervals that hold simultaneously (Bonferroni).")
-    ] = False,
-    headroom: Annotated[
-        bool, Option("--headroom", help="Compute each stratum's headroom from the features; slow.")
-    ] = False,
+    corrected: Annotated[bool, Option("--corrected", help="Add simultaneous intervals (Bonferroni).")] = False,
+    headroom: Annotated[bool, Option("--headroom", help="Compute headroom from the features; slow.")] = False,
     features: shared.FeaturesOption = FEATURES,
 ) -> None:
     """Print leaderboard and verdict; write all tables, the figures and a page that opens from disk."""

@@ -35,9 +35,7 @@ def run(
         list[str] | None, Option(help="DATASET/BACKBONE/TIER: run the study on these features instead. Repeatable.")
     ] = None,
     retry: Annotated[bool, Option("--retry", help="Compute the cells with a failed method again.")] = False,
-    verified: Annotated[
-        bool, Option("--verify", help="Run cells of your own methods again without test labels.")
-    ] = False,
+    verified: Annotated[bool, Option("--verify", help="Run your own methods again without test labels.")] = False,
     show: Annotated[bool, Option("--report", help="Print leaderboard and verdict, write the report.")] = False,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
