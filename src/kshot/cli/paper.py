@@ -13,8 +13,6 @@ from kshot.cli.records import print_difference
 from kshot.cli.shared import CORES, FEATURES, console, existing_records
 from kshot.errors import InputError, StudyError, unknown
 from kshot.files import write_text
-from kshot.paper.checks import CHECKS
-from kshot.paper.checks.trial import FULL, QUICK, Verdict
 from kshot.paper.claims import paper_claims, read_claims
 from kshot.paper.compare import arms_table, as_csv, lines_table, verdict_sentences
 from kshot.paper.folders import compare_folders
@@ -89,26 +87,26 @@ def verify(
     quick: Annotated[bool, Option("--quick", help="A twentieth of the replicates, wider tolerances.")] = False,
 ) -> None:
     """Check every closed form of the theory by Monte Carlo; exit code 1 if a claim fails."""
+    # These load scipy.stats, which takes a second.
+    from kshot.paper.checks import CHECKS
+    from kshot.paper.checks.trial import FULL, QUICK
+
     verdicts = []
     with Progress("checks", len(CHECKS), pause=0) as progress:
         for check in CHECKS.values():
             verdicts += check(QUICK if quick else FULL)
             progress.advance(1, check.title)
-    _print_verdicts(verdicts)
-    failed = [v for v in verdicts if not v.passed]
-    if failed:
-        typer.echo(f"kshot: {len(failed)} of {len(verdicts)} claims fail.", err=True)
-        raise typer.Exit(1)
-    typer.echo(f"all {len(verdicts)} claims hold")
-
-
-def _print_verdicts(verdicts: list[Verdict]) -> None:
     rows = tuple(
         (v.claim, Number(v.estimate, ".2g"), Number(v.tolerance, ".2g"), "holds" if v.passed else "FAILS")
         for v in verdicts
     )
     caption = "Estimate: the largest discrepancy found; |z| and z are in standard errors."
     console().print(Table("The theory, verified", ("claim", "estimate", "tolerance", "verdict"), rows, caption))
+    failed = [v for v in verdicts if not v.passed]
+    if failed:
+        typer.echo(f"kshot: {len(failed)} of {len(verdicts)} claims fail.", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"all {len(verdicts)} claims hold")
 
 
 @app.command()
