@@ -118,7 +118,7 @@ def _clocks() -> tuple[float, float]:
 
 def _probes(found):
     """The offset's cost at five steps in every cell, as `kshot probe` stores it."""
-    from kshot.report.probed import Probed
+    from kshot.report.context import Probed
 
     cells = list(
         zip(*(getattr(found, name).tolist() for name in ("dataset", "backbone", "tier", "shots", "seed")), strict=True)

@@ -6,13 +6,12 @@ import re
 import numpy as np
 import pytest
 
-from kshot.report.context import Context
+from kshot.report.context import Context, Probed
 from kshot.report.embed import as_script, embedded
 from kshot.report.figures import FIGURES
 from kshot.report.figures.style import styled
-from kshot.report.numbers import ABSENT, Number
-from kshot.report.probed import Probed
 from kshot.report.questions import judgement, judgement_table
+from kshot.report.table import ABSENT, Number
 from kshot.report.tables import TABLES, make_table
 from kshot.report.verdict import verdict
 from kshot.stats.panel import panel

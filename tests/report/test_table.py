@@ -6,8 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
-from kshot.report.numbers import Number
-from kshot.report.table import Table
+from kshot.report.table import Number, Table
 from kshot.report.tables import all_tables
 from kshot.stats.panel import panel
 from synthetic_records import as_table, synthetic_rows

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kshot.report.context import Context, Gate
-from kshot.report.numbers import Number
-from kshot.report.probed import Probed
+from kshot.report.context import Context, Gate, Probed
+from kshot.report.table import Number
 from kshot.report.tables import all_tables
 from kshot.stats.panel import panel
 from synthetic_records import as_table, synthetic_rows

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kshot.stats.bootstrap import cluster_mean
+from kshot.stats.bootstrap import cluster_mean, simultaneous
 from kshot.stats.coverage import PAPER_DESIGN, Design, matched_design, simulate_coverage
-from kshot.stats.multiplicity import holm, simultaneous
-from kshot.stats.paired_tests import mcnemar, sample_contrast
+from kshot.stats.paired_tests import holm, mcnemar, sample_contrast
 from kshot.stats.panel import panel
 from synthetic_records import as_table, synthetic_rows, synthetic_table
 

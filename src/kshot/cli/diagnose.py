@@ -50,8 +50,7 @@ def diagnose(
 
 
 def _table(section: "Section") -> "Table":
-    from kshot.report.numbers import ABSENT, Number
-    from kshot.report.table import Table, TableCell
+    from kshot.report.table import ABSENT, Number, Table, TableCell
 
     def cell(value: str | int | float) -> TableCell:
         return value if isinstance(value, str) else Number(value, ".3g" if isinstance(value, float) else "d")

@@ -19,8 +19,7 @@ def explain(
     """The nearest shots, and how much the names and the pictures say for each of the likeliest classes."""
     from kshot.pictures.head import PictureHead
     from kshot.pictures.predict import encode_one, evidence, head_encoder, judge_picture, nearest_shots
-    from kshot.report.numbers import Number, signed
-    from kshot.report.table import Table
+    from kshot.report.table import Number, Table, signed
 
     loaded = PictureHead.load(head)
     feature = encode_one(head_encoder(loaded, backbone, weights), picture).feature

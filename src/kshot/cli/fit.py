@@ -116,8 +116,7 @@ def _percent(value: "Interval | None") -> str:
 
 
 def _per_class(classes: tuple[str, ...], counts: list[int], found: "Assessment") -> None:
-    from kshot.report.numbers import count
-    from kshot.report.table import Table
+    from kshot.report.table import Table, count
 
     order = sorted(range(len(classes)), key=lambda c: own.value if (own := found.per_class[c]) else 2.0)
     rows = tuple((classes[c], count(counts[c]), _percent(found.per_class[c])) for c in order[: 3 * MOST_LISTED])

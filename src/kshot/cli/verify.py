@@ -39,8 +39,7 @@ def verify(
 
 
 def _table(verdicts: "list[Verdict]"):
-    from kshot.report.numbers import Number
-    from kshot.report.table import Table
+    from kshot.report.table import Number, Table
 
     rows = tuple(
         (v.claim, Number(v.estimate, ".2g"), Number(v.tolerance, ".2g"), "holds" if v.passed else "FAILS")

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from kshot.paper.compare import AGREES, DIFFERS, NOT_COMPUTED, NOT_REPRODUCIBLE, Beside, verdict_sentences
-from kshot.report.numbers import Number, count
-from kshot.report.table import Table
+from kshot.report.table import Number, Table, count
 
 VERDICTS = (AGREES, DIFFERS, NOT_REPRODUCIBLE, NOT_COMPUTED)
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from kshot.stats.association import within
-from kshot.stats.correlation import rank_correlation
+from kshot.stats.correlation import rank_correlation, within
 from kshot.theory.probes.agreement import surplus_row, tuned_weight_rows
 
 

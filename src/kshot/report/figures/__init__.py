@@ -5,7 +5,7 @@ from pathlib import Path
 from kshot.report.context import Context
 from kshot.report.figures import blending_curves, comparisons, probes
 from kshot.report.figures.style import styled, write_figure
-from kshot.report.focus import of_one_profile
+from kshot.report.slices import of_one_profile
 from kshot.stats.panel import Panel
 
 FIGURES = {

@@ -1,14 +1,14 @@
 """The ratio in pictures: geometry, risk profiles, estimates. A figure, or the sentence that says why there is none."""
 
-import json
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.figures.style import BLEND_COLOUR, COLOURS, IMAGE_COLOUR, TEXT_COLOUR, new_figure
-from kshot.report.focus import JS, LOO, ORACLE, ZERO_SHOT, focus, primary, single
-from kshot.report.numbers import interval
+from kshot.report.slices import JS, LOO, ORACLE, ZERO_SHOT, focus, in_stratum, primary, single
+from kshot.report.table import interval
+from kshot.stats.bootstrap import finite_mean
 from kshot.stats.correlation import spearman
 from kshot.stats.panel import Panel
 from kshot.stats.selected import ratio_curve, ratio_grid
@@ -36,17 +36,16 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
     axis.plot(*sketch.image.T, "o", color=IMAGE_COLOUR, label="image mean (pool)")
     middle_text, middle_image = sketch.text.mean(axis=0), sketch.image.mean(axis=0)
     axis.annotate("", middle_text, middle_image, arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1.4})
-    own = panel.where(
-        (panel.dataset == sketch.dataset) & (panel.backbone == sketch.backbone) & (panel.tier == sketch.tier)
-    )
-    share = _mean(own.share)
+    own = in_stratum(panel, sketch.dataset, sketch.backbone)
+    own = own.where(own.tier == sketch.tier)
+    share = finite_mean(own.share)
     known_share = f",\n{100 * share:.0f} % of the squared distance" if share == share else ""
     middle = (middle_text + middle_image) / 2
     named = axis.annotate(f"common offset{known_share}", middle, (4, 4), textcoords="offset points")
     # A long note near the edge would otherwise leave no room for the axes.
     named.set_in_layout(False)
     for method, marker, name, size in OBJECTIVES:
-        ratio = _mean(own.column(method, "ratio"))
+        ratio = finite_mean(own.column(method, "ratio"))
         if ratio == ratio:
             points = ratio * sketch.image + (1 - ratio) * sketch.text
             label = f"blend at {name} λ = {ratio:.2f}"
@@ -72,7 +71,7 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
     _marks(axis, own, curve)
     axis.set_xlabel("ratio λ")
     axis.set_ylabel("accuracy (%)")
-    v, d2 = _mean(own.v), _mean(own.d2)
+    v, d2 = finite_mean(own.v), finite_mean(own.d2)
     if v == v:
         error = grid**2 * v + (1 - grid) ** 2 * max(d2 - v, 0)
         other = axis.twinx()
@@ -80,7 +79,7 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
         other.set_ylabel("prototype error (dashed)")
         other.grid(visible=False)
         other.spines["right"].set_visible(True)
-    axis.set_title(f"{name}, {focus(panel).backbone}, K = {own.shots[0]}, mean over {len(own.shots)} seeds")
+    axis.set_title(f"{name}, {focus(panel).backbone}, K = {own.shots[0]}, mean over {len(own)} seeds")
     axis.legend(loc="lower left")
     return figure
 
@@ -133,21 +132,18 @@ def _profiles(panel: Panel) -> list[tuple[str, Panel, np.ndarray]]:
         return []
     k = 4 if 4 in shots else int(shots[len(shots) // 2])
     profiles = []
-    for name in sorted(set(shown.dataset.tolist())):
+    for name in shown.names("dataset"):
         own = shown.where((shown.dataset == name) & (shown.shots == k))
-        rows = own.row[:, panel.methods.index(ORACLE)]
-        selected = [panel.records["selected"][int(r)].as_py() or "{}" for r in rows if r >= 0]
-        curves = [curve for text in selected if (curve := ratio_curve(json.loads(text), "test"))]
+        curves = [curve for chosen in own.selected(ORACLE) if (curve := ratio_curve(chosen, "test"))]
         if curves:
             profiles.append((name, own, 100 * np.mean(curves, axis=0)))
-    return sorted(
-        profiles, key=lambda item: _mean(item[1].column(ZERO_SHOT)) if ZERO_SHOT in panel.methods else item[2][0]
-    )
+    with_prior = ZERO_SHOT in panel.methods
+    return sorted(profiles, key=lambda one: finite_mean(one[1].column(ZERO_SHOT)) if with_prior else one[2][0])
 
 
 def _marks(axis: "Axes", own: Panel, curve: np.ndarray) -> None:
     for (method, marker, name, size), colour in zip(MARKS, (COLOURS[1], COLOURS[2], COLOURS[3]), strict=True):
-        ratio = _mean(own.column(method, "ratio"))
+        ratio = finite_mean(own.column(method, "ratio"))
         if ratio == ratio:
             height = np.interp(ratio, ratio_grid(len(curve)), curve)
             axis.plot(ratio, height, marker, color=colour, markersize=size, label=name)
@@ -156,8 +152,3 @@ def _marks(axis: "Axes", own: Panel, curve: np.ndarray) -> None:
 def _no_curves(panel: Panel) -> str:
     where = f"{focus(panel).backbone}, tier {focus(panel).tier}"
     return f"the records hold no accuracy curve: {ORACLE} did not run on {where}"
-
-
-def _mean(values: np.ndarray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")

@@ -8,9 +8,9 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.figures.style import COLOURS, DATASET_COLOURS, MARKERS, line_style, new_figure
-from kshot.report.focus import CLAP, ORACLE, focus, primary, story_first, strata_to_draw
-from kshot.report.numbers import interval
-from kshot.report.probed import HOW_TO_PROBE
+from kshot.report.notes import HOW_TO_PROBE
+from kshot.report.slices import CLAP, ORACLE, focus, in_stratum, primary, story_first, strata_to_draw
+from kshot.report.table import interval
 from kshot.stats.correlation import spearman
 from kshot.stats.leaderboard import paired
 from kshot.stats.panel import Panel
@@ -29,7 +29,7 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
     balanced = balanced.where(balanced.present_at_every_shot_count())
     late = balanced.where(balanced.shots >= 4)
     everywhere = [m for m in panel.methods if np.isfinite(late.column(m)).all()]
-    if not len(late.shots) or not everywhere:
+    if not len(late) or not everywhere:
         return "no method exists in every cell with K ≥ 4"
     if everywhere == [ORACLE]:
         return "no method but the oracle ratio exists in every cell with K ≥ 4"
@@ -55,8 +55,7 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
     absent = [panel.titles[m] for m in panel.methods if m not in means]
     without = f"not in every cell: {', '.join(absent)}" if absent else ""
     axis.set_xlabel(
-        f"mean accuracy (%), K ≥ 4, {len(late.shots)} cells\n(the axis does not start at zero)\n"
-        + textwrap.fill(without, 60)
+        f"mean accuracy (%), K ≥ 4, {len(late)} cells\n(the axis does not start at zero)\n" + textwrap.fill(without, 60)
     )
     return figure
 
@@ -78,7 +77,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     order, free = story_first(panel), panel.free_methods()
     handles = {}
     for axis, name in zip(grid.flat, names, strict=False):
-        own = shown.where((shown.dataset == name) & (shown.backbone == drawn[name]))
+        own = in_stratum(shown, name, drawn[name])
         shots = np.unique(own.shots)
         # The first methods are drawn last, on top.
         for index, method in reversed(list(enumerate(order))):
@@ -120,9 +119,7 @@ def headroom_against_surplus(panel: Panel, context: Context) -> "Figure | str":
         return f"these records do not hold {CLAP} and {ORACLE}"
     shown = primary(panel)
     strata = sorted(context.headroom)
-    surplus = np.array(
-        [paired(shown.where((shown.dataset == d) & (shown.backbone == b)), CLAP, ORACLE).mean for d, b in strata]
-    )
+    surplus = np.array([paired(in_stratum(shown, *stratum), CLAP, ORACLE).mean for stratum in strata])
     predicted = np.array([context.headroom[s] for s in strata])
     names = np.array([d for d, _ in strata])
     figure, axes = new_figure(3.6, 2.8)

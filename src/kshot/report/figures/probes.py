@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kshot.report.context import Context
+from kshot.report.context import Context, Probed
 from kshot.report.figures.style import COLOURS, new_figure
-from kshot.report.focus import CLAP, JS, ORACLE, focus, primary
-from kshot.report.probed import HOW_TO_PROBE, Probed
+from kshot.report.notes import HOW_TO_PROBE
+from kshot.report.slices import CLAP, JS, ORACLE, focus, primary
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.panel import Panel
 

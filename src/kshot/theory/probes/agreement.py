@@ -5,8 +5,7 @@ from jaxtyping import Float, Shaped
 
 from kshot.solvers.rows import class_counts, squared_norms
 from kshot.solvers.shrinkage import optimal_ratio, population_moments
-from kshot.stats.association import association
-from kshot.stats.correlation import rank_correlation
+from kshot.stats.correlation import association, rank_correlation
 from kshot.theory.probes.section import Row
 from kshot.theory.probes.spread import support_ratios
 from kshot.types import Array, Labelled
