@@ -57,8 +57,8 @@ test: $(VENV)/.installed-encode  ## run the tests
 test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes
 	$(PY) -m pytest -m slow
 
-campaigns: $(VENV)/.installed-encode  ## 1,700 corruptions, 10,000 made-up inputs, 300 kills (KSHOT_KILLS for another number)
-	$(PY) -m pytest -s tests/campaigns tests/engines/test_storm.py -k "corruption or fuzz or two_drivers"
+campaigns: $(VENV)/.installed-encode  ## 1,700 corruptions, 10,000 made-up inputs, 760 mutants, 300 kills (KSHOT_KILLS for another number)
+	$(PY) -m pytest -s tests/campaigns tests/bench/engines/test_storm.py -k "corruption or fuzz or two_drivers or mutants"
 
 lint: $(VENV)/.installed  ## style of the code
 	$(VENV)/bin/ruff check .

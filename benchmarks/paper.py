@@ -54,12 +54,12 @@ def measured_cell(size: Sizes, shots: int, specs: Sequence[MethodSpec]) -> dict[
     prior = Prior(frozen(drawn.text), 10.0, "")
     cell = Cell("generated", "generated", "generated", shots, 0)
     # The draw's order is kept from cell to cell.
-    stratum.episode(shots, 0, prior.text)
+    stratum.episode(shots, 0, prior)
     found = {PEAK: product_peak()}
     start = time.process_time()
     run_cell(cell, [], stratum, prior)
     found[CELL_ITSELF] = time.process_time() - start
-    episode, work = stratum.episode(shots, 0, prior.text), SharedWork()
+    episode, work = stratum.episode(shots, 0, prior), SharedWork()
 
     def seconds_of(spec: MethodSpec) -> float:
         start = time.process_time()

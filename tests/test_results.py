@@ -63,6 +63,8 @@ def test_where_keeps_what_was_asked_for_everywhere(results, tmp_path):
         results.where(shots=3)
     with pytest.raises(StudyError, match="no record has all of this"):
         results.where(tier="photo", method="fold_gda")
+    with pytest.raises(StudyError, match="Did you mean digits"):
+        results.where(dataset="digit")
 
 
 def test_one_table_is_all_that_is_made(monkeypatch):

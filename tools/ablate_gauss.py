@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from tools.calibration import answers, calibration_error, cross_entropy
 
-from kshot.bench.cell import known_constants
 from kshot.bench.study import Cell, load_study
 from kshot.data.episode import Episode
 from kshot.data.store import Store
@@ -25,6 +24,7 @@ from kshot.methods.evidence import Task, prepare
 from kshot.methods.fast_probe import learn_probe
 from kshot.methods.fold_gda import shots_correction
 from kshot.methods.gauss_probe import INFO, SINGLE_SHOT_PULL, GaussProbe, Judges
+from kshot.methods.selectors import fit_on
 from kshot.methods.weighing import BELIEFS, Beliefs, Side, spread, text_alone, weigh
 from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.stacking import stack
@@ -60,7 +60,7 @@ class Parts:
         head.selected_ = {}
         judges = Judges.of(task)
         rows = judges.rows
-        self.y, scaled_text = task.y[rows], head.logit_scale * task.text
+        self.y, scaled_text = task.y[rows], task.logit_scale * task.text
         scores = judges.X @ scaled_text.T
         self.text_scores = scores[rows]
         told = text_alone(scores, task.y).information / np.log(task.n_classes)
@@ -133,10 +133,10 @@ def errors(hits: dict[str, np.ndarray]) -> dict[str, float | None]:
 
 def single_shots(task: Task, head: GaussProbe, X: np.ndarray, y: np.ndarray) -> Outcome:
     """The head, and the probe at fixed penalties and the encoder's temperature."""
-    found = {HEAD: numbers(head.fit(task.X, task.y, text=task.text).scores(X), y)}
+    found = {HEAD: numbers(fit_on(head, task).scores(X), y)}
     for name, pull in PULLS.items():
-        learnt = learn_probe(task, head.iterations, head.anchor_scale, head.logit_scale, pull=pull)
-        found[f"penalties × {name}"] = numbers(X @ (head.logit_scale * unit_prototypes(learnt.weights)).T, y)
+        learnt = learn_probe(task, head.iterations, pull=pull)
+        found[f"penalties × {name}"] = numbers(X @ (task.logit_scale * unit_prototypes(learnt.weights)).T, y)
     return Outcome(found, {})
 
 
@@ -155,11 +155,10 @@ def computed(cell: Cell, store: Store) -> Outcome:
     where = cell.dataset, cell.backbone
     stratum, prior = load_stratum(store, *where), load_prior(store, *where, cell.tier)
     largest = int(LARGEST_SHARE * np.median(np.bincount(stratum.pool.y)))
-    episode: Episode = stratum.episode(min(cell.shots, largest), FIRST_SEED + cell.seed, prior.text)
+    episode: Episode = stratum.episode(min(cell.shots, largest), FIRST_SEED + cell.seed, prior)
     seen = episode.reveal(frozenset({"support", "pool"}))
-    task = prepare(INFO, 1, *seen.support, text=prior.text)
-    head = GaussProbe(**known_constants(INFO.sees, stratum, prior))
-    return (single_shots if task.counts.max() == 1 else many_shots)(task, head, *seen.pool)
+    task = prepare(INFO, 1, *seen.support, text=prior.text, constants=episode.constants(INFO.sees))
+    return (single_shots if task.counts.max() == 1 else many_shots)(task, GaussProbe(), *seen.pool)
 
 
 def kept(chosen: list[Cell]) -> Iterator[tuple[Cell, Outcome]]:

@@ -21,11 +21,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from kshot.bench.cell import use_known_constants
-from kshot.bench.study import Cell, MethodSpec, load_study
-from kshot.data.episode import Episode
+from kshot.bench.study import Cell, load_study
 from kshot.data.store import Store
-from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
+from kshot.data.stratum import load_prior, load_stratum
 from kshot.files import write_atomically
 from kshot.methods import registry
 
@@ -94,7 +92,7 @@ def judged(cells: list[Cell], pool: bool) -> Iterator[tuple[str, Judged]]:
     for cell in cells:
         where = cell.dataset, cell.backbone
         stratum, prior = load_stratum(store, *where), load_prior(store, *where, cell.tier)
-        episode = stratum.episode(cell.shots, cell.seed, prior.text, cell.profile)
+        episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
         asked = episode.reveal(frozenset({"pool", "test"}))
         X, y = asked.pool if pool else asked.test
         if len(y) < BINS:
@@ -104,17 +102,11 @@ def judged(cells: list[Cell], pool: bool) -> Iterator[tuple[str, Judged]]:
             name = "-".join([cell.dataset, str(cell.shots), str(cell.seed), "pool" if pool else "test", key])
             kept = KEPT / f"{name}.npy"
             if not kept.exists():
-                made = fitted(key, episode, stratum, prior).scores(X)
+                made = episode.fit(registry.create(key)).scores(X)
                 KEPT.mkdir(parents=True, exist_ok=True)
                 write_atomically(kept, lambda path, made=made: save(path, made))
             scores[key] = np.load(kept)
         yield cell.dataset, Judged(cell.shots, scores["clap"], scores["gauss_probe"], y)
-
-
-def fitted(key: str, episode: Episode, stratum: Stratum, prior: Prior) -> Any:
-    head = registry.create(key)
-    use_known_constants(head, MethodSpec(key, key), stratum, prior)
-    return episode.fit(head)
 
 
 def save(path: Path, scores: np.ndarray) -> None:

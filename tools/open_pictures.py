@@ -15,13 +15,11 @@ OPEN_SETS = tuple(dict.fromkeys(cell.dataset for cell in load_study("open").cell
 
 
 class PictureDraw(NamedTuple):
-    """Shots, the pictures that were not drawn, and the encoder's constants."""
+    """Shots and the pictures that were not drawn."""
 
     shots: Shots
     X: np.ndarray
     y: np.ndarray
-    logit_scale: float | None
-    text_norm: float
 
 
 def draw_pictures(dataset: str, shots: int, seed: int) -> PictureDraw:
@@ -33,5 +31,5 @@ def draw_pictures(dataset: str, shots: int, seed: int) -> PictureDraw:
     order = np.random.default_rng(seed).permutation(len(y))
     X, y = X[order], y[order].astype(np.int64)
     drawn = shot_numbers(y) < shots
-    own = Shots(X[drawn], y[drawn], np.asarray(prior.text))
-    return PictureDraw(own, X[~drawn], y[~drawn], stratum.logit_scale, float(prior.norm or 1.0))
+    constants = stratum.constants(prior)
+    return PictureDraw(Shots(X[drawn], y[drawn], np.asarray(prior.text), constants), X[~drawn], y[~drawn])

@@ -24,11 +24,11 @@ COLUMNS = ("dataset", "shots", "seed", "low", "high", "accuracy", "in_set", "set
 def promise(dataset: str, shots: int, seed: int) -> list[str]:
     """One row: the interval that was told, the accuracy on new pictures, how often a set was right and its size."""
     drawn = draw_pictures(dataset, shots, seed)
-    advice = advise(drawn.shots.counts, drawn.logit_scale, drawn.text_norm)
+    advice = advise(drawn.shots.counts)
     told = assess(advice, drawn.shots)
     if told.accuracy is None:
         raise SystemExit(f"{shots} shots of {dataset} cannot be measured; ask for two at least.")
-    head = advice.make().fit(drawn.shots.X, drawn.shots.y, text=drawn.shots.text)
+    head = drawn.shots.fit(advice.make())
     own = softmax(head.scores(drawn.X).astype(np.float64) / told.temperature, axis=1)
     rows, best = np.arange(len(drawn.y)), own.argmax(axis=1)
     named = own >= (told.set_threshold or 0.0)

@@ -6,13 +6,14 @@ random (the mean of --times random choices), and the head is fitted again.
 """
 
 import argparse
+from dataclasses import replace
 
 import numpy as np
 from tools.open_pictures import OPEN_SETS, PictureDraw, draw_pictures
 
 from kshot.methods.base import Classifier
 from kshot.pictures.advice import advise
-from kshot.pictures.held_out import Shots, mean_interval
+from kshot.pictures.held_out import mean_interval
 from kshot.pictures.suggest import doubt, most_useful
 
 SHOTS, MORE = 2, 2
@@ -21,9 +22,8 @@ SHOTS, MORE = 2, 2
 def fitted(drawn: PictureDraw, rows: np.ndarray) -> Classifier:
     """The advised head on the shots and the rows that were labelled."""
     X, y = np.vstack([drawn.shots.X, drawn.X[rows]]), np.append(drawn.shots.y, drawn.y[rows])
-    shots = Shots(X, y, drawn.shots.text)
-    advice = advise(shots.counts, drawn.logit_scale, drawn.text_norm)
-    return advice.make().fit(X, y, text=shots.text)
+    shots = replace(drawn.shots, X=X, y=y)
+    return shots.fit(advise(shots.counts).make())
 
 
 def gain(dataset: str, seed: int, times: int) -> tuple[float, float, float]:

@@ -31,8 +31,9 @@ HALVES = {
 }
 
 
-# Parameters whose value an encoder knows.
+# Parameters whose value an encoder knows, and those that the catalog keeps for a dataset.
 ENCODER_CONSTANTS = frozenset({"logit_scale", "anchor_scale"})
+DATASET_CONSTANTS = frozenset({"beta_scale", "alpha_scale", "alpha", "epochs"})
 
 
 class Labelled(NamedTuple):
@@ -44,10 +45,11 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A fitted quantity and the evidence it was chosen from."""
+    """A fitted quantity and where it is from: evidence that it was chosen on, the caller or the method's default
+    ("fixed"), the encoder's constants ("encoder"), or nothing better than what most encoders have ("assumed")."""
 
     value: Any
-    from_: Evidence | Literal["fixed"]
+    from_: Evidence | Literal["fixed", "encoder", "assumed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class MethodInfo:
     `linear` heads have `coef_` and `intercept_`. `views`: augmented views of the shots may be given. `closed_form`: the
     order of the shots does not matter. `rotation_free`: a rotation of the feature space does not matter. `constants`
     are parameters whose value encoder or dataset know: `logit_scale`, `anchor_scale` (the norm of the encoder's text
-    embeddings), and what the catalog's `constants` of a dataset name.
+    embeddings), and what the catalog's `constants` of a dataset name. Their default is None.
     """
 
     key: str

@@ -5,13 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kshot import TipAdapter, TipAdapterF
-from kshot.bench.cell import use_known_constants
+from kshot import CLAP, NCM, TipAdapter, TipAdapterF
+from kshot.bench.cell import run_method
 from kshot.bench.judged import knob_oracle
 from kshot.bench.study import Cell, MethodSpec, parse_study
 from kshot.data.catalog import datasets
+from kshot.data.features import load_features
 from kshot.data.store import Store
 from kshot.data.stratum import load_stratum
+from kshot.errors import InputError
+from kshot.methods import registry
+from kshot.methods.evidence import prepare
+from kshot.methods.parameters import known_constants
+from kshot.types import Choice
+from problems import problem
 
 CLASSES = ("one", "two", "three")
 # (beta, alpha) of the official search, as METHODS.md lists them.
@@ -45,33 +52,95 @@ def stratum(tmp_path):
     return load_stratum(Store(tmp_path), "any", "enc")
 
 
-def told(method: TipAdapter | TipAdapterF, stratum, **params) -> tuple[float, float]:
-    use_known_constants(method, MethodSpec("tip", "tip", params), stratum, None)
-    return method.beta_scale, method.alpha_scale
+def searched(method: TipAdapter, stratum) -> tuple[float, float]:
+    """The ends of the grid of (beta, alpha), seen by a task that was prepared as fit prepares it."""
+    known = known_constants(method, stratum.episode(2, 0, None).constants(method.info.sees))
+    X, y = stratum.pool.X[:6], stratum.pool.y[:6]
+    task = prepare(replace(method.info, sees=frozenset({"support"})), 1, X, y, text=None, constants=known)
+    betas, alphas = method._grids(task)
+    return round(float(betas[-1]), 6), round(float(alphas[-1]), 6)
 
 
 def test_test_tuned_tip_adapter_searches_as_far_as_the_official_code(stratum):
-    for name, search in OFFICIAL.items():
-        assert told(TipAdapter(tune="test"), replace(stratum, dataset=name)) == search
+    for name, (beta, alpha) in OFFICIAL.items():
+        own = TipAdapter(tune="test", beta_scale=float(beta), alpha_scale=float(alpha))
+        assert searched(TipAdapter(tune="test"), replace(stratum, dataset=name)) == searched(own, stratum)
     assert {name for name, entry in datasets().items() if entry.tip_search} == OFFICIAL.keys() - {"my-own"}
 
 
 def test_ranges_chosen_with_test_labels_reach_no_free_method(stratum):
-    assert told(TipAdapter(tune="loo"), replace(stratum, dataset="Aircraft")) == (12, 10)
+    aircraft = replace(stratum, dataset="Aircraft")
+    assert searched(TipAdapter(tune="loo"), aircraft) == searched(TipAdapter(tune="loo"), stratum)
+    assert searched(TipAdapter(tune="test"), aircraft) != searched(TipAdapter(tune="test"), stratum)
 
 
 def test_test_tuned_tip_adapter_f_is_trained_as_in_the_official_code(stratum):
     for name, alpha in TRAINED_WITH.items():
-        official, free = TipAdapterF(tune="test"), TipAdapterF()
-        for method in (official, free):
-            told(method, replace(stratum, dataset=name))
-        assert (official.alpha, official.epochs) == (alpha, 100 if name == "EuroSAT" else 20)
-        assert (free.alpha, free.epochs) == (1.17, 20), "constants chosen with test labels reach no free method"
+        sees = TipAdapterF(tune="test").info.sees
+        known = replace(stratum, dataset=name).episode(2, 0, None).constants(sees)
+        official = known_constants(TipAdapterF(tune="test"), known)
+        free = known_constants(TipAdapterF(), known)
+        assert official.get("alpha", 1.17) == alpha
+        assert official.get("epochs", 20) == (100 if name == "EuroSAT" else 20)
+        assert not {"alpha", "epochs"} & free.keys(), "constants chosen with test labels reach no free method"
 
 
 def test_what_the_study_sets_stays(stratum):
     aircraft = replace(stratum, dataset="Aircraft")
-    assert told(TipAdapter(tune="test", beta_scale=5.0), aircraft, beta_scale=5.0) == (5, 30)
+    own = TipAdapter(tune="test", beta_scale=5.0, alpha_scale=30.0)
+    assert searched(TipAdapter(tune="test", beta_scale=5.0), aircraft) == searched(own, stratum)
+
+
+@pytest.mark.parametrize("dataset", ["tuxpaint", "emoji"])
+def test_a_record_and_an_episode_give_the_same_answers(dataset):
+    """Every registered head on one cell of a bundled set, by a study's cell and by a stranger's episode."""
+    stored = load_features(dataset, "lite0")
+    cell = Cell(dataset, "lite0", "dataset", 4, 0)
+    episode = stored.episode(4, 0)
+    names = ("zero_shot", "loo_blend", "clap", "taskres", "tip_adapter_loo", "tip_adapter_test", "proker", "fold_gda")
+    for name in names:
+        spec = MethodSpec(name, name)
+        record = run_method(cell, spec, episode, stored.stratum, stored.priors["dataset"])
+        head = episode.fit(registry.create(name))
+        assert record.accuracy == episode.score(head), name
+        assert record.selected_from.get("logit_scale") == head.selected_["logit_scale"].from_ == "encoder"
+
+
+def test_published_accuracies_of_the_bundled_sets_come_through_an_episode():
+    """What the records of docs/open say of these cells."""
+    found = {
+        (name, key): round(100 * episode.score(episode.fit(registry.create(key))), 1)
+        for name, keys in {"tuxpaint": ("clap", "taskres"), "emoji": ("clap",)}.items()
+        for episode in [load_features(name, "lite0").episode(4, 0)]
+        for key in keys
+    }
+    assert found == {("tuxpaint", "clap"): 60.5, ("tuxpaint", "taskres"): 61.4, ("emoji", "clap"): 36.5}
+
+
+def test_bare_arrays_say_that_constants_are_assumed():
+    data = problem()
+    bare = CLAP(epochs=2).fit(data.X, data.y, text=data.text).selected_
+    assert bare["logit_scale"] == Choice(100.0, "assumed")
+    assert bare["anchor_scale"] == Choice(10.0, "assumed")
+    own = CLAP(epochs=2, logit_scale=7.0).fit(data.X, data.y, text=data.text, constants={"logit_scale": 3.0})
+    assert own.selected_["logit_scale"] == Choice(7.0, "fixed")
+
+
+def test_constants_are_checked():
+    data = problem()
+    for wrong, says in (({"logitscale": 1.0}, "no 'logitscale'"), ({"logit_scale": -1.0}, "above 0")):
+        with pytest.raises(InputError, match=says):
+            CLAP().fit(data.X, data.y, text=data.text, constants=wrong)
+
+
+def test_a_constant_with_a_default_of_its_own_is_refused():
+    class Mine(NCM):
+        def __init__(self, logit_scale: float = 100.0):
+            self.logit_scale = logit_scale
+
+    data = problem()
+    with pytest.raises(InputError, match="default must be None"):
+        Mine().fit(data.X, data.y)
 
 
 def test_a_knobs_oracle_does_not_depend_on_the_strata_before(tmp_path):

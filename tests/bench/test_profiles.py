@@ -17,6 +17,7 @@ from kshot.bench.study import load_study
 from kshot.data.draw import class_shots
 from kshot.data.features import load_features
 from kshot.data.store import Store
+from kshot.data.stratum import Prior
 from kshot.errors import StudyError
 from kshot.methods import registry
 from kshot.types import HALVES, PROFILES
@@ -138,7 +139,7 @@ def halves(records, folder):
 
 
 def episode_of(stratum, profile, text):
-    return stratum.episode(4, 0, text, profile)
+    return stratum.episode(4, 0, Prior(text), profile)
 
 
 def test_base_and_new_halve_the_classes_and_share_their_shots(records, folder):

@@ -22,7 +22,7 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def episode(store):
     prior = load_prior(store, "sim-satellite", BACKBONE, "dataset")
-    return load_stratum(store, "sim-satellite", BACKBONE).episode(4, 0, prior.text)
+    return load_stratum(store, "sim-satellite", BACKBONE).episode(4, 0, prior)
 
 
 def test_undeclared_evidence_raises(episode):
@@ -31,14 +31,14 @@ def test_undeclared_evidence_raises(episode):
     for name in ("queries", "pool", "few_shot_validation", "validation", "test"):
         with pytest.raises(EvidenceError, match=f"sees support, text; it asked for '{name}'"):
             getattr(view, name)
-    assert set(view.fit_arguments()) == {"text", "X", "y"}
+    assert set(view.fit_arguments()) == {"text", "X", "y", "constants"}
 
 
 @pytest.mark.parametrize("name", registry.names())
 def test_the_runner_hands_over_exactly_what_is_declared(episode, name):
     sees = registry.create(name).info.sees
     arguments = set(episode.reveal(sees).fit_arguments())
-    expected = (set(sees) - {"support"}) | ({"X", "y"} if "support" in sees else set())
+    expected = {"constants"} | (set(sees) - {"support"}) | ({"X", "y"} if "support" in sees else set())
     assert arguments == expected
 
 
@@ -111,10 +111,9 @@ def test_self_split_when_only_one_part_is_stored(tmp_path):
 
 @pytest.mark.parametrize("half", ["base", "new"])
 def test_half_of_the_classes_is_scored_among_itself(store, half):
-    name = f"sim-satellite+{half}"
-    prior = load_prior(store, name, BACKBONE, "dataset")
-    episode = load_stratum(store, name, BACKBONE).episode(4, 0, prior.text)
+    prior = load_prior(store, "sim-satellite", BACKBONE, "dataset")
     whole = load_stratum(store, "sim-satellite", BACKBONE)
+    episode = whole.episode(4, 0, prior, half)
     asked = range(5) if half == "base" else range(5, 10)
     shown = np.isin(whole.test.y, asked)
     scores = whole.test.X[shown] @ prior.text[list(asked)].T

@@ -25,7 +25,7 @@ def test_zero_shot_ignores_the_pictures():
 
 def test_ncm_is_the_cosine_to_the_means():
     expected = unit([X[:2].mean(axis=0), X[2:].mean(axis=0)])
-    assert np.allclose(NCM().fit(X, y).coef_, expected)
+    assert np.allclose(NCM().fit(X, y).coef_, 100 * expected)
 
 
 def test_james_stein_by_hand():
@@ -37,7 +37,7 @@ def test_james_stein_by_hand():
         v = np.sum((own - mu) ** 2) / (2 * 1)
         ratios.append(max(0, 1 - v / np.sum((T[c] - mu) ** 2)))
     expected = unit([lam * X[y == c].mean(axis=0) + (1 - lam) * T[c] for c, lam in enumerate(ratios)])
-    assert np.allclose(head.coef_, expected)
+    assert np.allclose(head.coef_, 100 * expected)
     assert head.selected_["lambda"].value["mean"] == pytest.approx(np.mean(ratios))
     assert head.selected_["lambda"].from_ == "support"
 
@@ -51,7 +51,7 @@ def test_centring_changes_the_distance_but_not_the_blend():
         v = np.sum((X[y == c] - means[c]) ** 2) / 2
         ratios.append(max(0, 1 - v / np.sum((T[c] - offset - means[c]) ** 2)))
     expected = unit([lam * means[c] + (1 - lam) * T[c] for c, lam in enumerate(ratios)])
-    assert np.allclose(head.coef_, expected)
+    assert np.allclose(head.coef_, 100 * expected)
 
 
 def test_mse_oracle_uses_the_pool_alone_for_its_moments():
@@ -63,7 +63,7 @@ def test_mse_oracle_uses_the_pool_alone_for_its_moments():
         g2 = np.sum((data.text[c] - outside.mean(axis=0)) ** 2)
         lam = g2 / (g2 + np.trace(np.cov(outside.T)) / 4)
         expected.append(lam * data.X[data.y == c].mean(axis=0) + (1 - lam) * data.text[c])
-    assert np.allclose(head.coef_, unit(expected))
+    assert np.allclose(head.coef_, 100 * unit(expected))
 
 
 def test_oracle_is_at_least_as_good_as_every_ratio_and_takes_the_smallest_of_equals():
@@ -107,5 +107,5 @@ def test_single_shots_only_with_permission():
 
 
 def test_repr_and_labels_as_whole_floats():
-    assert repr(LOOBlend(k_correction=True)) == "LOOBlend(k_correction=True, allow_single=False)"
+    assert repr(LOOBlend(k_correction=True)) == "LOOBlend(k_correction=True, allow_single=False, logit_scale=None)"
     assert NCM().fit(X, y.astype(float)).score(*Labelled(X, y)) == 1

@@ -124,7 +124,7 @@ def test_what_cannot_be_told_apart_is_refused(y, classes, message):
         (CLAP, {"momentum": 1.5}, "CLAP: momentum must be a number from 0 to 1, not 1.5."),
         (CLAP, {"lr": float("nan")}, "CLAP: lr must be a number of at least 0, not nan."),
         (CLAP, {"epochs": 2.5}, "CLAP: epochs must be a whole number of at least 1, not 2.5."),
-        (CLAP, {"logit_scale": True}, "CLAP: logit_scale must be a number above 0, not True."),
+        (CLAP, {"logit_scale": True}, "CLAP: logit_scale must be a number above 0 or None, not True."),
         (GDA, {"alpha": "foo"}, "GDA: alpha must be a number of at least 0 or 'loo' or 'val', not 'foo'."),
         (TipAdapter, {"tune": "val"}, "TipAdapter: tune must be 'loo' or 'test' or 'fixed', not 'val'."),
         (LPP, {"bias_init": ["a"]}, "LPP: bias_init must be a list of which each is a number or None, not"),

@@ -98,7 +98,8 @@ def test_the_ensemble_averages_probabilities_and_chooses_nothing():
         logits = TaskRes(alpha=alpha).fit(data.X, data.y, text=data.text).decision_function(data.test.X)
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
         expected += shares / shares.sum(axis=1, keepdims=True) / 2
-    assert np.allclose(tuned.decision_function(data.test.X), expected)
+    assert np.allclose(tuned.predict_proba(data.test.X), expected)
+    assert np.allclose(tuned.scores(data.test.X), np.log(expected), atol=1e-6)
 
 
 def test_a_selector_sees_what_it_chooses_by_and_no_more():

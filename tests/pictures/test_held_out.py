@@ -40,7 +40,7 @@ def test_scores_come_from_heads_that_did_not_see_the_picture():
     for row in range(len(own.y)):
         kept = fold != fold[row]
         head = registry.create("ncm").fit(own.X[kept], own.y[kept])
-        np.testing.assert_allclose(scores[row], head.decision_function(own.X[row : row + 1])[0], atol=1e-6)
+        np.testing.assert_allclose(scores[row], head.decision_function(own.X[row : row + 1])[0], rtol=1e-5)
     moved = Shots(own.X.copy(), own.y, own.text)
     moved.X[0] = -moved.X[0]
     changed = left_out_scores(lambda: registry.create("ncm"), moved, fold)

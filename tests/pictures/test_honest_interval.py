@@ -9,7 +9,7 @@ from kshot.data.draw import draw_support
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.methods import registry
-from kshot.pictures.advice import advise, scales
+from kshot.pictures.advice import advise
 from kshot.pictures.assess import assess
 from kshot.pictures.held_out import Shots
 
@@ -38,13 +38,12 @@ def draw(dataset: str, shots: int, seed: int) -> Draw:
     store = Store("nowhere")
     stratum, prior = load_stratum(store, dataset, "lite0"), load_prior(store, dataset, "lite0", "photo")
     rows = draw_support(dataset, stratum.pool_ids, stratum.pool.y, shots, seed)
-    own = Shots(stratum.pool.X[rows], stratum.pool.y[rows], np.asarray(prior.text))
+    own = Shots(stratum.pool.X[rows], stratum.pool.y[rows], np.asarray(prior.text), stratum.constants(prior))
 
     def truth(method: str) -> float:
-        head = registry.create(method, **scales(method, stratum.logit_scale, prior.norm))
-        return head.fit(own.X, own.y, text=own.text).score(stratum.test.X, stratum.test.y)
+        return own.fit(registry.create(method)).score(stratum.test.X, stratum.test.y)
 
-    advice = advise(own.counts, stratum.logit_scale, prior.norm)
+    advice = advise(own.counts)
     told, advised = assess(advice, own).accuracy, truth(advice.method)
     return Draw(told.low <= advised <= told.high, advised, tuple(map(truth, RIVALS)))
 

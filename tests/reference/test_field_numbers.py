@@ -57,7 +57,7 @@ class TestHeads:
         [
             (SSText(), "sstext", "sstext_logits_test"),
             (SSText(plus=True), "sstext", "sstextplus_logits_test"),
-            (ProKeR(), "proker", "logits_test"),
+            (ProKeR(logit_scale=1.0), "proker", "logits_test"),
             (APE(), "ape", "logits_test"),
             (TipAdapterF(seed=1), "tipf", "logits_test"),
             (TaskRes(seed=1), "taskres", "logits_test"),
@@ -115,7 +115,7 @@ class TestHeads:
         if name not in expected:
             pytest.skip("the copies keep some of the runs")
         head = TransCLIP(aligned=aligned, gamma=float(gamma)).fit(**shots(data), queries=data["Xte"])
-        close(head.decision_function(data["Xte"]), expected[name], dtype, "transclip")
+        close(head.predict_proba(data["Xte"]), expected[name], dtype, "transclip")
 
     @pytest.mark.parametrize(
         ("head", "reference", "key", "count"),
@@ -123,7 +123,7 @@ class TestHeads:
             (TaskRes(seed=1), "taskres_scale10_views20_C10_K4_d64", "logits_test", 20),
             (TipAdapterF(seed=1), "tipf_views20_C10_K4_d64", "logits_test", 20),
             (RLA(), "rla_C10_K4_d64", "views20_lr0.001_1overK_logits_test", 20),
-            (ProKeR(), "proker_C10_K4_d64", "logits_test_views3", 3),
+            (ProKeR(logit_scale=1.0), "proker_C10_K4_d64", "logits_test_views3", 3),
         ],
         ids=["taskres", "tip_adapter_f", "rla", "proker"],
     )
@@ -166,7 +166,7 @@ class TestSearches:
     def test_proker(self, name, grid, prefix, dtype):
         given, validation, test = cached(dtype)
         expected = stored("proker_gda_tip_c10_k4_d64")
-        head = ProKeR(tune="val", **grid).fit(**given, validation=validation)
+        head = ProKeR(tune="val", logit_scale=1.0, **grid).fit(**given, validation=validation)
         key = f"{prefix}_searched_{name}"
         assert head.selected_["beta"].value == pytest.approx(expected[f"{key}_beta"])
         assert head.selected_["ridge"].value == pytest.approx(expected[f"{key}_lambda"])
@@ -331,7 +331,7 @@ class TestLargeAndSlow:
         data, expected = inputs(LARGE, dtype, official), stored(f"transclip_{LARGE}", official)
         head = TransCLIP(aligned=aligned).fit(**shots(data), queries=data["Xte"])
         key = f"{prefix}_{'aligned_' if aligned else ''}z_gamma0.02"
-        close(head.decision_function(data["Xte"]), expected[key], dtype, "transclip")
+        close(head.predict_proba(data["Xte"]), expected[key], dtype, "transclip")
 
 
 def _task(data):

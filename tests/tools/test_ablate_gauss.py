@@ -12,16 +12,16 @@ SCALES = {"logit_scale": 20.0, "anchor_scale": 3.0}
 
 def test_the_first_variant_is_the_head():
     data = problem(counts=[1, 5, 3, 2, 7, 4], noise=1.0)
-    task = prepare(INFO, 1, data.X, data.y, text=data.text)
-    logits = VARIANTS[HEAD](Parts(task, GaussProbe(**SCALES), data.test.X))
+    task = prepare(INFO, 1, data.X, data.y, text=data.text, constants=SCALES)
+    logits = VARIANTS[HEAD](Parts(task, GaussProbe(), data.test.X))
     head = GaussProbe(**SCALES).fit(data.X, data.y, text=data.text)
     assert np.allclose(logits, head.decision_function(data.test.X))
 
 
 def test_every_variant_has_its_numbers():
     data = problem(noise=1.0)
-    task = prepare(INFO, 1, data.X, data.y, text=data.text)
-    outcome = many_shots(task, GaussProbe(**SCALES), *data.test)
+    task = prepare(INFO, 1, data.X, data.y, text=data.text, constants=SCALES)
+    outcome = many_shots(task, GaussProbe(), *data.test)
     head = GaussProbe(**SCALES).fit(data.X, data.y, text=data.text)
     assert outcome.numbers[HEAD][0] == 100 * head.score(*data.test)
     assert outcome.numbers.keys() == VARIANTS.keys()

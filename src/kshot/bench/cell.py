@@ -3,11 +3,10 @@ write the cell at once."""
 
 import time
 import traceback
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,7 +15,6 @@ from kshot.bench.record import CellFacts, Record
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import CellBatch
-from kshot.data import catalog
 from kshot.data.episode import Episode
 from kshot.data.store import Store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
@@ -56,7 +54,7 @@ def run_cell(
     keep_answers: bool = False,
 ) -> tuple[CellFacts, list[Record]]:
     """Facts about the cell and one record per method; a method's failure is its record, not an exception."""
-    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text, cell.profile)
+    episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
     work = SharedWork()
     records = [run_method(cell, spec, episode, stratum, prior, min_residue, keep_answers, work) for spec in specs]
     return _facts(episode, stratum, prior), records
@@ -96,7 +94,6 @@ def run_method(
     if len(episode.asked) < episode.n_classes and not info.sees <= FREE_EVIDENCE:
         reason = "base to new is defined for methods that look at text and shots alone"
         return Record(**common, status="undefined", reason=reason)
-    use_known_constants(method, spec, stratum, prior)
     ours, scores = spec.use in registry.BUILTIN, None
     try:
         with sharing(work if ours else None):
@@ -180,28 +177,6 @@ def answered(
             )
         blocks.append(answers_of(found, truth[here], predicted[here]))
     return one_after_another(blocks)
-
-
-def use_known_constants(method: Classifier, spec: MethodSpec, stratum: Stratum, prior: Prior | None) -> None:
-    """What encoder and dataset know of the method's declared constants, where the study does not say."""
-    give_constants(method, spec.params, known_constants(method.info.sees, stratum, prior))
-
-
-def known_constants(sees: Collection[str], stratum: Stratum, prior: Prior | None) -> dict[str, Any]:
-    """What encoder and dataset know of a method's constants.
-
-    A dataset's constants were chosen by people who saw test accuracies: only a method that may see those gets them.
-    """
-    known = {"logit_scale": stratum.logit_scale, "anchor_scale": None if prior is None else prior.norm}
-    if "test" in sees and (entry := catalog.dataset_entry(stratum.dataset)):
-        known |= entry.constants
-    return {name: value for name, value in known.items() if value is not None}
-
-
-def give_constants(method: Classifier, params: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Set the constants that the method declares and the study does not set."""
-    takes = method.info.constants - params.keys()
-    method.set_params(**{name: value for name, value in known.items() if name in takes})
 
 
 def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:

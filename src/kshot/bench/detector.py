@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from kshot.bench.cell import known_constants
 from kshot.bench.isolated import ABSENT, Alone
 from kshot.bench.query import load_table
 from kshot.bench.record import CELL
@@ -115,10 +114,11 @@ def _alone(
     stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views])
     tiers = store.tiers(cell.dataset, cell.backbone)
     prior = load_prior(store, cell.dataset, cell.backbone, cell.tier, study.dtype) if tiers else None
-    episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text, cell.profile)
+    episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
     arguments = episode.reveal(sees, views).fit_arguments()
     # The other side names the classes itself, from the shots.
     arguments.pop("classes", None)
+    constants = arguments.pop("constants")
     support = {"support": Labelled(arguments.pop("X"), arguments.pop("y"))} if "support" in sees else {}
     alone = Alone(
         spec,
@@ -127,7 +127,7 @@ def _alone(
         np.full(episode.n_test, ABSENT),
         episode.asked,
         episode.n_classes,
-        known_constants(sees, stratum, prior),
+        constants,
         hidden=(features, records, BUNDLED),
     )
     return alone, episode.reveal(frozenset({"test"})).test.y

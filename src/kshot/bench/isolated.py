@@ -76,14 +76,14 @@ def answer() -> None:
     content = sys.stdin.buffer.read()
     about, tensors = read_about(content), unseal_tensors(content)
     sys.path[:] = about["path"]
-    from kshot.bench.cell import asked_head, checked_predictions, give_constants
+    from kshot.bench.cell import asked_head, checked_predictions
     from kshot.bench.sandbox import shut_out
 
     restricted = shut_out([Path(folder) for folder in about["hidden"]])
     method = registry.create(about["use"], **about["params"])
-    give_constants(method, about["params"], about["constants"])
     episode, sees = _episode(tensors, about["n_classes"])
     arguments: dict[str, Any] = episode.reveal(frozenset(sees)).fit_arguments() | _as_they_were(tensors)
+    arguments["constants"] = about["constants"]
     head = asked_head(method.fit(**arguments), episode)
     queries = episode.queries
     cut = len(queries) // 3 if about["in_parts"] else 0

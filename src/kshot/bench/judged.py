@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass, replace
 
-from kshot.bench.cell import use_known_constants
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
@@ -11,6 +10,7 @@ from kshot.errors import UndefinedError
 from kshot.methods import registry
 from kshot.methods.evidence import prepare
 from kshot.methods.knob import Knob, knob_evidence
+from kshot.methods.parameters import known_constants
 
 COMPANIONS = ("zero_shot", "oracle_lambda", "loo_blend", "clap", "lpp")
 
@@ -34,11 +34,10 @@ def judged_study(study: Study, newcomer: str) -> Study:
 
 def knob_oracle(study: Study, cells: set[Cell], newcomer: str, store: Store) -> KnobOracle | None:
     """Turn the newcomer's own knob by the test labels; None where it declares no knob."""
-    method = registry.create(newcomer)
+    method = registry.create_afresh(newcomer)
     if not isinstance(method, Knob):
         return None
     reads_text = "text" in method.info.sees
-    spec = MethodSpec(newcomer, newcomer)
     best: dict[Cell, float] = {}
     for dataset, backbone in sorted({(cell.dataset, cell.backbone) for cell in cells}):
         stratum = load_stratum(store, dataset, backbone, study.dtype)
@@ -46,14 +45,13 @@ def knob_oracle(study: Study, cells: set[Cell], newcomer: str, store: Store) -> 
             if reads_text and cell.tier not in store.tiers(dataset, backbone):
                 continue
             prior = load_prior(store, dataset, backbone, cell.tier, study.dtype) if reads_text else None
-            # A new one each time: constants of another encoder must not stay.
-            method = registry.create_afresh(newcomer)
-            assert isinstance(method, Knob)
-            use_known_constants(method, spec, stratum, prior)
-            episode = stratum.episode(cell.shots, cell.seed, None if prior is None else prior.text, cell.profile)
+            episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
             info = replace(method.info, sees=knob_evidence(method.info))
+            arguments = episode.reveal(info.sees).fit_arguments()
+            # The dataset's constants are for methods that declare the test labels themselves.
+            arguments["constants"] = known_constants(method, episode.constants(method.info.sees))
             try:
-                task = prepare(info, info.min_shots, **episode.reveal(info.sees).fit_arguments())
+                task = prepare(info, info.min_shots, **arguments)
             except UndefinedError:
                 continue
             assert task.test is not None

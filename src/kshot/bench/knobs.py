@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kshot.bench.cell import use_known_constants
-from kshot.bench.study import MethodSpec
 from kshot.data.catalog import not_encoded
 from kshot.data.draw import too_thin
 from kshot.data.store import Store
@@ -72,22 +70,22 @@ def knob_rows(
     store: Store, name: str, strata: Sequence[tuple[str, str]], tier: str, shots: Sequence[int], seeds: int
 ) -> Iterator[KnobRow]:
     """Every stratum at every number of shots its pool can give."""
-    spec = MethodSpec(name, name, {})
     for where in strata:
         method = registry.create(name)
         needs_text = "text" in method.info.sees
         stratum = load_stratum(store, *where)
         prior = load_prior(store, *where, tier) if needs_text else None
-        use_known_constants(method, spec, stratum, prior)
         assert isinstance(method, Knob)
         for k in shots:
             if too_thin(stratum.pool.y, stratum.n_classes, k):
                 continue
             worths = []
             for seed in range(seeds):
-                episode = stratum.episode(k, seed, None if prior is None else prior.text)
-                seen = episode.reveal(knob_evidence(method.info))
-                worths.append(knob_worth(method, **seen.fit_arguments()))
+                episode = stratum.episode(k, seed, prior)
+                arguments = episode.reveal(knob_evidence(method.info)).fit_arguments()
+                # The dataset's constants are for methods that declare the test labels themselves.
+                arguments["constants"] = episode.constants(method.info.sees)
+                worths.append(knob_worth(method, **arguments))
             yield KnobRow(*where, k, tuple(worths))
 
 

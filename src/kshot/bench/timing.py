@@ -69,7 +69,7 @@ def _time_size(size: CellSize, specs: Sequence[MethodSpec], dtype: str, found: C
         drawn = stratum if views else replace(stratum, views={})
         itself = _time_cell(cell, replace(size, views=views), drawn, prior)
         found.setdefault(Subject(CELL_ITSELF, views), []).append(itself)
-    episode, work = stratum.episode(cell.shots, cell.seed, prior.text), SharedWork()
+    episode, work = stratum.episode(cell.shots, cell.seed, prior), SharedWork()
 
     def seconds_of(spec: MethodSpec) -> float | None:
         start = time.process_time()
@@ -155,4 +155,4 @@ def _generate(problem: CellSize, specs: Sequence[MethodSpec], dtype: str) -> tup
     same = OneView(pool.X, {name: row for row, name in enumerate(pool_ids)}, "")
     views = {spec.views: StoredViews((same,) * spec.views.count, dtype) for spec in specs if spec.views is not None}
     stratum = Stratum("probe", "probe", pool, pool_ids, test, test_ids, problem.classes, True, None, {}, views=views)
-    return stratum, Prior(frozen(drawn.text.astype(dtype)), None, "")
+    return stratum, Prior(frozen(drawn.text.astype(dtype)))

@@ -26,6 +26,8 @@ class Episode:
         validation: Labelled | None = None,
         views: Mapping[Views, Float[Array, "E N d"]] | None = None,
         asked: Int[Array, " A"] | None = None,
+        constants: Mapping[str, int | float] | None = None,
+        dataset_constants: Mapping[str, int | float] | None = None,
     ):
         self.n_classes = n_classes
         # The classes that the test asks for, all unless given; its labels are their places in this list.
@@ -33,6 +35,8 @@ class Episode:
         self.n_test = len(test.y)
         self._query_order = query_order
         self._views = dict(views or {})
+        self._constants = dict(constants or {})
+        self._dataset_constants = dict(dataset_constants or {})
         left = int(np.bincount(residue.y, minlength=n_classes).min())
         # Pool statistics, few-shot validation, and validation where the dataset has no split of its own for it, come
         # from the pool minus the support; the rest is there whatever is left.
@@ -59,11 +63,19 @@ class Episode:
         if "support" in sees and len(np.unique(self._evidence["support"].y)) < self.n_classes:
             # Classes without shots are meant: all are named.
             declared["classes"] = range(self.n_classes)
-        return Revealed(declared)
+        return Revealed(declared | {"constants": self.constants(sees)})
 
-    def fit(self, method: Any) -> Any:
-        """Fit a classifier of `kshot.methods` on exactly what it declares to look at."""
-        return method.fit(**self.reveal(method.info.sees).fit_arguments())
+    def constants(self, sees: frozenset[Evidence]) -> dict[str, int | float]:
+        """What encoder and dataset know of a method's constants.
+
+        A dataset's were chosen by people who saw test accuracies: only a method that may see those gets them.
+        """
+        return self._constants | (self._dataset_constants if "test" in sees else {})
+
+    def fit(self, method: Any, views: Views | None = None) -> Any:
+        """Fit a classifier of `kshot.methods` on exactly what it declares to look at, with the constants of the encoder
+        and, where it uses them, augmented views of the shots."""
+        return method.fit(**self.reveal(method.info.sees, views if method.info.views else None).fit_arguments())
 
     def score(self, head: Any) -> float:
         """Share of the test pictures that a fitted head gets right."""
@@ -88,7 +100,7 @@ class Revealed:
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in self._declared:
-            declared = ", ".join(sorted(self._declared)) or "nothing"
+            declared = ", ".join(sorted(self._declared.keys() - {"constants"})) or "nothing"
             raise EvidenceError(f"this method declared that it sees {declared}; it asked for '{name}'.")
         return self._declared[name]
 

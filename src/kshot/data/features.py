@@ -9,7 +9,7 @@ from kshot.data.catalog import not_encoded
 from kshot.data.episode import Episode
 from kshot.data.shifts import make_shift
 from kshot.data.store import Store
-from kshot.data.stratum import Stratum, load_prior, load_stratum
+from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, unknown
 from kshot.types import Array, Labelled
 
@@ -20,7 +20,11 @@ class StoredFeatures:
 
     stratum: Stratum
     classes: tuple[str, ...]
-    text: dict[str, Float[Array, "C d"]]
+    priors: dict[str, Prior]
+
+    @property
+    def text(self) -> dict[str, Float[Array, "C d"]]:
+        return {tier: prior.text for tier, prior in self.priors.items()}
 
     @property
     def pool(self) -> Labelled:
@@ -32,12 +36,12 @@ class StoredFeatures:
 
     def episode(self, shots: int, seed: int = 0, tier: str | None = "dataset") -> Episode:
         """K labelled pictures per class, the same that a study draws; `tier=None` leaves the text away."""
-        if tier is not None and tier not in self.text:
-            raise FeatureError(unknown("tier", tier, self.text, "Give one of them, or tier=None."))
-        return self.stratum.episode(shots, seed, None if tier is None else self.text[tier])
+        if tier is not None and tier not in self.priors:
+            raise FeatureError(unknown("tier", tier, self.priors, "Give one of them, or tier=None."))
+        return self.stratum.episode(shots, seed, None if tier is None else self.priors[tier])
 
     def __repr__(self) -> str:
-        tiers, pool, test = ", ".join(self.text) or "none", len(self.pool.y), len(self.test.y)
+        tiers, pool, test = ", ".join(self.priors) or "none", len(self.pool.y), len(self.test.y)
         return (
             f"{self.stratum.dataset}/{self.stratum.backbone}: {len(self.classes)} classes, {pool} pool and {test} test "
             f"pictures in {self.pool.X.shape[1]} dimensions, tiers {tiers}"
@@ -63,5 +67,5 @@ def load_features(
     return StoredFeatures(
         stratum,
         tuple(store.images(dataset, backbone, part).manifest.classes),
-        {tier: load_prior(store, dataset, backbone, tier, dtype).text for tier in tiers},
+        {tier: load_prior(store, dataset, backbone, tier, dtype) for tier in tiers},
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.data.catalog import dataset_entry
 from kshot.data.draw import asked_classes, class_shots, draw_support, keyed_order, self_split
 from kshot.data.episode import Episode
 from kshot.data.format import Manifest
@@ -40,7 +41,7 @@ class Stratum:
     protocol: str = ""
     views: Mapping[Views, StoredViews] = field(default_factory=dict)
 
-    def episode(self, shots: int, seed: int, text: Float[Array, "C d"] | None, profile: str = BALANCED) -> Episode:
+    def episode(self, shots: int, seed: int, prior: "Prior | None", profile: str = BALANCED) -> Episode:
         """The support of (dataset, shots, seed, profile) and everything around it."""
         support = self._drawn(shots, seed, profile)
         drawn = [self.pool_ids[row] for row in support]
@@ -48,8 +49,9 @@ class Stratum:
         asked = asked_classes(profile, self.n_classes)
         shown = np.flatnonzero(np.isin(self.test.y, asked))
         test_ids = tuple(self.test_ids[row] for row in shown)
+        entry = dataset_entry(self.dataset)
         return Episode(
-            text=text,
+            text=None if prior is None else prior.text,
             support=_take(self.pool, support),
             residue=_take(self.pool, residue),
             test=self._asked_for(asked, shown),
@@ -59,7 +61,13 @@ class Stratum:
             validation=self.val,
             views={views: stored.of(drawn) for views, stored in self.views.items()},
             asked=asked,
+            constants=self.constants(prior),
+            dataset_constants={} if entry is None else _known(entry.constants),
         )
+
+    def constants(self, prior: "Prior | None") -> dict[str, int | float]:
+        """What is known of the encoder."""
+        return _known({"logit_scale": self.logit_scale, "anchor_scale": None if prior is None else prior.norm})
 
     def _asked_for(self, asked: Int[Array, " A"], shown: Int[Array, " n"]) -> Labelled:
         """The test pictures of these classes, labelled by their places among them."""
@@ -80,11 +88,11 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Prior:
-    """One tier's text prototypes."""
+    """One tier's text prototypes, and the norm of the embeddings that they were made of."""
 
     text: Float[Array, "C d"]
-    norm: float | None
-    sha256: str
+    norm: float | None = None
+    sha256: str = ""
 
 
 def load_stratum(
@@ -137,6 +145,10 @@ def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str 
     text = unit_rows(np.array(stored.prototypes), f"text of {dataset}", np.dtype(dtype))
     norm = None if stored.norms is None else float(np.mean(stored.norms, dtype=np.float64))
     return Prior(frozen(text), norm, stored.manifest.sha256)
+
+
+def _known(constants: Mapping[str, int | float | None]) -> dict[str, int | float]:
+    return {name: value for name, value in constants.items() if value is not None}
 
 
 def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, " N"], int]:

@@ -66,8 +66,8 @@ class APE(Classifier):
         Alphas of the search.
     gamma_points : int
         Gammas of the search.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
     grids: ClassVar = {
@@ -83,6 +83,7 @@ class APE(Classifier):
     alpha_: float
     beta_: float
     gamma_: float
+    logit_scale_: float
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class APE(Classifier):
         beta_points: Count = 200,
         alpha_points: Count = 20,
         gamma_points: Count = 20,
-        logit_scale: Positive = 100.0,
+        logit_scale: Positive | None = None,
     ):
         self.tune = tune
         self.channels = channels
@@ -160,7 +161,7 @@ class APE(Classifier):
         refined = unit_prototypes(X[:, self.channels_])
         scores = cache_scores(refined, self.keys_, self.filled_, self.beta_, weights)
         scores *= self.alpha_
-        scores += self.logit_scale * (X @ self.text_.T)
+        scores += self.logit_scale_ * (X @ self.text_.T)
         return scores
 
     def _expects(self) -> tuple[np.dtype, int]:
@@ -185,7 +186,7 @@ class APE(Classifier):
         hits = weighted_search_hits(
             unit_prototypes(queries.X[:, refined.channels]),
             queries.y,
-            self.logit_scale * (queries.X @ task.text.T),
+            task.logit_scale * (queries.X @ task.text.T),
             refined.keys,
             refined.filled,
             betas,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from kshot.errors import InputError, KshotError, not_fitted
 from kshot.methods.evidence import Task, labelled, prepare, shared_unit_rows
 from kshot.methods.labels import encode_labels, given_classes
-from kshot.methods.parameters import Estimator, check_parameters
+from kshot.methods.parameters import Estimator, check_parameters, known_constants, used_constants
 from kshot.methods.unseen import among_seen, seen_part, text_rows
 from kshot.types import Array, Choice, MethodInfo
 
@@ -31,15 +31,17 @@ class Classifier(Estimator):
     intercept_ : (C,)
         Biases b of a linear head.
     selected_ : dict of Choice
-        What the fit chose, and on which evidence.
+        What the fit chose, and on which evidence; the encoder's constants that it used, and where they are from.
     """
 
     # Values worth trying for parameters, for the selectors of `kshot.methods.selectors`.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
     classes_: Shaped[Array, " C"]
-    coef_: Float[Array, "C d"]
-    intercept_: Float[Array, " C"]
     selected_: dict[str, Choice]
+    # A linear head: x·weights_ᵀ + bias_ decides, and times scale_ it is the score.
+    weights_: Float[Array, "C d"]
+    bias_: Float[Array, " C"]
+    scale_: float = 1.0
     # Of heads that are not linear: classes that joined by their text, and those that are asked for.
     seen_: Bool[Array, " C"]
     joined_: Float[Array, "U d"] | None = None
@@ -68,6 +70,7 @@ class Classifier(Estimator):
         test: tuple[ArrayLike, ArrayLike] | None = None,
         queries: ArrayLike | None = None,
         few_shot_validation: tuple[ArrayLike, ArrayLike] | None = None,
+        constants: Mapping[str, int | float] | None = None,
     ) -> M:
         """Fit on rows and their labels, and on text where the method reads it.
 
@@ -90,8 +93,12 @@ class Classifier(Estimator):
             Further labelled rows; only reference points, which declare them, look at them.
         queries : (Q, d)
             The pictures to classify, for transductive methods.
+        constants : numbers by name
+            What is known of the encoder: `logit_scale`, and `anchor_scale`, the norm of its text embeddings. They stand
+            in for the parameters of those names that are None; without them, 100 and 10 are assumed.
         """
         check_parameters(self)
+        known = known_constants(self, constants or {})
         task = prepare(
             self.info,
             self._min_shots(),
@@ -105,15 +112,23 @@ class Classifier(Estimator):
             queries=queries,
             few_shot_validation=few_shot_validation,
             classes=classes,
+            constants=known,
         )
         self.selected_ = {}
-        for left_over in ("seen_", "joined_", "asked_"):
+        for left_over in ("seen_", "joined_", "asked_", "scale_"):
             vars(self).pop(left_over, None)
         self.classes_ = task.classes
+        used = used_constants(self, known)
+        for name, choice in used.items():
+            setattr(self, f"{name}_", choice.value)
         if self._min_shots() and not task.counts.all():
             self._fit_seen(task)
         else:
             self._fit(task)
+        # A head that assumes something else has said so.
+        self.selected_ |= {
+            name: choice for name, choice in used.items() if choice.from_ != "assumed" or name not in self.selected_
+        }
         return self
 
     def _fit_seen(self, task: Task) -> None:
@@ -129,9 +144,9 @@ class Classifier(Estimator):
         found = text_rows(self._scores(task.X), task)
         self.selected_["text_slope"] = Choice(found.slope, "support")
         if self.info.linear:
-            self.coef_ = among_seen(self.coef_, found.rows, found.seen)
-            none = np.zeros(len(found.rows), self.intercept_.dtype)
-            self.intercept_ = among_seen(self.intercept_, none, found.seen)
+            self.weights_ = among_seen(self.weights_, found.rows, found.seen)
+            none = np.zeros(len(found.rows), self.bias_.dtype)
+            self.bias_ = among_seen(self.bias_, none, found.seen)
         else:
             self.seen_, self.joined_ = found.seen, found.rows
 
@@ -141,7 +156,7 @@ class Classifier(Estimator):
         head = copy(self)
         head.classes_ = self.classes_[wanted]
         if self.info.linear:
-            head.coef_, head.intercept_ = self.coef_[wanted], self.intercept_[wanted]
+            head.weights_, head.bias_ = self.weights_[wanted], self.bias_[wanted]
         else:
             head.asked_ = wanted if self.asked_ is None else self.asked_[wanted]
         return head
@@ -151,7 +166,11 @@ class Classifier(Estimator):
         return self._expects()[1]
 
     def scores(self, X: ArrayLike) -> Float[Array, "n C"]:
-        """One score per class; the largest wins, the first of equals."""
+        """One logit per class: the largest wins, and their softmax is the probabilities."""
+        return self._logits(self._deciding(X))
+
+    def _deciding(self, X: ArrayLike) -> Float[Array, "n C"]:
+        """Scores in the head's own units; the largest wins, the first of equals."""
         dtype, dimension = self._expects()
         rows = shared_unit_rows(X, "the query", dtype)
         if rows.shape[1] != dimension:
@@ -170,8 +189,7 @@ class Classifier(Estimator):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: ArrayLike) -> Float[Array, "n C"]:
-        """Softmax of the scores. Heads that score by cosine are far from sure of anything: `kshot fit` finds the
-        temperature that left-out pictures ask for."""
+        """Softmax of the scores."""
         from scipy.special import softmax
 
         return softmax(self.scores(X), axis=1)
@@ -180,14 +198,14 @@ class Classifier(Estimator):
         return self.predict_with_scores(X)[0]
 
     def predict_with_scores(self, X: ArrayLike) -> tuple[Shaped[Array, " n"], Float[Array, "n C"]]:
-        """The predictions, and the scores that decide them."""
-        scores = self.scores(X)
-        return self.classes_[self._winners(scores)], scores
+        """The predictions and the scores."""
+        deciding = self._deciding(X)
+        return self.classes_[self._winners(deciding)], self._logits(deciding)
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Accuracy."""
         numbers = labelled("the query", X, y, self._expects()[0], self.classes_).y
-        return float(np.mean(self._winners(self.scores(X)) == numbers))
+        return float(np.mean(self._winners(self._deciding(X)) == numbers))
 
     def _winners(self, scores: Float[Array, "n C"]) -> Int[Array, " n"]:
         best = scores.argmax(axis=1)
@@ -201,10 +219,30 @@ class Classifier(Estimator):
         return best
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
-        return X @ self.coef_.T + self.intercept_
+        return X @ self.weights_.T + self.bias_
+
+    def _logits(self, scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
+        """What `_scores` decides by, as logits. Apart from it, because rounding may make equals of two classes."""
+        return scores if self.scale_ == 1 else scores.dtype.type(self.scale_) * scores
+
+    @property
+    def coef_(self) -> Float[Array, "C d"]:
+        return _scaled(self.scale_, self.weights_)
+
+    @coef_.setter
+    def coef_(self, coef: Float[Array, "C d"]) -> None:
+        self.weights_ = coef if self.scale_ == 1 else coef / self.scale_
+
+    @property
+    def intercept_(self) -> Float[Array, " C"]:
+        return _scaled(self.scale_, self.bias_)
+
+    @intercept_.setter
+    def intercept_(self, intercept: Float[Array, " C"]) -> None:
+        self.bias_ = intercept if self.scale_ == 1 else intercept / self.scale_
 
     def _expects(self) -> tuple[np.dtype, int]:
-        return self._fitted_on("coef_")
+        return self._fitted_on("weights_")
 
     def _fitted_on(self, attribute: str) -> tuple[np.dtype, int]:
         """dtype and dimension of the data, read off a fitted array whose last axis is the features."""
@@ -213,9 +251,27 @@ class Classifier(Estimator):
         array = getattr(self, attribute)
         return array.dtype, array.shape[-1]
 
-    def _set_linear(self, coef: Float[Array, "C d"], intercept: Array | None = None) -> None:
-        self.coef_ = coef
-        self.intercept_ = np.zeros(len(coef), coef.dtype) if intercept is None else intercept
+    def _set_linear(
+        self, weights: Float[Array, "C d"], bias: Float[Array, " C"] | None = None, scale: float = 1.0
+    ) -> None:
+        """Logits are scale·(x·weightsᵀ + bias)."""
+        self.weights_ = weights
+        self.bias_ = np.zeros(len(weights), weights.dtype) if bias is None else bias
+        self.scale_ = scale
+
+
+def log_probabilities(probabilities: Float[Array, "n C"]) -> Float[Array, "n C"]:
+    """Logits whose softmax is these probabilities; zeros become the smallest number."""
+    return np.log(np.maximum(probabilities, np.finfo(probabilities.dtype).tiny))
+
+
+def _scaled(scale: float, array: Array) -> Array:
+    """A product cannot be written to: a change of it would not reach the head."""
+    if scale == 1:
+        return array
+    product = array.dtype.type(scale) * array
+    product.flags.writeable = False
+    return product
 
 
 def plain_value(value: Any, what: str) -> Any:

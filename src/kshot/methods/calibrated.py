@@ -6,9 +6,11 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.errors import InputError
+from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task, part_of
-from kshot.methods.selectors import create_with_constants, fit_on
+from kshot.methods.parameters import Positive
+from kshot.methods.selectors import fit_on
 from kshot.solvers.leaving_out import balanced_folds, ranks_by_text
 from kshot.solvers.rows import shot_numbers
 from kshot.solvers.temperature import calibrate, in_range_of
@@ -26,8 +28,8 @@ class Calibrated(Classifier):
     by : "folds" or "range"
         Folds leave one shot of every class out in turn: the method is fitted again on the others, and the temperature
         has the best likelihood on what was left out. The range is that of the picture's zero-shot logits.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     anchor_scale : float
         Norm of the encoder's text embeddings, for methods that take it.
     """
@@ -35,13 +37,14 @@ class Calibrated(Classifier):
     head_: Classifier
     text_: Float[Array, "C d"]
     temperature_: float
+    logit_scale_: float
 
     def __init__(
         self,
         method: str = "loo_blend",
         by: Literal["folds", "range"] = "folds",
-        logit_scale: float | None = None,
-        anchor_scale: float | None = None,
+        logit_scale: Positive | None = None,
+        anchor_scale: Positive | None = None,
     ):
         self.method = method
         self.by = by
@@ -69,7 +72,7 @@ class Calibrated(Classifier):
         )
 
     def _method(self) -> Classifier:
-        return create_with_constants(self.method, self.logit_scale, self.anchor_scale)
+        return registry.create(self.method)
 
     def _fit(self, task: Task) -> None:
         self.head_ = fit_on(self._method(), task)
@@ -88,11 +91,15 @@ class Calibrated(Classifier):
         return calibrate(np.concatenate(scores), np.concatenate(labels))
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
-        scores = self.head_.scores(X)
+        scores = self.head_._deciding(X)
         if self.by == "folds":
-            return scores / scores.dtype.type(self.temperature_)
-        logits = (self.logit_scale or 100.0) * X @ self.text_.T
-        return in_range_of(scores, logits.astype(scores.dtype))
+            return scores
+        return in_range_of(scores, (self.logit_scale_ * X @ self.text_.T).astype(scores.dtype))
+
+    def _logits(self, scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
+        if self.by == "range":
+            return scores
+        return self.head_._logits(scores) / scores.dtype.type(self.temperature_)
 
     def _expects(self) -> tuple[np.dtype, int]:
         if not hasattr(self, "head_"):

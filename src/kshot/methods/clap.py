@@ -33,10 +33,10 @@ class CLAP(Classifier):
         Of the order of the batches.
     penalty : bool
         Hold the weights near the anchors; without it the head is ZS-LP.
-    anchor_scale : float
-        Norm of the encoder's text embedding before it was normalised.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    anchor_scale : float or None
+        Norm of the text embedding before it was normalised; None is the encoder's, 10 where none is known.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     epochs : int
         Passes over the shots.
     lr : float
@@ -53,8 +53,8 @@ class CLAP(Classifier):
         self,
         seed: Seed = 0,
         penalty: bool = True,
-        anchor_scale: Positive = 10.0,
-        logit_scale: Positive = 100.0,
+        anchor_scale: Positive | None = None,
+        logit_scale: Positive | None = None,
         epochs: Count = 300,
         lr: NotNegative = 0.1,
         warmup_lr: NotNegative = 1e-5,
@@ -92,20 +92,20 @@ class CLAP(Classifier):
         weights = train_cosine_probe(
             X,
             y,
-            self.anchor_scale * task.text,
+            task.anchor_scale * task.text,
             penalties,
             batches(self.seed, len(X), len(task.X), self.batch_size),
             np.repeat(cosine_rates(self.epochs, self.lr, self.warmup_lr), steps),
-            scale=self.logit_scale,
+            scale=task.logit_scale,
             momentum=self.momentum,
         )
-        self._set_linear(self.logit_scale * unit_prototypes(weights))
+        self._set_linear(task.logit_scale * unit_prototypes(weights))
 
     def _penalties(self, task: Task, X: Float[Array, "M d"], y: Array) -> Float[Array, " C"]:
-        self.selected_ = {"seed": Choice(self.seed, "fixed"), "anchor_scale": Choice(self.anchor_scale, "fixed")}
+        self.selected_ = {"seed": Choice(self.seed, "fixed")}
         if not self.penalty:
             return np.zeros(task.n_classes, X.dtype)
-        penalties = anchor_confidence(X, y, task.text, self.logit_scale)
+        penalties = anchor_confidence(X, y, task.text, task.logit_scale)
         self.selected_["penalties"] = Choice(penalty_summary(penalties), "support")
         return penalties
 

@@ -29,7 +29,7 @@ INFO = MethodInfo(
 class AdaptedFeature(Classifier):
     """Scores of a fitted adapter: logit_scale·unit(r·A(x) + (1−r)·x)·t_c."""
 
-    logit_scale: float
+    logit_scale_: float
     down_: Float[Array, "h d"]
     up_: Float[Array, "d h"]
     text_: Float[Array, "C d"]
@@ -37,7 +37,7 @@ class AdaptedFeature(Classifier):
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         adapted = adapt(Adapter(self.down_, self.up_), X)
-        return self.logit_scale * (blended_feature(adapted, X, self.ratio_)[0] @ self.text_.T)
+        return self.logit_scale_ * (blended_feature(adapted, X, self.ratio_)[0] @ self.text_.T)
 
     def _join_text(self, task: Task) -> None:
         self.text_ = task.text
@@ -62,8 +62,8 @@ class CLIPAdapter(AdaptedFeature):
         Share of the adapted feature, from 0 to 1.
     reduction : int
         The adapter's hidden layer has d/reduction units.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     epochs : int
         Passes over the shots.
     lr : float
@@ -83,7 +83,7 @@ class CLIPAdapter(AdaptedFeature):
         seed: Seed = 0,
         ratio: Share = 0.2,
         reduction: Count = 4,
-        logit_scale: Positive = 100.0,
+        logit_scale: Positive | None = None,
         epochs: Count = 300,
         lr: NotNegative = 0.1,
         warmup_lr: NotNegative = 1e-5,
@@ -117,7 +117,7 @@ class CLIPAdapter(AdaptedFeature):
             np.repeat(cosine_rates(self.epochs, self.lr, self.warmup_lr), steps),
             momentum_sgd(adapter, self.momentum),
             ratio=self.ratio,
-            scale=self.logit_scale,
+            scale=task.logit_scale,
         )
         self.down_, self.up_ = adapter
         self.text_, self.ratio_ = task.text, self.ratio

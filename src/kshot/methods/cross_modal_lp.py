@@ -25,8 +25,8 @@ class CrossModalLP(Classifier):
     rate with decay and the larger batch is the corner of the official grid that drifts least from the text.
     `batch_size=None` is 32, and 8 where either half would not be smaller than its data. The head's weights are
     (1 − text_share)·W + text_share·t: `text_share=0.5` is the WiSE-FT variant that the authors report beside it.
-    Views are rows of their own. `logit_scale=None` is the official one, exp(4.60517) in the working precision: over
-    12,800 steps even its rounding shows.
+    Views are rows of their own. Where no logit scale is known it is the official one, exp(4.60517) in the working
+    precision: over 12,800 steps even its rounding shows.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class CrossModalLP(Classifier):
     iterations : int
         Steps of the optimiser.
     logit_scale : float or None
-        Cosines times this are logits; None is the official one.
+        Cosines times this are logits; None is the encoder's, and the official one where none is known.
     """
 
     grids: ClassVar = {"lr": (1e-4, 1e-3), "weight_decay": (0.0, 1e-4, 0.01), "batch_size": (8, 32)}
@@ -94,13 +94,14 @@ class CrossModalLP(Classifier):
             "seed": self.seed,
         }
         self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
+        self.selected_["logit_scale"] = Choice(scale, "assumed")
         self._set_linear(_mixed(W, task.text, self.text_share, scale))
 
     def _train(self, task: Task) -> tuple[Float[Array, "C d"], float]:
         """The weights after the last step, and the logit scale that they learnt with."""
         X, y = every_view(task)
         rounded = X.dtype.type(np.exp(np.float64(X.dtype.type(LOG_SCALE))))
-        scale = float(rounded) if self.logit_scale is None else self.logit_scale
+        scale = task.constants.get("logit_scale", float(rounded))
         sizes = half_sizes(len(X), task.n_classes, self.batch_size)
         states = train_cross_modal(
             X,

@@ -1,7 +1,7 @@
 """What a method is given: checked, normalised arrays and nothing it did not ask for."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from kshot.errors import EvidenceError, InputError, UndefinedError
 from kshot.methods.labels import class_labels, encode_labels, read_labels
+from kshot.methods.parameters import ASSUMED
 from kshot.methods.shared_work import once
 from kshot.solvers.ratio_sweep import deflated_means
 from kshot.solvers.rows import class_counts, class_means, unit_prototypes, unit_rows, working_dtype
@@ -22,7 +23,8 @@ class Task:
     """One few-shot classification task: unit rows in one dtype, labels as 0..C−1, and what else the method declared.
 
     `classes` are the labels as they were given, in the order of the text's rows. Evidence that a method does not see
-    is an empty array, never another method's data.
+    is an empty array, never another method's data. `constants` are what is known of encoder and dataset; the
+    method's own parameters come first.
     """
 
     X: Float[Array, "N d"]
@@ -36,6 +38,17 @@ class Task:
     classes: Shaped[Array, " n_classes"]
     queries: Float[Array, "Q d"] | None = None
     few_shot_validation: Labelled | None = None
+    constants: Mapping[str, int | float] = field(default_factory=dict)
+
+    @property
+    def logit_scale(self) -> float:
+        """Cosines times this are logits."""
+        return self.constants.get("logit_scale", ASSUMED["logit_scale"])
+
+    @property
+    def anchor_scale(self) -> float:
+        """Norm of the text embeddings before they were normalised."""
+        return self.constants.get("anchor_scale", ASSUMED["anchor_scale"])
 
     @cached_property
     def counts(self) -> Int[Array, " C"]:
@@ -60,6 +73,7 @@ def prepare(
     queries: Any = None,
     few_shot_validation: Any = None,
     classes: Sequence[Any] | None = None,
+    constants: Mapping[str, int | float] | None = None,
 ) -> Task:
     """Check everything once, so that no method has to."""
     given = {
@@ -108,6 +122,7 @@ def prepare(
         classes=names,
         queries=shared_unit_rows(queries, "the queries", dtype) if "queries" in info.sees else None,
         few_shot_validation=_extra("few_shot_validation", info, few_shot_validation, dtype, names),
+        constants={} if constants is None else constants,
     )
 
 

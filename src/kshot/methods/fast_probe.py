@@ -36,13 +36,15 @@ class FastProbe(Classifier):
     ----------
     iterations : int
         Steps of L-BFGS.
-    anchor_scale : float
-        Norm of the encoder's text embedding before it was normalised.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    anchor_scale : float or None
+        Norm of the text embedding before it was normalised; None is the encoder's, 10 where none is known.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
-    def __init__(self, iterations: Count = 20, anchor_scale: Positive = 10.0, logit_scale: Positive = 100.0):
+    def __init__(
+        self, iterations: Count = 20, anchor_scale: Positive | None = None, logit_scale: Positive | None = None
+    ):
         self.iterations = iterations
         self.anchor_scale = anchor_scale
         self.logit_scale = logit_scale
@@ -52,9 +54,9 @@ class FastProbe(Classifier):
         return INFO
 
     def _fit(self, task: Task) -> None:
-        learnt = learn_probe(task, self.iterations, self.anchor_scale, self.logit_scale)
+        learnt = learn_probe(task, self.iterations)
         self.selected_ = learnt.selected
-        self._set_linear(self.logit_scale * unit_prototypes(learnt.weights))
+        self._set_linear(task.logit_scale * unit_prototypes(learnt.weights))
 
 
 class LearntProbe(NamedTuple):
@@ -65,21 +67,12 @@ class LearntProbe(NamedTuple):
 
 
 def learn_probe(
-    task: Task,
-    iterations: int,
-    anchor_scale: float,
-    logit_scale: float,
-    start: Float[Array, "C d"] | None = None,
-    pull: float = 1.0,
+    task: Task, iterations: int, start: Float[Array, "C d"] | None = None, pull: float = 1.0
 ) -> LearntProbe:
     """From the anchors unless another start is given; `pull` multiplies CLAP's penalties."""
     X, y = every_view(task)
-    penalties = pull * anchor_confidence(X, y, task.text, logit_scale)
+    penalties = pull * anchor_confidence(X, y, task.text, task.logit_scale)
     weights = fit_cosine_probe(
-        X, y, anchor_scale * task.text, penalties, scale=logit_scale, iterations=iterations, start=start
+        X, y, task.anchor_scale * task.text, penalties, scale=task.logit_scale, iterations=iterations, start=start
     )
-    selected = {
-        "anchor_scale": Choice(anchor_scale, "fixed"),
-        "penalties": Choice(penalty_summary(penalties), "support"),
-    }
-    return LearntProbe(weights, selected)
+    return LearntProbe(weights, {"penalties": Choice(penalty_summary(penalties), "support")})

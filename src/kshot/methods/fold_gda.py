@@ -83,10 +83,10 @@ class FoldGDA(Classifier):
         Average the triples instead of taking the best.
     k_correction : bool
         Carry alpha from K−1 shots to K.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
-    anchor_scale : float
-        Norm of the encoder's text embedding before it was normalised.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
+    anchor_scale : float or None
+        Norm of the text embedding before it was normalised; None is the encoder's, 10 where none is known.
     """
 
     def __init__(
@@ -96,8 +96,8 @@ class FoldGDA(Classifier):
         text_prior: bool = True,
         average: bool = True,
         k_correction: bool = True,
-        logit_scale: Positive = 100.0,
-        anchor_scale: Positive = 10.0,
+        logit_scale: Positive | None = None,
+        anchor_scale: Positive | None = None,
     ):
         self.folds = folds
         self.downdate = downdate
@@ -123,7 +123,7 @@ class FoldGDA(Classifier):
         axes = principal_axes(X, task.y, task.text)
         kappas = KAPPAS if self.text_prior else KAPPAS[:1]
         folds = list(balanced_folds(ranks_by_text(X, task.y, task.text), task.y, MOST_VOTES))
-        text_scores = X @ (self.logit_scale * task.text).T
+        text_scores = X @ (task.logit_scale * task.text).T
         search = self._search(axes, folds, text_scores, kappas)
         weights = self._weights(search)
         self._record(search, weights, kappas)
@@ -131,12 +131,11 @@ class FoldGDA(Classifier):
         votes = weights / search.spread
         shares = (votes * ALPHAS).sum(axis=2) / votes.sum()
         correction = shots_correction(task.counts) if self.k_correction else 1.0
-        self._set_linear(*_linear_head(axes, task, correction * shares, kappas, self.logit_scale))
+        self._set_linear(*_linear_head(axes, task, correction * shares, kappas, task.logit_scale))
         return Members(axes, text_scores, shares, kappas)
 
     def _fit_single_shots(self, task: Task) -> None:
-        probe = CLAP(logit_scale=self.logit_scale, anchor_scale=self.anchor_scale)
-        probe.fit(task.X, task.y, text=task.text, views=task.views)
+        probe = CLAP().fit(task.X, task.y, text=task.text, views=task.views, constants=task.constants)
         self.selected_ = {"single_shots": Choice("clap", "fixed")}
         self._set_linear(probe.coef_, probe.intercept_)
 

@@ -86,8 +86,8 @@ class GaussProbe(Classifier):
         gaussian: bool = True,
         stacked: bool = True,
         iterations: Count = 12,
-        logit_scale: Positive = 100.0,
-        anchor_scale: Positive = 10.0,
+        logit_scale: Positive | None = None,
+        anchor_scale: Positive | None = None,
     ):
         self.probe = probe
         self.gaussian = gaussian
@@ -124,17 +124,17 @@ class GaussProbe(Classifier):
 
         The more it tells of them, the more firmly it holds the probe and the more its best temperature counts.
         """
-        text_scores = average_view(task) @ (self.logit_scale * task.text).T
+        text_scores = average_view(task) @ (task.logit_scale * task.text).T
         scale, information = text_alone(text_scores, task.y)
         told = information / np.log(max(task.n_classes, 2))
         learnt = self._learn_probe(task, self.iterations, pull=1 + SINGLE_SHOT_PULL * told**2)
         self.selected_ = learnt.selected | {"text_information": Choice(told, "support")}
-        self._set_linear(self.logit_scale * scale**told * unit_prototypes(learnt.weights))
+        self._set_linear(task.logit_scale * scale**told * unit_prototypes(learnt.weights))
 
     def _learn_probe(
         self, task: Task, iterations: int, start: Float[Array, "C d"] | None = None, pull: float = 1.0
     ) -> LearntProbe:
-        return learn_probe(task, iterations, self.anchor_scale, self.logit_scale, start, pull)
+        return learn_probe(task, iterations, start, pull)
 
     def halves(self, task: Task, judges: Judges, iterations: int, pull: float = 1.0) -> Halves:
         """Two halves of every class's shots learn, and judge each other."""
@@ -174,14 +174,14 @@ class GaussProbe(Classifier):
         self.selected_ |= learnt.selected
         if halves.weights is not None:
             self.selected_["pull"] = Choice(halves.pull, "support")
-        coef = self.logit_scale * unit_prototypes(learnt.weights)
+        coef = task.logit_scale * unit_prototypes(learnt.weights)
         no_bias = np.zeros(len(coef), coef.dtype)
         return Side.of(coef, no_bias, judges.X @ coef.T, halves.held_out, halves.seen_spread, 0.5)
 
     def gaussian_side(self, task: Task, judges: Judges) -> Side:
         """Fold-GDA, judged by its exact folds."""
         X = judges.X
-        head = FoldGDA(logit_scale=self.logit_scale)
+        head = FoldGDA()
         members = head.learn(task)
         self.selected_ |= head.selected_
         held_out = members.held_out(judges.folds) if judges.folds else np.empty((0, task.n_classes), X.dtype)
@@ -192,7 +192,7 @@ class GaussProbe(Classifier):
 
     def _weigh(self, sides: dict[str, Side], task: Task, judges: Judges) -> Float[Array, " B"]:
         rows = judges.rows
-        text_scores = judges.X[rows] @ (self.logit_scale * task.text).T
+        text_scores = judges.X[rows] @ (task.logit_scale * task.text).T
         weights, from_shots = weigh(list(sides.values()), task.y[rows], text_scores, shots_correction(task.counts))
         for name, weight in zip(sides, weights.tolist(), strict=True):
             self.selected_[f"{name}_weight"] = Choice(weight, "support")

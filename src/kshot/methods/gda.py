@@ -31,11 +31,11 @@ class GDA(Classifier):
     ----------
     alpha : float, "loo" or "val"
         Weight of the Gaussian branch, or what it is chosen on.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
-    def __init__(self, alpha: NotNegative | Literal["loo", "val"] = 1.0, logit_scale: Positive = 100.0):
+    def __init__(self, alpha: NotNegative | Literal["loo", "val"] = 1.0, logit_scale: Positive | None = None):
         self.alpha = alpha
         self.logit_scale = logit_scale
 
@@ -56,7 +56,7 @@ class GDA(Classifier):
         branch = _branch(task)
         alpha = self._choose(task, branch)
         self._set_linear(
-            self.logit_scale * task.text + alpha * branch.weights, (alpha * branch.bias).astype(task.X.dtype)
+            task.logit_scale * task.text + alpha * branch.weights, (alpha * branch.bias).astype(task.X.dtype)
         )
 
     def _choose(self, task: Task, branch: GaussianBranch) -> float:
@@ -73,7 +73,7 @@ class GDA(Classifier):
         return alpha
 
     def _curve(self, task: Task, branch: GaussianBranch, queries: Labelled) -> Float[Array, " L"]:
-        return alpha_hits(*queries, self.logit_scale * task.text, branch, ALPHAS) / len(queries.y)
+        return alpha_hits(*queries, task.logit_scale * task.text, branch, ALPHAS) / len(queries.y)
 
     def _loo_curve(self, task: Task, branch: GaussianBranch) -> Float[Array, " L"]:
         rows = every_view(task)
@@ -82,7 +82,7 @@ class GDA(Classifier):
             return np.zeros(len(ALPHAS))
         chosen = slice(None) if scored.all() else scored
         held_out = without_own_image(task, branch.means)[chosen]
-        text = self.logit_scale * task.text
+        text = task.logit_scale * task.text
         return alpha_hits(rows.X[chosen], rows.y[chosen], text, branch, ALPHAS, held_out) / scored.sum()
 
     def knob_name(self) -> str:

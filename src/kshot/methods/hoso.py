@@ -44,7 +44,7 @@ class HOSO(AdaptedFeature):
     - the adapter is then trained once more, from the same start, on all K shots: the held-out ones have done
       their duty, and at K = 2 they are half of the evidence.
 
-    How the recipe was found, and how far rounding moves it, is in docs/audit-appendix.md. The random start lives in the
+    How the recipe was found, and how far rounding moves it, is in docs/tried.md. The random start lives in the
     coordinates of the features, so a rotation of all features changes the head.
 
     Parameters
@@ -55,8 +55,8 @@ class HOSO(AdaptedFeature):
         Residual ratio at which the adapter learns.
     reduction : int
         The adapter's hidden layer has d/reduction units.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     epochs : int
         Passes over the shots.
     lr : float
@@ -76,7 +76,7 @@ class HOSO(AdaptedFeature):
         seed: Seed = 0,
         train_ratio: Share = 0.2,
         reduction: Count = 4,
-        logit_scale: Positive = 100.0,
+        logit_scale: Positive | None = None,
         epochs: Count = 300,
         lr: NotNegative = 1e-3,
         warmup_lr: NotNegative = 1e-5,
@@ -104,7 +104,7 @@ class HOSO(AdaptedFeature):
         judge = _part(task, held_out)
         taught = self._train(task, ~held_out)
         adapted = adapt(taught, judge.X)
-        losses = ratio_losses(adapted, *judge, task.text, RATIOS, self.logit_scale)
+        losses = ratio_losses(adapted, *judge, task.text, RATIOS, task.logit_scale)
         self.down_, self.up_ = self._train(task, np.ones(len(task.y), bool)) if self.refit else taught
         self.text_, self.ratio_ = task.text, float(RATIOS[losses.argmin()])
         self.selected_ = {
@@ -127,7 +127,7 @@ class HOSO(AdaptedFeature):
             np.repeat(cosine_rates(self.epochs, self.lr, self.warmup_lr), steps),
             adamw(adapter, weight_decay=self.weight_decay),
             ratio=self.train_ratio,
-            scale=self.logit_scale,
+            scale=task.logit_scale,
         )
         return adapter
 

@@ -3,6 +3,7 @@
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend, ratio_summary
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Positive
 from kshot.solvers.rows import squared_norms
 from kshot.solvers.shrinkage import common_offset, james_stein_ratio, mean_variances
 from kshot.stats.selected import RATIO
@@ -14,6 +15,7 @@ INFO = MethodInfo(
     sees=frozenset({"text", "support"}),
     min_shots=2,
     paper="James and Stein, Estimation with quadratic loss, 1961; paper, Eq. 7",
+    constants=frozenset({"logit_scale"}),
 )
 CENTRED_INFO = MethodInfo(
     key="centred_js_blend",
@@ -21,13 +23,23 @@ CENTRED_INFO = MethodInfo(
     sees=frozenset({"text", "support"}),
     min_shots=2,
     paper="paper, Sec. 3.4: the common offset is removed from the distance",
+    constants=frozenset({"logit_scale"}),
 )
 
 
 class JSBlend(Classifier):
-    """lambda_c = (1 − v_c/|t_c − mu_c|²)₊."""
+    """lambda_c = (1 − v_c/|t_c − mu_c|²)₊.
+
+    Parameters
+    ----------
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
+    """
 
     centred = False
+
+    def __init__(self, logit_scale: Positive | None = None):
+        self.logit_scale = logit_scale
 
     @property
     def info(self) -> MethodInfo:
@@ -38,13 +50,18 @@ class JSBlend(Classifier):
         v = mean_variances(task.X, task.y, task.means)
         ratios = james_stein_ratio(v, squared_norms(target - task.means))
         self.selected_ = {RATIO: Choice(ratio_summary(ratios), "support")}
-        self._set_linear(blend(task.means, task.text, ratios))
+        self._set_linear(blend(task.means, task.text, ratios), scale=task.logit_scale)
 
 
 class CentredJSBlend(JSBlend):
     """The distance is measured after removing the common offset D; the blend keeps the original text.
 
     Blending with t_c − D instead would be another method: it does not reproduce the published pattern.
+
+    Parameters
+    ----------
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
     centred = True

@@ -6,7 +6,7 @@ out once and the method is fitted again. Beside it stands the choice by balanced
 every class out at a time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float
 
 from kshot.errors import UndefinedError
 from kshot.methods.evidence import Task, prepare
+from kshot.methods.parameters import known_constants
 from kshot.solvers.leaving_out import Fold, balanced_folds, has_siblings, ranks_by_text
 from kshot.solvers.rows import shot_numbers
 from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
@@ -103,10 +104,20 @@ def knob_evidence(info: MethodInfo) -> frozenset[Evidence]:
     return frozenset(needed | (info.sees & FREE_EVIDENCE))
 
 
-def knob_worth(method: Knob, X: Any, y: Any, *, text: Any = None, views: Any = None, test: Any) -> KnobWorth:
+def knob_worth(
+    method: Knob,
+    X: Any,
+    y: Any,
+    *,
+    text: Any = None,
+    views: Any = None,
+    test: Any,
+    constants: Mapping[str, int | float] | None = None,
+) -> KnobWorth:
     """Turn the knob by leave-one-out and by folds on the shots, and by the test labels, and compare."""
     info = replace(method.info, sees=knob_evidence(method.info))
-    task = prepare(info, 2, X, y, text=text, views=views, test=test)
+    known = known_constants(method, constants or {})
+    task = prepare(info, 2, X, y, text=text, views=views, test=test, constants=known)
     assert task.test is not None
     blind = replace(task, test=None)
     return KnobWorth(

@@ -3,19 +3,12 @@
 import numpy as np
 from jaxtyping import Float
 
+from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.knob import Knob, KnobWithFolds, KnobWithLeaveOneOut
-from kshot.methods.parameters import Count
-from kshot.methods.selectors import (
-    create_with_constants,
-    fit_on,
-    hits,
-    knob_of,
-    probabilities,
-    scores_over_grid,
-    selector_curve,
-)
+from kshot.methods.parameters import Count, Positive
+from kshot.methods.selectors import fit_on, hits, knob_of, probabilities, scores_over_grid, selector_curve
 from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, MethodInfo
 
 LABELLED = ("few_shot_validation", "validation", "test")
@@ -37,8 +30,8 @@ class KnobSurvey(Classifier):
         method: str = "proker",
         knob: str | None = None,
         most_folds: Count = 16,
-        logit_scale: float | None = None,
-        anchor_scale: float | None = None,
+        logit_scale: Positive | None = None,
+        anchor_scale: Positive | None = None,
     ):
         self.method = method
         self.knob = knob
@@ -56,7 +49,7 @@ class KnobSurvey(Classifier):
         )
 
     def _method(self) -> Classifier:
-        return create_with_constants(self.method, self.logit_scale, self.anchor_scale)
+        return registry.create(self.method)
 
     def _fit(self, task: Task) -> None:
         method = self._method()

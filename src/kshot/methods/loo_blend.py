@@ -5,6 +5,7 @@ import numpy as np
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Positive
 from kshot.methods.ratio_knob import RatioKnob
 from kshot.solvers.ratio_sweep import GRID
 from kshot.solvers.shrinkage import correct_for_shots
@@ -12,7 +13,12 @@ from kshot.stats.selected import RATIO, curve_name
 from kshot.types import Choice, MethodInfo
 
 INFO = MethodInfo(
-    key="loo_blend", title="LOO blend", sees=frozenset({"text", "support"}), min_shots=2, paper="paper, Algorithm 1"
+    key="loo_blend",
+    title="LOO blend",
+    sees=frozenset({"text", "support"}),
+    min_shots=2,
+    paper="paper, Algorithm 1",
+    constants=frozenset({"logit_scale"}),
 )
 K_CORRECTED_INFO = MethodInfo(
     key="loo_blend_kcorr",
@@ -20,6 +26,7 @@ K_CORRECTED_INFO = MethodInfo(
     sees=frozenset({"text", "support"}),
     min_shots=2,
     paper="paper, Eq. 18: odds × K/(K−1)",
+    constants=frozenset({"logit_scale"}),
 )
 
 
@@ -35,11 +42,14 @@ class LOOBlend(RatioKnob, Classifier):
         Carry the ratio from K−1 shots, where it was chosen, to K.
     allow_single : bool
         Accept classes of one shot, which keep their whole mean.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
-    def __init__(self, k_correction: bool = False, allow_single: bool = False):
+    def __init__(self, k_correction: bool = False, allow_single: bool = False, logit_scale: Positive | None = None):
         self.k_correction = k_correction
         self.allow_single = allow_single
+        self.logit_scale = logit_scale
 
     @property
     def info(self) -> MethodInfo:
@@ -55,7 +65,7 @@ class LOOBlend(RatioKnob, Classifier):
         if self.k_correction:
             before, ratio = ratio, _corrected(ratio, task.counts)
             self.selected_ |= {RATIO: Choice(ratio, "support"), f"{RATIO}_before": Choice(before, "support")}
-        self._set_linear(blend(task.means, task.text, ratio))
+        self._set_linear(blend(task.means, task.text, ratio), scale=task.logit_scale)
 
 
 def _corrected(ratio: float, counts: np.ndarray) -> float:

@@ -11,7 +11,7 @@ worker would pay for it. It is imported where only its users arrive.
 
 import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 import numpy as np
 
 from kshot.errors import InputError
+from kshot.types import DATASET_CONSTANTS, ENCODER_CONSTANTS, Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,9 @@ Share: TypeAlias = Annotated[float, Range(0, 1)]
 
 E = TypeVar("E", bound="Estimator")
 # What `fit` takes beside X and y; a meta-estimator hands it on without being told.
-ROUTED = ("text", "classes", "views", "pool", "validation", "few_shot_validation", "test", "queries")
+ROUTED = ("text", "classes", "views", "pool", "validation", "few_shot_validation", "test", "queries", "constants")
+# CLIP's, for rows that come without their encoder's.
+ASSUMED = {"logit_scale": 100.0, "anchor_scale": 10.0}
 _KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", NoneType: "None"}
 
 
@@ -118,6 +121,43 @@ def check_parameters(method: Any) -> None:
         if not _allows(annotation, value):
             allowed = " or ".join(_describe(annotation))
             raise InputError(f"{type(method).__name__}: {name} must be {allowed}, not {value!r}.")
+
+
+def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Constants for a fit of this method: the encoder's that are given and the dataset's that it declares, where its
+    own parameter of that name is not set."""
+    takes = method.info.constants
+    strange = given.keys() - takes - ENCODER_CONSTANTS - DATASET_CONSTANTS
+    if strange:
+        allowed = ", ".join(sorted({*takes, *ENCODER_CONSTANTS}))
+        raise InputError(f"constants has no '{min(strange)}'; {type(method).__name__} takes {allowed}.")
+    known = {}
+    for name in sorted(takes | ENCODER_CONSTANTS):
+        own = getattr(method, name, None) if name in takes else None
+        if own is not None and inspect.signature(type(method)).parameters[name].default is not None:
+            raise InputError(
+                f"{type(method).__name__} declares {name} as a constant that encoder or dataset know, so its "
+                f"default must be None: write {name}: Positive | None = None and use task.{name} in _fit."
+            )
+        value = given.get(name) if own is None else own
+        if value is not None:
+            if not _allows(NotNegative if name == "alpha" else Positive, value):
+                raise InputError(f"constants: {name} must be a number above 0, not {value!r}.")
+            known[name] = float(value) if name in ENCODER_CONSTANTS else value
+    return known
+
+
+def used_constants(method: Any, known: Mapping[str, Any]) -> dict[str, Choice]:
+    """The encoder's constants that the method declares, and where each value is from."""
+    used = {}
+    for name in sorted(method.info.constants & ENCODER_CONSTANTS):
+        if getattr(method, name, None) is not None:
+            used[name] = Choice(known[name], "fixed")
+        elif name in known:
+            used[name] = Choice(known[name], "encoder")
+        else:
+            used[name] = Choice(ASSUMED[name], "assumed")
+    return used
 
 
 @cache

@@ -23,7 +23,7 @@ class ProKeR(Classifier):
 
     beta and lambda (`ridge`) come from the authors' table by the number of shots (the largest listed one that is
     not above it), from the parameters where given, or from a grid on the validation split (`tune="val"`): evenly
-    spaced, ends included, beta outermost, the first maximum. Views are rows of their own.
+    spaced, ends included, beta outermost, the first maximum. Views are rows of their own. Logits are logit_scale·score.
 
     Parameters
     ----------
@@ -45,6 +45,8 @@ class ProKeR(Classifier):
         Largest ridge of the search.
     ridge_points : int
         Ridges of the search.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
     grids: ClassVar = {"beta": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0), "ridge": (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)}
@@ -64,6 +66,7 @@ class ProKeR(Classifier):
         ridge_low: Positive = 0.001,
         ridge_high: Positive = 1.0,
         ridge_points: Count = 10,
+        logit_scale: Positive | None = None,
     ):
         self.tune = tune
         self.beta = beta
@@ -74,20 +77,25 @@ class ProKeR(Classifier):
         self.ridge_low = ridge_low
         self.ridge_high = ridge_high
         self.ridge_points = ridge_points
+        self.logit_scale = logit_scale
 
     @property
     def info(self) -> MethodInfo:
+        key, title = "proker", "ProKeR"
+        sees: frozenset[Evidence] = FREE_EVIDENCE
         if self.tune == "val":
-            sees: frozenset[Evidence] = frozenset({"text", "support", "validation"})
-            return MethodInfo("proker_val", "ProKeR (grid on validation)", sees, 1, PAPER, linear=False, views=True)
+            key, title = "proker_val", "ProKeR (grid on validation)"
+            sees = frozenset({"text", "support", "validation"})
         check_parameters(self)
-        return MethodInfo("proker", "ProKeR", FREE_EVIDENCE, 1, PAPER, linear=False, views=True)
+        known = frozenset({"logit_scale"})
+        return MethodInfo(key, title, sees, 1, PAPER, linear=False, views=True, constants=known)
 
     def _fit(self, task: Task) -> None:
         X, y = every_view(task)
         self.beta_, ridge = self._choose(task)
         self.coefficients_ = fit_kernel_ridge(X, residuals(X, y, task.text), self.beta_, ridge)
         self.rows_, self.text_ = X, task.text
+        self.scale_ = task.logit_scale
 
     def _choose(self, task: Task) -> tuple[float, float]:
         if self.tune == "val":
@@ -125,9 +133,12 @@ class ProKeR(Classifier):
         return ProKeR(**{**self.get_params(), "tune": "table", "beta": beta, "ridge": ridge})
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
-        return np.array([np.mean(s.argmax(axis=1) == queries.y) for s in self.knob_scores(task, queries.X)])
+        return np.array([np.mean(s.argmax(axis=1) == queries.y) for s in self._path(task, queries.X)])
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
+        return (task.logit_scale * scores for scores in self._path(task, X))
+
+    def _path(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
         """The scores at every value of the grid; each array is overwritten by the next."""
         rows, y = every_view(task)
         return path_scores(X, rows, residuals(rows, y, task.text), task.text, *self._grids())

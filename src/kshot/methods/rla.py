@@ -43,13 +43,14 @@ class RLA(Classifier):
         Passes over the shots.
     eps : float
         Added to Adam's denominator.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
     grids: ClassVar = {"lr": (1e-5, 1e-4, 1e-3, 1e-2), "penalty": ("1/K", "1/K2")}
     map_: Float[Array, "d d"]
     text_: Float[Array, "C d"]
+    logit_scale_: float
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class RLA(Classifier):
         lr: NotNegative = 1e-3,
         epochs: Count = 300,
         eps: Positive = 1e-4,
-        logit_scale: Positive = 100.0,
+        logit_scale: Positive | None = None,
     ):
         self.penalty = penalty
         self.lr = lr
@@ -77,7 +78,7 @@ class RLA(Classifier):
             task.text,
             half_cosine(np.arange(self.epochs), self.epochs, self.lr),
             penalty=penalty,
-            scale=self.logit_scale,
+            scale=task.logit_scale,
             eps=self.eps,
         )
         W = last_state(states)
@@ -95,7 +96,7 @@ class RLA(Classifier):
         return {"1/K": 1 / shots, "1/K2": 1 / shots**2}[self.penalty]
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
-        return self.logit_scale * (mapped(X, self.map_)[0] @ self.text_.T)
+        return self.logit_scale_ * (mapped(X, self.map_)[0] @ self.text_.T)
 
     def _join_text(self, task: Task) -> None:
         self.text_ = task.text

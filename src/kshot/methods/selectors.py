@@ -22,7 +22,6 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.errors import InputError, unknown
-from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task
 from kshot.methods.knob import Knob, balanced_fold_curve, leave_one_out_curve
@@ -122,12 +121,13 @@ def scores_over_grid(knob: Knob, task: Task, X: Float[Array, "n d"]) -> Iterator
 
 
 def fit_on(method: Classifier, task: Task) -> Classifier:
-    """Fit on what the task holds of the evidence that the method sees."""
+    """Fit on what the task holds of the evidence that the method sees, with its constants."""
     support = {"X": task.X, "y": task.y} if "support" in method.info.sees else {}
     others = [name for name in get_args(Evidence) if name in method.info.sees and name != "support"]
     views = task.views if method.info.views else None
     evidence = {name: getattr(task, name) for name in others}
-    return method.fit(**support, views=views, **evidence, classes=range(task.n_classes))
+    classes = range(task.n_classes)
+    return method.fit(**support, views=views, constants=task.constants, classes=classes, **evidence)
 
 
 def probabilities(scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
@@ -139,11 +139,3 @@ def probabilities(scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
 def hits(scores: Float[Array, "n C"], y: Array) -> float:
     """The share of rows whose largest score is at their label."""
     return float(np.mean(scores.argmax(axis=1) == y))
-
-
-def create_with_constants(name: str, logit_scale: float | None, anchor_scale: float | None) -> Classifier:
-    """The method of that name with those constants of the encoder that are known and that it takes."""
-    method = registry.create(name)
-    constants, takes = {"logit_scale": logit_scale, "anchor_scale": anchor_scale}, method.info.constants
-    known = {key: value for key, value in constants.items() if value is not None and key in takes}
-    return method.set_params(**known)

@@ -22,11 +22,11 @@ class SSText(Classifier):
     ----------
     plus : bool
         SS-Text+: weights by the class's own count, and repulsion.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
-    def __init__(self, plus: bool = False, logit_scale: Positive = 100.0):
+    def __init__(self, plus: bool = False, logit_scale: Positive | None = None):
         self.plus = plus
         self.logit_scale = logit_scale
 
@@ -40,7 +40,7 @@ class SSText(Classifier):
 
     def _fit(self, task: Task) -> None:
         lambdas = penalties(task.y, task.n_classes, own_count=self.plus)
-        prototypes = pulled_prototypes(average_view(task), task.y, task.text, lambdas, self.logit_scale)
+        prototypes = pulled_prototypes(average_view(task), task.y, task.text, lambdas, task.logit_scale)
         if self.plus:
             prototypes, lengths = repelled(prototypes)
             shot = task.counts > 0
@@ -50,6 +50,6 @@ class SSText(Classifier):
                 "turned_over": Choice(int((lengths < 2).sum()), "support"),
             }
         else:
-            weight = self.logit_scale / (len(task.y) * float(lambdas[0]))
+            weight = task.logit_scale / (len(task.y) * float(lambdas[0]))
             self.selected_ = {"image_weight": Choice(weight, "support")}
-        self._set_linear(self.logit_scale * unit_prototypes(prototypes))
+        self._set_linear(task.logit_scale * unit_prototypes(prototypes))

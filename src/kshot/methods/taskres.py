@@ -46,10 +46,10 @@ class TaskRes(Classifier):
         Largest learning rate; None is the official one.
     epochs : int or None
         Passes over the shots; None is the official number.
-    anchor_scale : float
-        Norm of the encoder's text embedding before it was normalised.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    anchor_scale : float or None
+        Norm of the text embedding before it was normalised; None is the encoder's, 10 where none is known.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     warmup_lr : float
         Learning rate of the first epoch.
     weight_decay : float
@@ -66,8 +66,8 @@ class TaskRes(Classifier):
         alpha: NotNegative = 0.5,
         lr: NotNegative | None = None,
         epochs: Count | None = None,
-        anchor_scale: Positive = 10.0,
-        logit_scale: Positive = 100.0,
+        anchor_scale: Positive | None = None,
+        logit_scale: Positive | None = None,
         warmup_lr: NotNegative = 1e-5,
         weight_decay: NotNegative = 5e-4,
         batch_size: Count = 256,
@@ -88,9 +88,9 @@ class TaskRes(Classifier):
 
     def _fit(self, task: Task) -> None:
         n, per_epoch = len(task.y), steps_per_epoch(len(task.y), self.batch_size)
-        lr = self.lr or (2e-4 if task.n_classes >= MANY_CLASSES else 2e-3)
-        epochs = self.epochs or (100 if n <= 4 * task.n_classes else 200)
-        base = self.anchor_scale * task.text
+        lr = (2e-4 if task.n_classes >= MANY_CLASSES else 2e-3) if self.lr is None else self.lr
+        epochs = (100 if n <= 4 * task.n_classes else 200) if self.epochs is None else self.epochs
+        base = task.anchor_scale * task.text
         states = train_residual(
             view_by_view(task),
             task.y,
@@ -99,12 +99,12 @@ class TaskRes(Classifier):
             np.repeat(cosine_rates(epochs, lr, self.warmup_lr), per_epoch),
             steps_per_epoch=per_epoch,
             alpha=self.alpha,
-            scale=self.logit_scale,
+            scale=task.logit_scale,
             weight_decay=self.weight_decay,
         )
         residual = last_state(states)
         moved = float(np.sqrt(squared_norms(self.alpha * residual)).mean())
-        fixed = {"alpha": self.alpha, "lr": lr, "epochs": epochs, "anchor_scale": self.anchor_scale}
+        fixed = {"alpha": self.alpha, "lr": lr, "epochs": epochs, "seed": self.seed}
         self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
-        self.selected_ |= {"seed": Choice(self.seed, "fixed"), "mean_residual": Choice(moved, "support")}
-        self._set_linear(self.logit_scale * unit_prototypes(base + self.alpha * residual))
+        self.selected_["mean_residual"] = Choice(moved, "support")
+        self._set_linear(task.logit_scale * unit_prototypes(base + self.alpha * residual))

@@ -18,12 +18,13 @@ PAPER = "Zhang et al., Tip-Adapter: training-free adaption of CLIP for few-shot 
 class CacheHead(Classifier):
     """Scores of a cache: logit_scale·x·t_c + alpha·sum over the class's keys of exp(−beta(1 − x·key)).
 
-    Its search has beta_points × alpha_points places up to (beta_scale, alpha_scale), beta outermost.
+    Its search has beta_points × alpha_points places up to (beta_scale, alpha_scale), beta outermost; (12, 10) where
+    neither caller nor dataset say.
     """
 
-    logit_scale: float
-    beta_scale: float
-    alpha_scale: float
+    logit_scale_: float
+    beta_scale: float | None
+    alpha_scale: float | None
     beta_points: int
     alpha_points: int
     keys_: Float[Array, "K C d"]
@@ -40,7 +41,7 @@ class CacheHead(Classifier):
     ) -> Float[Array, "n C"]:
         scores = cache_scores(X, keys, self.filled_, beta)
         scores *= alpha
-        scores += self.logit_scale * (X @ self.text_.T)
+        scores += self.logit_scale_ * (X @ self.text_.T)
         return scores
 
     def _accuracy(self, queries: Labelled, keys: Float[Array, "K C d"], beta: float, alpha: float) -> float:
@@ -49,8 +50,17 @@ class CacheHead(Classifier):
     def _expects(self) -> tuple[np.dtype, int]:
         return self._fitted_on("text_")
 
-    def _grids(self) -> tuple[Float[Array, " Lb"], Float[Array, " La"]]:
-        return (search_grid(self.beta_scale, self.beta_points), search_grid(self.alpha_scale, self.alpha_points))
+    def _grids(self, task: Task | None = None) -> tuple[Float[Array, " Lb"], Float[Array, " La"]]:
+        return (
+            search_grid(float(self._set_or_known("beta_scale", task, 12)), self.beta_points),
+            search_grid(float(self._set_or_known("alpha_scale", task, 10)), self.alpha_points),
+        )
+
+    def _set_or_known(self, name: str, task: Task | None, otherwise: int | float) -> int | float:
+        """The caller's parameter, else the dataset's constant."""
+        own = getattr(self, name)
+        known = {} if task is None else task.constants
+        return known.get(name, otherwise) if own is None else own
 
 
 class TipAdapter(CacheHead):
@@ -70,16 +80,16 @@ class TipAdapter(CacheHead):
         Weight of the cache, for `tune="fixed"`.
     beta : float
         Sharpness of the affinities, for `tune="fixed"`.
-    beta_scale : float
-        Largest beta of the search.
-    alpha_scale : float
-        Largest alpha of the search.
+    beta_scale : float or None
+        Largest beta of the search; None is the dataset's for `tune="test"`, else 12.
+    alpha_scale : float or None
+        Largest alpha of the search; None is the dataset's for `tune="test"`, else 10.
     beta_points : int
         Betas of the search.
     alpha_points : int
         Alphas of the search.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
 
     Attributes
     ----------
@@ -98,11 +108,11 @@ class TipAdapter(CacheHead):
         tune: Literal["loo", "test", "fixed"] = "loo",
         alpha: NotNegative = 1.17,
         beta: NotNegative = 1.0,
-        beta_scale: Positive = 12.0,
-        alpha_scale: Positive = 10.0,
+        beta_scale: Positive | None = None,
+        alpha_scale: Positive | None = None,
         beta_points: Count = 200,
         alpha_points: Count = 20,
-        logit_scale: Positive = 100.0,
+        logit_scale: Positive | None = None,
     ):
         self.tune = tune
         self.alpha = alpha
@@ -139,7 +149,7 @@ class TipAdapter(CacheHead):
         else:
             curve, evidence = self.knob_loo_curve(task), "support"
         best = int(curve.argmax())
-        self.beta_, self.alpha_ = self.knob_grid()[best]
+        self.beta_, self.alpha_ = self._places(task)[best]
         self.selected_ = {
             "beta": Choice(self.beta_, evidence),
             "alpha": Choice(self.alpha_, evidence),
@@ -150,7 +160,10 @@ class TipAdapter(CacheHead):
         return "beta, alpha"
 
     def knob_grid(self) -> Sequence[tuple[float, float]]:
-        betas, alphas = self._grids()
+        return self._places()
+
+    def _places(self, task: Task | None = None) -> Sequence[tuple[float, float]]:
+        betas, alphas = self._grids(task)
         return [(beta, alpha) for beta in betas.tolist() for alpha in alphas.tolist()]
 
     def knob_at(self, value: tuple[float, float]) -> "TipAdapter":
@@ -159,8 +172,8 @@ class TipAdapter(CacheHead):
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
         table, filled, _ = lay_out(average_view(task), task.y, task.n_classes)
-        base = self.logit_scale * (X @ task.text.T)
-        betas, alphas = self._grids()
+        base = task.logit_scale * (X @ task.text.T)
+        betas, alphas = self._grids(task)
         for beta in betas.tolist():
             cache = cache_scores(X, table, filled, beta)
             for alpha in alphas.tolist():
@@ -168,11 +181,11 @@ class TipAdapter(CacheHead):
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
         table, filled, _ = lay_out(average_view(task), task.y, task.n_classes)
-        hits = search_hits(*queries, self.logit_scale * task.text, table, filled, *self._grids())
+        hits = search_hits(*queries, task.logit_scale * task.text, table, filled, *self._grids(task))
         return hits.ravel() / len(queries.y)
 
     def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
         keys = average_view(task)
         table, filled, shot = lay_out(keys, task.y, task.n_classes)
-        text = self.logit_scale * task.text
-        return search_hits(keys, task.y, text, table, filled, *self._grids(), shot).ravel() / len(task.y)
+        text = task.logit_scale * task.text
+        return search_hits(keys, task.y, text, table, filled, *self._grids(task), shot).ravel() / len(task.y)

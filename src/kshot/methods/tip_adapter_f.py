@@ -30,30 +30,30 @@ class TipAdapterF(CacheHead):
         Whether epoch, alpha and beta are chosen, as officially, with test labels.
     seed : int
         Of the order of the batches.
-    alpha : float
-        Weight of the cache while the keys learn.
+    alpha : float or None
+        Weight of the cache while the keys learn; None is the dataset's for `tune="test"`, else 1.17.
     beta : float
         Sharpness of the affinities while the keys learn.
     lr : float
         Largest learning rate.
-    epochs : int
-        Passes over the shots.
+    epochs : int or None
+        Passes over the shots; None is the dataset's for `tune="test"`, else 20.
     batch_size : int
         Rows of a step.
     weight_decay : float
         Of the optimiser.
     eps : float
         Added to Adam's denominator.
-    beta_scale : float
-        Largest beta of the search.
-    alpha_scale : float
-        Largest alpha of the search.
+    beta_scale : float or None
+        Largest beta of the search; None is the dataset's for `tune="test"`, else 12.
+    alpha_scale : float or None
+        Largest alpha of the search; None is the dataset's for `tune="test"`, else 10.
     beta_points : int
         Betas of the search.
     alpha_points : int
         Alphas of the search.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
 
     Attributes
     ----------
@@ -72,18 +72,18 @@ class TipAdapterF(CacheHead):
         self,
         tune: Literal["none", "test"] = "none",
         seed: Seed = 0,
-        alpha: NotNegative = 1.17,
+        alpha: NotNegative | None = None,
         beta: NotNegative = 1.0,
         lr: NotNegative = 1e-3,
-        epochs: Count = 20,
+        epochs: Count | None = None,
         batch_size: Count = 256,
         weight_decay: NotNegative = 0.01,
         eps: Positive = 1e-4,
-        beta_scale: Positive = 12.0,
-        alpha_scale: Positive = 10.0,
+        beta_scale: Positive | None = None,
+        alpha_scale: Positive | None = None,
         beta_points: Count = 200,
         alpha_points: Count = 20,
-        logit_scale: Positive = 100.0,
+        logit_scale: Positive | None = None,
     ):
         self.tune = tune
         self.seed = seed
@@ -125,13 +125,25 @@ class TipAdapterF(CacheHead):
 
     def _fit(self, task: Task) -> None:
         start, self.filled_, _ = lay_out(average_view(task), task.y, task.n_classes)
-        self.text_, self.alpha_, self.beta_ = task.text, float(self.alpha), float(self.beta)
+        self.text_, self.alpha_, self.beta_ = task.text, self._alpha(task), float(self.beta)
         if self.tune == "test":
             self._fit_officially(task, start)
             return
         self.keys_ = last_state(self._epochs(task, start))
-        names = ("alpha", "beta", "lr", "epochs", "seed")
-        self.selected_ = {name: Choice(getattr(self, name), "fixed") for name in names}
+        fixed = {
+            "alpha": self.alpha_,
+            "beta": self.beta,
+            "lr": self.lr,
+            "epochs": self._n_epochs(task),
+            "seed": self.seed,
+        }
+        self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
+
+    def _alpha(self, task: Task) -> float:
+        return float(self._set_or_known("alpha", task, 1.17))
+
+    def _n_epochs(self, task: Task) -> int:
+        return int(self._set_or_known("epochs", task, 20))
 
     def _fit_officially(self, task: Task, start: Float[Array, "K C d"]) -> None:
         assert task.validation is not None
@@ -141,10 +153,10 @@ class TipAdapterF(CacheHead):
             accuracies.append(self._accuracy(task.test, keys, self.beta_, self.alpha_))
             if accuracies[-1] > max(accuracies[:-1], default=-1):
                 self.keys_ = keys.copy()
-        text = self.logit_scale * task.text
-        hits = search_hits(*task.validation, text, self.keys_, self.filled_, *self._grids())
+        text = task.logit_scale * task.text
+        hits = search_hits(*task.validation, text, self.keys_, self.filled_, *self._grids(task))
         at = np.unravel_index(int(hits.argmax()), hits.shape)
-        beta, alpha = (float(grid[i]) for grid, i in zip(self._grids(), at, strict=True))
+        beta, alpha = (float(grid[i]) for grid, i in zip(self._grids(task), at, strict=True))
         searched = self._accuracy(task.test, self.keys_, beta, alpha)
         if searched > max(accuracies):
             self.beta_, self.alpha_ = beta, alpha
@@ -162,7 +174,7 @@ class TipAdapterF(CacheHead):
         """The keys after every epoch."""
         n = len(task.y)
         per_epoch = steps_per_epoch(n, self.batch_size, keep_short=True)
-        total = self.epochs * per_epoch
+        total = self._n_epochs(task) * per_epoch
         states = train_keys(
             start,
             self.filled_,
@@ -172,9 +184,9 @@ class TipAdapterF(CacheHead):
             batches(self.seed, n, n, self.batch_size, keep_short=True),
             half_cosine(np.arange(total), total, self.lr),
             steps_per_epoch=per_epoch,
-            alpha=self.alpha,
+            alpha=self._alpha(task),
             beta=self.beta,
-            scale=self.logit_scale,
+            scale=task.logit_scale,
             eps=self.eps,
             weight_decay=self.weight_decay,
         )

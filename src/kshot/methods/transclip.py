@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.errors import InputError, UndefinedError
-from kshot.methods.base import Classifier
+from kshot.methods.base import Classifier, log_probabilities
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import NotNegative, Positive
 from kshot.solvers.rows import row_blocks
@@ -35,8 +35,8 @@ class TransCLIP(Classifier):
         Weight of the shots in the class means.
     text_weight : float
         How strongly predictions are held to zero-shot's.
-    logit_scale : float
-        The encoder's temperature: cosines times this are logits.
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
     """
 
     queries_: Float[Array, "Q d"]
@@ -47,7 +47,7 @@ class TransCLIP(Classifier):
         aligned: bool = False,
         gamma: NotNegative | None = None,
         text_weight: NotNegative = 0.5,
-        logit_scale: Positive = 100.0,
+        logit_scale: Positive | None = None,
     ):
         self.aligned = aligned
         self.gamma = gamma
@@ -94,7 +94,7 @@ class TransCLIP(Classifier):
             task.text,
             gamma=gamma,
             text_weight=self.text_weight,
-            scale=self.logit_scale,
+            scale=task.logit_scale,
             aligned=self.aligned,
         ).z
 
@@ -116,7 +116,7 @@ class TransCLIP(Classifier):
         place = nearest_query(X, task.queries)
         for gamma in GAMMAS:
             z = self._transduce(task, gamma)[place]
-            yield np.log(np.maximum(z, np.finfo(z.dtype).tiny))
+            yield log_probabilities(z)
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         if X.shape == self.queries_.shape and np.abs(X - self.queries_).max() < SAME:
@@ -130,6 +130,9 @@ class TransCLIP(Classifier):
                 "Fit again with queries=X."
             )
         return self.assignments_[place]
+
+    def _logits(self, scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
+        return log_probabilities(scores)
 
     def _expects(self) -> tuple[np.dtype, int]:
         return self._fitted_on("queries_")

@@ -3,19 +3,12 @@
 import numpy as np
 from jaxtyping import Float
 
-from kshot.methods.base import Classifier
+from kshot.methods import registry
+from kshot.methods.base import Classifier, log_probabilities
 from kshot.methods.evidence import Task
 from kshot.methods.knob import Knob
-from kshot.methods.selectors import (
-    SELECTORS,
-    KnobWithHeads,
-    check_selector,
-    create_with_constants,
-    fit_on,
-    knob_of,
-    probabilities,
-    selector_curve,
-)
+from kshot.methods.parameters import Positive
+from kshot.methods.selectors import SELECTORS, KnobWithHeads, check_selector, fit_on, knob_of, selector_curve
 from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, MethodInfo
 
 
@@ -33,8 +26,8 @@ class Tuned(Classifier):
         method: str = "proker",
         knob: str | None = None,
         by: str = "folds",
-        logit_scale: float | None = None,
-        anchor_scale: float | None = None,
+        logit_scale: Positive | None = None,
+        anchor_scale: Positive | None = None,
     ):
         self.method = method
         self.knob = knob
@@ -63,7 +56,7 @@ class Tuned(Classifier):
         )
 
     def _method(self) -> Classifier:
-        return create_with_constants(self.method, self.logit_scale, self.anchor_scale)
+        return registry.create(self.method)
 
     def _knob(self) -> Knob:
         return knob_of(self._method(), self.knob)
@@ -87,8 +80,11 @@ class Tuned(Classifier):
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         if self.by != "ensemble":
-            return self.heads_[0].scores(X)
-        return np.mean([probabilities(head.scores(X)) for head in self.heads_], axis=0)
+            return self.heads_[0]._deciding(X)
+        return np.mean([head.predict_proba(X) for head in self.heads_], axis=0)
+
+    def _logits(self, scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
+        return log_probabilities(scores) if self.by == "ensemble" else self.heads_[0]._logits(scores)
 
     def _expects(self) -> tuple[np.dtype, int]:
         if not hasattr(self, "heads_"):

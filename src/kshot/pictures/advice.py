@@ -1,11 +1,8 @@
 """Which method to use with so many shots, and why: what the records of open and real sets say, in one place."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -24,44 +21,34 @@ KNOWN = "clap"
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A registered method, its parameters and the reason for it."""
+    """A registered method and the reason for it."""
 
     method: str
-    params: dict[str, Any]
     reason: str
 
-    @property
-    def make(self) -> Callable[[], Classifier]:
-        return partial(registry.create, self.method, **self.params)
+    def make(self) -> Classifier:
+        return registry.create(self.method)
 
 
-def advise(counts: Int[Array, " C"], logit_scale: float | None, text_norm: float, wanted: str = AUTO) -> Advice:
+def advise(counts: Int[Array, " C"], wanted: str = AUTO) -> Advice:
     """By the middle class's shots; `wanted` names a method instead, which must need no more than the shots."""
     shots = int(np.median(counts))
     if wanted == AUTO:
         method, reason = _by_evidence(shots)
     else:
         method, reason = wanted, "asked for"
-    params = scales(method, logit_scale, text_norm)
-    info = registry.create(method, **params).info
+    info = registry.create(method).info
     if not info.sees <= FREE_EVIDENCE:
         raise InputError(
             f"{method} looks at data that you do not have ({', '.join(sorted(info.sees))}). Leave --method out."
         )
-    return Advice(method, params, reason)
+    return Advice(method, reason)
 
 
 def known_method(wanted: str) -> None:
     """A wrong name is told before pictures are encoded."""
     if wanted != AUTO:
         registry.create(wanted)
-
-
-def scales(method: str, logit_scale: float | None, text_norm: float) -> dict[str, Any]:
-    """The encoder's own constants, for the methods that use them."""
-    given = {"logit_scale": logit_scale, "anchor_scale": text_norm}
-    takes = registry.create(method).info.constants
-    return {name: value for name, value in given.items() if name in takes and value is not None}
 
 
 def _by_evidence(shots: int) -> tuple[str, str]:

@@ -67,7 +67,7 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
 
     fold = folds(shots)
     rows = np.flatnonzero(fold >= 0)
-    zero_scores = registry.create("zero_shot").fit(text=shots.text).scores(shots.X)
+    zero_scores = shots.fit(registry.create("zero_shot")).scores(shots.X)
     zero_hits = zero_scores.argmax(axis=1) == shots.y
     needed = advice.make().info.min_shots
     if not len(rows) or _left(shots, fold) < needed:

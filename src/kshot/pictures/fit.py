@@ -1,7 +1,7 @@
 """From a folder of pictures to a head and an honest report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -131,8 +131,11 @@ def majority_notes(shots: Shots, assessment: Assessment, classes: tuple[str, ...
 
 def learn(shots: Shots, thumbnails: Sequence[bytes], about: dict) -> tuple[PictureHead, Assessment]:
     """Choose, fit and assess; `about` lacks only what this decides."""
-    advice = advise(shots.counts, about["logit_scale"], mean_norm(about["text_norms"]), about["wanted"])
-    head = advice.make().fit(shots.X, shots.y, text=shots.text, classes=shots.numbers)
+    constants = {"logit_scale": about["logit_scale"], "anchor_scale": mean_norm(about["text_norms"])}
+    known = {name: value for name, value in constants.items() if value is not None}
+    shots = replace(shots, constants=known)
+    advice = advise(shots.counts, about["wanted"])
+    head = shots.fit(advice.make())
     assessment = assess(advice, shots)
     accuracy = assessment.accuracy and (assessment.accuracy.value, assessment.accuracy.low, assessment.accuracy.high)
     decided = About(

@@ -4,8 +4,8 @@ Fold j leaves out the j-th picture of every class, so all classes compete with e
 sibling is scored once by a head that never saw it. A class's only picture cannot be left out and is not measured.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -34,11 +34,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class Shots:
-    """Unit features (N, d) with labels, and a text prototype per class."""
+    """Unit features (N, d) with labels, a text prototype per class, and the constants of their encoder."""
 
     X: Float[Array, "N d"]
     y: Int[Array, " N"]
     text: Float[Array, "C d"]
+    constants: Mapping[str, int | float] = field(default_factory=dict)
 
     @property
     def counts(self) -> Int[Array, " C"]:
@@ -48,6 +49,11 @@ class Shots:
     def numbers(self) -> range:
         """Names every class to a head, so that one without pictures is meant and joins by its text."""
         return range(len(self.text))
+
+    def fit(self, method: Classifier, rows: Int[Array, " n"] | slice = slice(None)) -> Classifier:
+        """The method, fitted on these of the shots."""
+        X, y = self.X[rows], self.y[rows]
+        return method.fit(X, y, text=self.text, classes=self.numbers, constants=self.constants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ def left_out_scores(
             kept = np.flatnonzero(fold != number)
             if most_shots is not None:
                 kept = kept[shot_numbers(shots.y[kept]) < most_shots]
-            head = make().fit(shots.X[kept], shots.y[kept], text=shots.text, classes=shots.numbers)
+            head = shots.fit(make(), kept)
             left = fold == number
             scores[left] = head.scores(shots.X[left])
             progress.advance()

@@ -48,9 +48,29 @@ def probabilities_agree_with_predictions(make: Make) -> None:
     probabilities = head.predict_proba(data.test.X)
     assert probabilities.shape == (len(data.test.y), 6), f"predict_proba has shape {probabilities.shape}"
     assert (probabilities >= 0).all(), "probabilities are negative"
-    assert np.allclose(probabilities.sum(axis=1), 1), "probabilities do not add up to 1"
+    assert np.allclose(probabilities.sum(axis=1), 1, atol=1e-5), "probabilities do not add up to 1"
     assert np.array_equal(head.classes_[probabilities.argmax(axis=1)], head.predict(data.test.X)), (
         "the most probable class is not the predicted one"
+    )
+    logits = head.scores(data.test.X)
+    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+    softmax = exponentials / exponentials.sum(axis=1, keepdims=True)
+    assert np.allclose(softmax, probabilities, atol=1e-5), "the softmax of the scores is not the probabilities"
+
+
+def encoder_constants_are_used_and_told(make: Make) -> None:
+    data, takes = problem(), make().info.constants & ENCODER_CONSTANTS
+    given = data.evidence(make().info.sees)
+    told = {"logit_scale": 20.0, "anchor_scale": 3.0}
+    unknown, known = make().fit(**given), make().fit(**given, constants=told)
+    for name in takes:
+        assert unknown.selected_[name].from_ == "assumed", f"selected_ does not say that {name} is assumed"
+        assert known.selected_[name] == Choice(told[name], "encoder"), f"{name} is not the encoder's"
+        mine = make().set_params(**{name: 50.0}).fit(**given, constants=told)
+        assert mine.selected_[name] == Choice(50.0, "fixed"), f"{name} is not what the caller set"
+    same = make().set_params(**{name: told[name] for name in takes}).fit(**given)
+    assert np.array_equal(known.scores(data.test.X), same.scores(data.test.X)), (
+        "constants given to fit do not act as parameters do: use task.logit_scale and task.anchor_scale in _fit"
     )
 
 
@@ -168,7 +188,7 @@ def parameters_are_read_set_and_cloned(make: Make) -> None:
     assert twin.get_params() == method.get_params(), "clone changes parameters"
     known = ENCODER_CONSTANTS & set(parameter_names(type(method)))
     undeclared = known - method.info.constants
-    assert not undeclared, f"declare in info: constants=frozenset({sorted(undeclared)}), or nobody sets them"
+    assert not undeclared, f"declare in info: constants=frozenset({sorted(undeclared)}), or they are never given"
     strange = method.info.constants - set(parameter_names(type(method)))
     assert not strange, f"info.constants names {sorted(strange)}, which are no parameters"
 
@@ -177,7 +197,7 @@ def fitted_quantities_say_where_they_came_from(make: Make) -> None:
     head = fitted(make, problem())
     for name, choice in head.selected_.items():
         assert isinstance(choice, Choice), f"selected_['{name}'] is {choice!r}, not a Choice"
-        known = choice.from_ == "fixed" or choice.from_ in head.info.sees
+        known = choice.from_ in ("fixed", "encoder", "assumed") or choice.from_ in head.info.sees
         assert known, f"selected_['{name}'] comes from {choice.from_}, which the method does not see"
     json.dumps({name: asdict(choice) for name, choice in head.selected_.items()}, allow_nan=False)
 
@@ -215,6 +235,7 @@ def degenerate_problems(make: Make) -> None:
 CHECKS = (
     shapes_and_accuracy,
     probabilities_agree_with_predictions,
+    encoder_constants_are_used_and_told,
     works_in_the_dtype_it_is_given,
     same_input_same_output,
     input_is_left_alone,

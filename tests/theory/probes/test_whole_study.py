@@ -15,7 +15,7 @@ from kshot.bench.work import find_work
 from kshot.cli.main import app
 from kshot.data.simulated import World, put, sample
 from kshot.data.store import Store
-from kshot.data.stratum import load_prior, load_stratum
+from kshot.data.stratum import Prior, load_prior, load_stratum
 from kshot.results import load_records
 from kshot.theory.probes.draw_probes import EVERYTHING
 from kshot.theory.probes.headroom import headroom_row
@@ -76,7 +76,7 @@ def test_stored_probes_are_those_of_the_stratum(stored, records):
     stratum, text = load_stratum(store, "sim-a", "one"), load_prior(store, "sim-a", "one", "dataset").text
     where = ("sim-a", "one", "dataset")
     assert found[(*where, 0, -1, "headroom.headroom")] == pytest.approx(headroom_row(stratum.pool, text)["headroom"])
-    draws = [stratum.episode(2, seed, text).reveal(EVERYTHING) for seed in (0, 1)]
+    draws = [stratum.episode(2, seed, Prior(text)).reveal(EVERYTHING) for seed in (0, 1)]
     spread = spread_row(stratum.pool, text, [draw.support for draw in draws], 2)
     assert found[(*where, 2, -1, "spread.measured SD")] == pytest.approx(spread["measured SD"])
     assert found[(*where, 2, -1, "spread.predicted SD")] == pytest.approx(spread["predicted SD"])

@@ -6,6 +6,7 @@ from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.blending import blend, ratio_summary
 from kshot.methods.evidence import Task
+from kshot.methods.parameters import Positive
 from kshot.solvers.rows import class_counts, squared_norms
 from kshot.solvers.shrinkage import optimal_ratio, population_moments
 from kshot.stats.selected import RATIO
@@ -17,11 +18,21 @@ INFO = MethodInfo(
     sees=frozenset({"text", "support", "pool"}),
     min_shots=1,
     paper="paper, Prop. 1 with pool moments",
+    constants=frozenset({"logit_scale"}),
 )
 
 
 class MSEOracleBlend(Classifier):
-    """lambda_c = g²/(g² + v), g² = |t_c − mu*_c|², v = tr Sigma*_c / K."""
+    """lambda_c = g²/(g² + v), g² = |t_c − mu*_c|², v = tr Sigma*_c / K.
+
+    Parameters
+    ----------
+    logit_scale : float or None
+        Cosines times this are logits; None is the encoder's, 100 where none is known.
+    """
+
+    def __init__(self, logit_scale: Positive | None = None):
+        self.logit_scale = logit_scale
 
     @property
     def info(self) -> MethodInfo:
@@ -36,4 +47,4 @@ class MSEOracleBlend(Classifier):
         g2 = squared_norms(task.text - mu_star)
         ratios = optimal_ratio(g2, trace / task.counts.astype(g2.dtype))
         self.selected_ = {RATIO: Choice(ratio_summary(ratios), "pool")}
-        self._set_linear(blend(task.means, task.text, ratios))
+        self._set_linear(blend(task.means, task.text, ratios), scale=task.logit_scale)

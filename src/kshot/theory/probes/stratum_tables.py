@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from jaxtyping import Float
 
 from kshot.data.draw import too_thin
-from kshot.data.stratum import Stratum
+from kshot.data.stratum import Prior, Stratum
 from kshot.errors import InputError
 from kshot.solvers.rows import class_means
 from kshot.theory.probes.draw_probes import DRAW_PROBES, EVERYTHING
@@ -52,7 +52,7 @@ def diagnose_stratum(
     spread = Section(SPREAD_TITLE, [], SPREAD_NOTE)
     tables = {key: Section(probe.title, [], probe.note) for key, probe in DRAW_PROBES.items()}
     for k in usable:
-        draws = [stratum.episode(k, seed, text).reveal(EVERYTHING) for seed in seeds]
+        draws = [stratum.episode(k, seed, Prior(text)).reveal(EVERYTHING) for seed in seeds]
         if k > 1:
             progress(f"{SPREAD_TITLE}, K = {k}")
             spread.rows.append(spread_row(stratum.pool, text, [draw.support for draw in draws], k))

@@ -10,7 +10,7 @@ from kshot.bench.cell import loaded_prior, loaded_stratum
 from kshot.bench.engines import Workload
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import CellBatch, Work
-from kshot.data.stratum import Stratum
+from kshot.data.stratum import Prior, Stratum
 from kshot.solvers.rows import class_counts, class_means
 from kshot.theory.probes.draw_probes import DRAW_PROBES, EVERYTHING
 from kshot.theory.probes.headroom import headroom_row
@@ -105,7 +105,7 @@ def measure_draws(cells: Sequence[Cell], stratum: Stratum, text: Float[Array, "C
     found: Measured = []
     supports = []
     for cell in cells:
-        draw = stratum.episode(cell.shots, cell.seed, text, cell.profile).reveal(EVERYTHING)
+        draw = stratum.episode(cell.shots, cell.seed, Prior(text), cell.profile).reveal(EVERYTHING)
         supports.append(draw.support)
         for key, probe in DRAW_PROBES.items():
             if (key == PER_CLASS) == (group == PER_CLASS) and cell.shots >= probe.least_shots:
