@@ -110,9 +110,7 @@ frame = board.to_pandas()
 """
 
 
-@pytest.mark.parametrize(
-    "study", ["'tiny.toml'", "kshot.load_study('tiny.toml')", pytest.param("'embedded'", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("study", ["'tiny.toml'", "kshot.load_study('tiny.toml')"])
 def test_a_notebook_cell_from_import_to_a_pandas_leaderboard(tmp_path, study):
     (tmp_path / "tiny.toml").write_text(
         'name = "tiny"\ndatasets = ["digits", "tuxpaint"]\nbackbones = ["lite0"]\ntiers = ["dataset"]\n'

@@ -1,7 +1,7 @@
 """What a study found: its records as a value that answers questions and writes no file unless told to."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,17 +40,6 @@ AXES = ("dataset", "backbone", "tier", "shots", "profile", "method")
 
 
 @dataclass(frozen=True)
-class Options:
-    """Folders and switches of `load_records`."""
-
-    features: Path = Path("features")
-    precision: Path | None = None
-    base: Path | None = None
-    corrected: bool = False
-    headroom: bool = False
-
-
-@dataclass(frozen=True)
 class Report:
     """The page, all files written with it, and for the figures that are missing the reason."""
 
@@ -65,8 +54,12 @@ class Results:
 
     records: "pa.Table"
     folder: Path
-    options: Options
-    chosen: Mapping[str, tuple[str | int, ...]]
+    features: Path
+    precision: Path | None = None
+    base: Path | None = None
+    corrected: bool = False
+    headroom: bool = False
+    chosen: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
     metric: Metric = ACCURACY
 
     def by(self, metric: str | Metric) -> "Results":
@@ -214,8 +207,7 @@ class Results:
         tier = focus(self.panel).tier
         measured_headroom = probed.values.get("headroom.headroom", {})
         precision, base = (
-            None if folder is None else panel(load_table(folder))
-            for folder in (self.options.precision, self.options.base)
+            None if folder is None else panel(load_table(folder)) for folder in (self.precision, self.base)
         )
         return Context(
             own=_own_methods(self.folder),
@@ -226,7 +218,7 @@ class Results:
             band_tier=catalog.BAND_TIER,
             other_precision=precision,
             without_views=base,
-            corrected=self.options.corrected,
+            corrected=self.corrected,
             unfinished=self.unfinished,
         )
 
@@ -235,9 +227,9 @@ class Results:
         """What Theorem 2 leaves above the blend path: as probed, else computed where that was asked for."""
         from kshot.theory.probes.headroom import stored_headroom
 
-        if not self.options.headroom or self._context.headroom:
+        if not self.headroom or self._context.headroom:
             return self._context.headroom
-        store = Store(self.options.features)
+        store = Store(self.features)
         check_stored(Records(self.folder), store)
         strata = sorted(set(primary(self.panel).cell_keys(("dataset", "backbone"))))
         return stored_headroom(store, strata, focus(self.panel).tier)
@@ -247,7 +239,7 @@ class Results:
         are stored and still those of the records."""
         from kshot.theory.probes.sketch import sketches
 
-        folder, features = Records(self.folder), self.options.features
+        folder, features = Records(self.folder), self.features
         # A sketch shows the means of every class's shots.
         balanced = self.panel.where(self.panel.profile == BALANCED)
         strata = set(balanced.cell_keys(("dataset", "backbone", "tier")))
@@ -301,13 +293,12 @@ def load_records(
         Compute from the features what the theory leaves above the blend path.
     """
     other, plain = (None if given is None else Path(given) for given in (precision, base))
-    options = Options(Path(features), other, plain, corrected, headroom)
-    return Results(load_table(folder), Path(folder), options, {})
+    return Results(load_table(folder), Path(folder), Path(features), other, plain, corrected, headroom)
 
 
 def _select(records: "pa.Table", wanted: Mapping[str, Sequence[str | int]]) -> "pa.Table":
     """The rows that bear one of the wanted names on every axis."""
-    from pyarrow.compute import field
+    import pyarrow.compute as pc
 
     table = records
     for axis, names in wanted.items():
@@ -315,7 +306,7 @@ def _select(records: "pa.Table", wanted: Mapping[str, Sequence[str | int]]) -> "
         for name in names:
             if name not in known:
                 raise StudyError(unknown(axis, str(name), map(str, known), "These are in the records."))
-        table = table.filter(field(axis).isin(list(names)))
+        table = table.filter(pc.field(axis).isin(list(names)))
     if not table.num_rows:
         raise StudyError(f"no record has all of this: {_listed(wanted)}.")
     return table

@@ -74,14 +74,6 @@ def test_missing_methods_are_named(absent, key):
         assert method in caption
 
 
-def test_records_with_nothing_but_text_free_cells_still_make_honest_tables():
-    rows = synthetic_rows(backbones=("DINO",), text_free=("DINO",))
-    found = tables(rows)
-    assert "has text" in found["leaderboard"].caption
-    assert not found["leaderboard"].rows
-    assert not found["headline"].rows
-
-
 def test_one_tier_only_says_why_there_is_no_upgrade():
     caption = tables(synthetic_rows(tiers=("dataset",)))["prior_upgrade"].caption
     assert "needs tier photo and another; these records hold dataset" in caption

@@ -160,6 +160,7 @@ def test_reruns_count_what_moved_over_the_shared_cells():
     assert lines["CLAP"][5].startswith("+0.17")
     assert lines["LP++"][1:5] == ["12", "12", "0.000", "0.00"]
     assert "n = 12 shared cells, G = 2" in made.caption
+    assert "Run the same grid with another dtype" in table("precision", base).caption
 
 
 def test_augmented_views_are_compared_by_shots():
@@ -265,7 +266,8 @@ def test_costs_are_medians_per_fit_and_per_thousand_pictures():
     made = table("cost", rows)
     clap = made.rows[0]
     assert (clap[0], float(clap[1]), float(clap[2]), float(clap[4])) == ("CLAP", 3.0, 4.0, pytest.approx(0.5))
-    assert clap[3] == "alpha · ViT-B-16, K=4"
+    assert cells(clap)[1:] == ["3 s", "4 s", "alpha · ViT-B-16, K=4", "500 ms", "18"]
+    assert "the 12 cells where every method exists" in made.caption
     assert [str(line[-1]) for line in made.rows] == ["18", "12"]
 
 

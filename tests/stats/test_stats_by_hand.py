@@ -255,7 +255,10 @@ def test_hits_end_with_the_test_set_and_the_first_record_counts():
     assert found.p == pytest.approx(stats.binomtest(1, 3).pvalue)
     empty = lpp | {key: clap[key] for key in keys} | {"hits": b""}
     assert len(sample_contrast(panel(as_table([clap, empty])), "clap", "lpp").p) == 0
-    assert len(sample_contrast(panel(as_table([clap, lpp | {"seed": 1}])), "clap", "lpp").p) == 0
+    for rows, second in (([clap, lpp | {"seed": 1}], "lpp"), ([clap, lpp], "nothing")):
+        nothing = sample_contrast(panel(as_table(rows)), "clap", second)
+        assert len(nothing.p) == 0
+        assert nothing.decided_for() == (0, 0, 0)
 
 
 def test_one_record_is_a_panel_and_its_study_is_told():

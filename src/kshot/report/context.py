@@ -14,8 +14,9 @@ from kshot.types import BALANCED, Array, Sketch
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# (dataset, backbone, tier, shots, seed, profile); what belongs to the stratum has 0 shots and seed −1.
+# (dataset, backbone, tier, shots, seed, profile), and the last three of what belongs to the stratum.
 ProbeKey: TypeAlias = tuple[str, str, str, int, int, str]
+OF_STRATUM = (0, -1, BALANCED)
 
 
 @dataclass(frozen=True)
@@ -24,18 +25,9 @@ class Probed:
 
     values: Mapping[str, Mapping[ProbeKey, float]] = field(default_factory=dict)
 
-    def at(
-        self,
-        quantity: str,
-        dataset: str,
-        backbone: str,
-        tier: str,
-        shots: int = 0,
-        seed: int = -1,
-        profile: str = BALANCED,
-    ) -> float:
-        """NaN where it was not measured."""
-        return self.values.get(quantity, {}).get((dataset, backbone, tier, shots, seed, profile), float("nan"))
+    def at(self, quantity: str, *key: str | int) -> float:
+        """NaN where it was not measured; shots, seed and profile are those of a stratum unless given."""
+        return self.values.get(quantity, {}).get((*key, *OF_STRATUM[len(key) - 3 :]), float("nan"))
 
     def pooled(self, quantity: str, tier: str) -> Estimate:
         """Mean over the strata or draws of a tier with its interval over datasets."""

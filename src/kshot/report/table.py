@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsInt, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
+from kshot.errors import need
 from kshot.report import renderings
 from kshot.stats.bootstrap import Estimate
 from kshot.stats.metrics import Metric
@@ -113,13 +114,9 @@ class Table:
         return pa.table(self.values())
 
     def to_pandas(self) -> "pd.DataFrame":
-        from kshot.errors import need
-
         return need("pandas", "frames").DataFrame(self.values())
 
     def to_polars(self) -> "pl.DataFrame":
-        from kshot.errors import need
-
         return need("polars", "frames").DataFrame(self.values())
 
     def csv(self) -> str:

@@ -57,24 +57,21 @@ def page(panel: Panel, tables: Sequence[Table], context: Context, lead: Sequence
     data = embedded(panel, context)
     style = _part("shared.css") + _part("style.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_part(f"{name}.js") for name in SCRIPTS) + "\n})();"
-    return (
-        Environment(autoescape=True)
-        .from_string(_part("page.html"))
-        .render(
-            study=panel.origin.study,
-            simulated=panel.origin.simulated,
-            provenance=provenance(panel),
-            verdict_title=VERDICT_TITLE,
-            lead=lead,
-            verdict=own,
-            tables=tables,
-            cards=[_card(panel, context, method) for method in data["methods"]],
-            data=as_script(data),
-            style=style,
-            style_hash=_source_hash(style),
-            script=script,
-            script_hash=_source_hash(script),
-        )
+    template = Environment(autoescape=True).from_string(_part("page.html"))
+    return template.render(
+        study=panel.origin.study,
+        simulated=panel.origin.simulated,
+        provenance=provenance(panel),
+        verdict_title=VERDICT_TITLE,
+        lead=lead,
+        verdict=own,
+        tables=tables,
+        cards=[_card(panel, context, method) for method in data["methods"]],
+        data=as_script(data),
+        style=style,
+        style_hash=_source_hash(style),
+        script=script,
+        script_hash=_source_hash(script),
     )
 
 

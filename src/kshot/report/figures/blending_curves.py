@@ -28,8 +28,7 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
     sketch = next((s for s in context.sketches if (s.backbone, s.tier) == (wanted.backbone, wanted.tier)), None)
     if sketch is None:
         return context.sketches_absent
-    figure, axes = new_figure(5.6, 4.2)
-    axis = axes[0, 0]
+    figure, (axis,) = new_figure(5.6, 4.2)
     for text, image in zip(sketch.text, sketch.image, strict=True):
         axis.plot(*np.stack([text, image]).T, color="#999999", linestyle=":", linewidth=0.7, zorder=1)
     axis.plot(*sketch.text.T, "o", color=TEXT_COLOUR, markerfacecolor="white", label="text prototype")
@@ -51,9 +50,11 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
             label = f"blend at {name} λ = {ratio:.2f}"
             axis.plot(*points.T, marker, color=BLEND_COLOUR, markersize=size / 2, label=label, alpha=0.8)
     shown = f"{len(sketch.names)} of {sketch.classes} classes"
-    axis.set_title(f"{sketch.dataset}, {sketch.backbone}, {shown};\n{100 * sketch.explained:.0f} % of the variance")
-    axis.set_xlabel("first principal direction")
-    axis.set_ylabel("second principal direction")
+    axis.set(
+        title=f"{sketch.dataset}, {sketch.backbone}, {shown};\n{100 * sketch.explained:.0f} % of the variance",
+        xlabel="first principal direction",
+        ylabel="second principal direction",
+    )
     axis.legend(loc="best")
     return figure
 
@@ -64,13 +65,11 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
     if not profiles:
         return _no_curves(panel)
     name, own, curve = profiles[-1]
-    figure, axes = new_figure(3.6, 2.6)
-    axis = axes[0, 0]
+    figure, (axis,) = new_figure(3.6, 2.6)
     grid = ratio_grid(len(curve))
     axis.plot(grid, curve, color=COLOURS[0], label="accuracy")
     _marks(axis, own, curve)
-    axis.set_xlabel("ratio λ")
-    axis.set_ylabel("accuracy (%)")
+    axis.set(xlabel="ratio λ", ylabel="accuracy (%)")
     v, d2 = finite_mean(own.v), finite_mean(own.d2)
     if v == v:
         error = grid**2 * v + (1 - grid) ** 2 * max(d2 - v, 0)
@@ -91,13 +90,12 @@ def risk_profiles(panel: Panel, context: Context) -> "Figure | str":
         return _no_curves(panel)
     picked = [profiles[i] for i in sorted({0, len(profiles) // 2, len(profiles) - 1})]
     figure, axes = new_figure(2.3 * len(picked), 2.4, 1, len(picked))
-    for axis, (name, own, curve) in zip(axes[0], picked, strict=True):
+    for axis, (name, own, curve) in zip(axes, picked, strict=True):
         axis.plot(ratio_grid(len(curve)), curve, color=COLOURS[0])
         _marks(axis, own, curve)
-        axis.set_title(name)
-        axis.set_xlabel("ratio λ")
-    axes[0, 0].set_ylabel("accuracy (%)")
-    axes[0, 0].legend(loc="lower center")
+        axis.set(title=name, xlabel="ratio λ")
+    axes[0].set_ylabel("accuracy (%)")
+    axes[0].legend(loc="lower center")
     return figure
 
 
@@ -108,18 +106,14 @@ def estimated_ratio(panel: Panel, context: Context) -> "Figure | str":
     methods = [m for m in (JS, LOO) if np.isfinite(shown.column(m, "ratio") + oracle).any()]
     if not methods:
         return f"no cell holds both an estimated ratio and {ORACLE}"
-    figure, axes = new_figure(3.2, 3.0)
-    axis = axes[0, 0]
+    figure, (axis,) = new_figure(3.2, 3.0)
     axis.plot([0, 1], [0, 1], color="#888888", linestyle="--", linewidth=0.8)
     for method, colour, marker in zip(methods, (COLOURS[1], COLOURS[2]), "^o", strict=False):
         ratio = shown.column(method, "ratio")
         rho = spearman(ratio, oracle, shown.dataset)
         label = f"{panel.titles[method]}, ρ = {interval(rho)}"
         axis.plot(oracle, ratio, marker, color=colour, alpha=0.5, label=label, markeredgewidth=0)
-    axis.set_xlabel("oracle ratio")
-    axis.set_ylabel("estimated ratio")
-    axis.set_xlim(-0.02, 1.02)
-    axis.set_ylim(-0.02, 1.02)
+    axis.set(xlabel="oracle ratio", ylabel="estimated ratio", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1))
     return figure
 

@@ -41,52 +41,42 @@ class Entry:
 
 TABLES: Mapping[str, Entry] = {
     "leaderboard": Entry("Leaderboard: mean {metric} by shots", standings.leaderboard_table, any_metric=True),
-    "transductive": Entry("Transductive heads: mean {metric} by shots", standings.transductive_table, any_metric=True),
-    "metrics": Entry(
-        "Beyond accuracy: means over the same cells", standings.metrics_table, answers=True, optional=True
-    ),
+    "transductive": Entry("Transductive heads: mean {metric} by shots", standings.transductive, any_metric=True),
+    "metrics": Entry("Beyond accuracy: means over the same cells", standings.metrics, answers=True, optional=True),
     "profiles": Entry(
         "Uneven and missing shots: {metric} by profile",
-        shot_profiles.profiles_table,
+        shot_profiles.profiles,
         any_metric=True,
         all_profiles=True,
         optional=True,
     ),
     "unseen": Entry(
         "Classes without shots beside classes with shots: accuracy (%)",
-        shot_profiles.unseen_table,
+        shot_profiles.unseen,
         all_profiles=True,
         answers=True,
         optional=True,
     ),
-    "base_to_new": Entry(
-        "Base to new: accuracy (%)", shot_profiles.base_to_new_table, all_profiles=True, optional=True
-    ),
-    "headline": Entry("Against the oracle ratio (percentage points)", standings.headline_table),
-    "per_dataset": Entry("{Metric} per dataset", standings.per_dataset_table, any_metric=True),
-    "per_backbone": Entry(
-        "Backbone consistency: against the oracle ratio (percentage points)", contrasts.per_backbone_table
-    ),
-    "by_shots": Entry("By shots, {backbone}: against the oracle ratio (percentage points)", contrasts.by_shots_table),
+    "base_to_new": Entry("Base to new: accuracy (%)", shot_profiles.base_to_new, all_profiles=True, optional=True),
+    "headline": Entry("Against the oracle ratio (percentage points)", standings.headline),
+    "per_dataset": Entry("{Metric} per dataset", standings.per_dataset, any_metric=True),
+    "per_backbone": Entry("Backbone consistency: against the oracle ratio (percentage points)", contrasts.per_backbone),
+    "by_shots": Entry("By shots, {backbone}: against the oracle ratio (percentage points)", contrasts.by_shots),
     "text_free": Entry(
-        "Text-free reference points: logistic probe against the oracle ratio (points)", contrasts.text_free_table
+        "Text-free reference points: logistic probe against the oracle ratio (points)", contrasts.text_free
     ),
-    "further_contrasts": Entry("Further contrasts, K ≥ 2 (percentage points)", contrasts.further_contrasts_table),
-    "strata": Entry("Strata: surplus over the oracle ratio (percentage points)", strata.strata_table, headroom=True),
-    "probes": Entry("Probes, pooled over the strata", stratum_probes.probes_table),
-    "sample_level": Entry("Picture by picture: McNemar's exact test within cells", strata.sample_table),
-    "prior_upgrade": Entry("Prior upgrade: change against the generic prompt", ratio_estimates.prior_upgrade_table),
-    "ratio_tracking": Entry("Estimated against oracle ratio", ratio_estimates.tracking_table),
-    "knobs": Entry("The atlas: test accuracy (%) of every knob under each selector", knob_atlas.knobs_table),
-    "fixed_heads": Entry(
-        "Heads with their knobs at the fixed values (percentage points)", knob_atlas.fixed_heads_table
-    ),
-    "datasets": Entry("Datasets and the sanity gate", about_study.datasets_table),
-    "cost": Entry("Cost per method", about_study.cost_table),
-    "precision": Entry("Precision arm: what moves (percentage points)", about_study.precision_table),
-    "augmentation": Entry(
-        "Augmentation arm: with views minus without (percentage points)", about_study.augmentation_table
-    ),
+    "further_contrasts": Entry("Further contrasts, K ≥ 2 (percentage points)", contrasts.further_contrasts),
+    "strata": Entry("Strata: surplus over the oracle ratio (percentage points)", strata.strata, headroom=True),
+    "probes": Entry("Probes, pooled over the strata", stratum_probes.probes),
+    "sample_level": Entry("Picture by picture: McNemar's exact test within cells", strata.sample_level),
+    "prior_upgrade": Entry("Prior upgrade: change against the generic prompt", ratio_estimates.prior_upgrade),
+    "ratio_tracking": Entry("Estimated against oracle ratio", ratio_estimates.ratio_tracking),
+    "knobs": Entry("The atlas: test accuracy (%) of every knob under each selector", knob_atlas.knobs),
+    "fixed_heads": Entry("Heads with their knobs at the fixed values (percentage points)", knob_atlas.fixed_heads),
+    "datasets": Entry("Datasets and the sanity gate", about_study.datasets),
+    "cost": Entry("Cost per method", about_study.cost),
+    "precision": Entry("Precision arm: what moves (percentage points)", about_study.precision),
+    "augmentation": Entry("Augmentation arm: with views minus without (percentage points)", about_study.augmentation),
 }
 
 

@@ -17,7 +17,7 @@ from kshot.types import Array
 SHOT_SLICES = {"all K": (1, 10**9), "K=1": (1, 1), "K=2": (2, 2), "K≥4": (4, 10**9)}
 
 
-def datasets_table(panel: Panel, context: Context) -> Content:
+def datasets(panel: Panel, context: Context) -> Content:
     """Sizes, and zero-shot accuracy against its published band where one applies."""
     rows = []
     for dataset in panel.names("dataset"):
@@ -54,7 +54,7 @@ def datasets_table(panel: Panel, context: Context) -> Content:
     )
 
 
-def cost_table(panel: Panel, context: Context) -> Content:
+def cost(panel: Panel, context: Context) -> Content:
     """Seconds per fit and per thousand pictures scored, as recorded, over the cells that hold every method."""
     common = panel.with_all(panel.methods)
     rows = []
@@ -85,7 +85,7 @@ def cost_table(panel: Panel, context: Context) -> Content:
     )
 
 
-def precision_table(panel: Panel, context: Context) -> Content | str:
+def precision(panel: Panel, context: Context) -> Content | str:
     """What moves when the same cells are computed in another precision."""
     other = context.other_precision
     if other is None:
@@ -113,7 +113,7 @@ def precision_table(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def augmentation_table(panel: Panel, context: Context) -> Content | str:
+def augmentation(panel: Panel, context: Context) -> Content | str:
     """What augmented views change, paired with the study that has none: overall, and where one shot is all there is."""
     used, base = _views_of(panel), context.without_views
     if not used:

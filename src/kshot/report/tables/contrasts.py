@@ -24,7 +24,7 @@ def _contrasted(panel: Panel) -> list[str]:
     return [*CENTRAL, FOLD_GDA] if FOLD_GDA in panel.methods else list(CENTRAL)
 
 
-def per_backbone_table(panel: Panel, context: Context) -> Content:
+def per_backbone(panel: Panel, context: Context) -> Content:
     """Zero-shot accuracy, class-independent share, and the central contrasts within each backbone."""
     shown, methods = primary(panel), _contrasted(panel)
     rows = []
@@ -62,7 +62,7 @@ def _rank_sentence(rows: list[tuple]) -> str:
     )
 
 
-def further_contrasts_table(panel: Panel, context: Context) -> Content | str:
+def further_contrasts(panel: Panel, context: Context) -> Content | str:
     """What the shrinkage adds to image means, what centring does to it, and every method against the LOO blend."""
     shown = primary(panel)
     pairs = [(JS, NCM), (NCM, ORACLE), (JS, ZERO_SHOT), (CENTRED, JS), (LOO, ZERO_SHOT)]
@@ -88,7 +88,7 @@ def further_contrasts_table(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def by_shots_table(panel: Panel, context: Context) -> Content:
+def by_shots(panel: Panel, context: Context) -> Content:
     """The central contrasts at each K for one backbone; the pooled rows have the cells where all of them exist."""
     shown, methods = single(panel), _contrasted(panel)
     slices = {f"K={k}": shown.where(shown.shots == k) for k in np.unique(shown.shots)}
@@ -111,15 +111,15 @@ def by_shots_table(panel: Panel, context: Context) -> Content:
     )
 
 
-def text_free_table(panel: Panel, context: Context) -> Content | str:
+def text_free(panel: Panel, context: Context) -> Content | str:
     """A plain probe on each backbone against the text backbone's oracle ratio on the same shots."""
     probes = [m for m in PROBES if m in panel.methods]
     if not probes:
         return missing(panel, PROBES)
     reference, backbone = single(panel), focus(panel).backbone
     bound = dict(zip(reference.cell_keys(DRAW), reference.column(ORACLE), strict=True))
-    text_free = sorted(set(panel.backbone[~np.isfinite(panel.d2)].tolist()))
-    sides = [(b, m) for b in (*text_free, backbone) for m in probes]
+    without_text = sorted(set(panel.backbone[~np.isfinite(panel.d2)].tolist()))
+    sides = [(b, m) for b in (*without_text, backbone) for m in probes]
     slices = {f"K={k}": (k, k) for k in np.unique(reference.shots).tolist()}
     pooled = {"K≥4 pooled": (4, ANY)} if reference.shots.max() >= 4 else {}
     return Content(
@@ -134,7 +134,7 @@ def text_free_table(panel: Panel, context: Context) -> Content | str:
             left_out(panel, reference, backbone),
             INTERVALS,
             missing(panel, (ORACLE, *PROBES)),
-            "" if text_free else "No text-free backbone in these records.",
+            "" if without_text else "No text-free backbone in these records.",
         ],
         rule=len(slices),
         below_rule="pooled",

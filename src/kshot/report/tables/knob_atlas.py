@@ -57,7 +57,7 @@ class KnobCells:
         return None if by is None else self.accuracy[by] - self.known
 
 
-def knobs_table(panel: Panel, context: Context) -> Content | str:
+def knobs(panel: Panel, context: Context) -> Content | str:
     """Accuracy under each selector, the knob's worth, and what free selection recovers of it."""
     order = surveys(panel)
     if not order:
@@ -91,7 +91,7 @@ def knobs_table(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def fixed_heads_table(panel: Panel, context: Context) -> Content | str:
+def fixed_heads(panel: Panel, context: Context) -> Content | str:
     """Each head as it comes against the oracle blend, the two probes and our own, on the same cells."""
     rivals = [name for name in (ORACLE, CLAP, LPP, FOLD_GDA, GAUSS_PROBE) if name in panel.methods]
     surveyed: dict[str, KnobCells] = {}

@@ -14,7 +14,7 @@ GENERIC = "photo"
 ESTIMATES = (JS, "centred_js_blend", LOO, "loo_blend_kcorr", "mse_oracle")
 
 
-def prior_upgrade_table(panel: Panel, context: Context) -> Content | str:
+def prior_upgrade(panel: Panel, context: Context) -> Content | str:
     """What a better prompt changes, paired within (dataset, backbone, K, seed)."""
     known = panel.with_text()
     tiers = known.names("tier")
@@ -45,7 +45,7 @@ def prior_upgrade_table(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def tracking_table(panel: Panel, context: Context) -> Content:
+def ratio_tracking(panel: Panel, context: Context) -> Content:
     """Each estimate of the ratio beside the oracle's, one pair per cell."""
     shown = primary(panel)
     oracle, plain = shown.column(ORACLE, "ratio"), shown.column(ZERO_SHOT)

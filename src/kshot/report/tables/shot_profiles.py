@@ -12,7 +12,7 @@ from kshot.stats.panel import Panel
 from kshot.types import BALANCED, HALVES, PROFILES, Array
 
 
-def profiles_table(panel: Panel, context: Context) -> Content | str:
+def profiles(panel: Panel, context: Context) -> Content | str:
     """Means by profile and, paired within dataset, backbone, K and seed, what each differs from balanced shots."""
     shown = counting(panel.where((panel.tier == focus(panel).tier) & np.isfinite(panel.d2)))
     names = [name for name in PROFILES if name in shown.names("profile")]
@@ -43,7 +43,7 @@ def profiles_table(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def unseen_table(panel: Panel, context: Context) -> Content | str:
+def unseen(panel: Panel, context: Context) -> Content | str:
     """Where some classes have no shots: the accuracy on pictures of the others, and on theirs."""
     if "unseen" not in context.measured:
         return 'no class is without shots, or no answers are kept; a study asks for it with profiles = ["missing"].'
@@ -55,7 +55,7 @@ def unseen_table(panel: Panel, context: Context) -> Content | str:
     return _both(("with shots", "without shots"), seen, unseen, note)
 
 
-def base_to_new_table(panel: Panel, context: Context) -> Content | str:
+def base_to_new(panel: Panel, context: Context) -> Content | str:
     """Either half of the classes on its own, after shots of the first."""
     if not set(panel.names("profile")).issuperset(HALVES):
         return 'these records do not go from base to new; a study asks for it with profiles = ["base", "new"].'

@@ -56,7 +56,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Content:
     )
 
 
-def transductive_table(panel: Panel, context: Context) -> Content | str:
+def transductive(panel: Panel, context: Context) -> Content | str:
     """Heads that saw all test pictures at once, in a table of their own: no other head may do that."""
     shown = primary(panel)
     board = leaderboard(shown)
@@ -78,7 +78,7 @@ def transductive_table(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def metrics_table(panel: Panel, context: Context) -> Content | str:
+def metrics(panel: Panel, context: Context) -> Content | str:
     """All metrics side by side, over the same cells."""
     measured = {name: primary(found) for name, found in context.measured.items() if name in METRICS}
     if not measured:
@@ -109,7 +109,7 @@ def metrics_table(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def headline_table(panel: Panel, context: Context) -> Content | str:
+def headline(panel: Panel, context: Context) -> Content | str:
     """Every validation-free method against the ratio tuned on the test set; bold where the interval is above 0.
 
     `all K` counts whatever cells a method has, as the paper does; the other columns have the same cells in all rows.
@@ -155,7 +155,7 @@ def headline_table(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def per_dataset_table(panel: Panel, context: Context) -> Content:
+def per_dataset(panel: Panel, context: Context) -> Content:
     """Accuracy per dataset at the most shots (16 where there are), seed means, best free method in bold."""
     shown, focused = single(panel), focus(panel)
     shots = 16 if 16 in shown.shots else int(shown.shots.max())

@@ -15,14 +15,14 @@ from kshot.stats.panel import Panel
 STORED_COLUMNS = ("path/full", "d_eff", "SD λ K=2", "predicted K=2", "SD λ K=16", "predicted K=16")
 
 
-def strata_table(panel: Panel, context: Context) -> Content:
+def strata(panel: Panel, context: Context) -> Content:
     """Each (dataset, backbone): surplus of the probes over the oracle ratio, and the precision of the JS ratio."""
     shown, tier = primary(panel), focus(panel).tier
-    strata = sorted(set(shown.cell_keys(("dataset", "backbone"))))
+    pairs = sorted(set(shown.cell_keys(("dataset", "backbone"))))
     probes = [m for m in (CLAP, LPP, FOLD_GDA) if m in panel.methods]
     rows = []
-    surplus, noise = (np.full((len(probes), len(strata)), np.nan) for _ in range(2))
-    for j, (dataset, backbone) in enumerate(strata):
+    surplus, noise = (np.full((len(probes), len(pairs)), np.nan) for _ in range(2))
+    for j, (dataset, backbone) in enumerate(pairs):
         own = in_stratum(shown, dataset, backbone).with_all((ORACLE, *probes))
         seeds = [own.where(own.seed == seed) for seed in np.unique(own.seed)]
         for i, m in enumerate(probes):
@@ -53,7 +53,7 @@ def strata_table(panel: Panel, context: Context) -> Content:
         rows,
         [
             *positive,
-            _headroom_sentence(shown, context, strata, surplus),
+            _headroom_sentence(shown, context, pairs, surplus),
             left_out(panel, shown),
             f"Tier {tier}; {counted(shown)}; means over the cells of a stratum where all of these heads "
             "exist, no interval within one cluster. Path/full: what the blend path reaches of the best separation. "
@@ -89,7 +89,7 @@ def _stored(probed: Probed, stratum: tuple[str, str, str]) -> list[Number]:
     return [number(ratio, 2), number(d_eff, 0), *spreads]
 
 
-def sample_table(panel: Panel, context: Context) -> Content | str:
+def sample_level(panel: Panel, context: Context) -> Content | str:
     """McNemar's exact test in every cell: where do pictures, not datasets, tell two heads apart?"""
     shown = primary(panel)
     ranked = [s.method for s in leaderboard(shown).ranked[:2]]

@@ -37,7 +37,7 @@ POOLED = (
 )
 
 
-def probes_table(panel: Panel, context: Context) -> Content | str:
+def probes(panel: Panel, context: Context) -> Content | str:
     """Every probe with its interval over datasets."""
     shown, tier, probed = primary(panel), focus(panel).tier, context.probed.of(panel)
     if not any(probed.values.values()):
