@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # (dataset, backbone, tier, shots, seed, profile), and the last three of what belongs to the stratum.
 ProbeKey: TypeAlias = tuple[str, str, str, int, int, str]
-OF_STRATUM = (0, -1, BALANCED)
+OF_STRATUM: tuple[Any, ...] = (0, -1, BALANCED)
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,10 @@ class Probed:
 
     values: Mapping[str, Mapping[ProbeKey, float]] = field(default_factory=dict)
 
-    def at(self, quantity: str, *key: str | int) -> float:
+    def at(self, quantity: str, *key: Any) -> float:
         """NaN where it was not measured; shots, seed and profile are those of a stratum unless given."""
-        return self.values.get(quantity, {}).get((*key, *OF_STRATUM[len(key) - 3 :]), float("nan"))
+        whole: Any = (*key, *OF_STRATUM[len(key) - 3 :])
+        return self.values.get(quantity, {}).get(whole, float("nan"))
 
     def pooled(self, quantity: str, tier: str) -> Estimate:
         """Mean over the strata or draws of a tier with its interval over datasets."""
