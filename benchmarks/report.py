@@ -120,7 +120,9 @@ def _probes(found):
     """The offset's cost at five steps in every cell, as `kshot probe` stores it."""
     from kshot.report.context import Probed
 
-    return Probed({f"translation.a = {a:+.2f}": dict.fromkeys(found.cell_keys(), -abs(a)) for a in (-0.5, -0.25, 0, 0.25, 0.5)})
+    return Probed(
+        {f"translation.a = {a:+.2f}": dict.fromkeys(found.cell_keys(), -abs(a)) for a in (-0.5, -0.25, 0, 0.25, 0.5)}
+    )
 
 
 # What a reader changes; each answers with the milliseconds until everything that follows it is laid out.

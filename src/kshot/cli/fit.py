@@ -146,12 +146,12 @@ def _advice(fitted: "Fitted") -> None:
     names, classes, y = head.about.shot_names, head.about.classes, head.shots.y
     for one in assessment.suspects[:MOST_LISTED]:
         typer.echo(
-            f"look again: {names[one.row]} may be {classes[one.says]} ({100 * one.probability:.0f} %), "
+            f"look again: {names[one.row]} may be {classes[one.predicted]} ({100 * one.probability:.0f} %), "
             f"not {classes[y[one.row]]}"
         )
-    for pair in fitted.twins[:MOST_LISTED]:
-        where = "in two classes" if y[pair.first] != y[pair.second] else "twice"
-        typer.echo(f"look again: the same picture {where}: {names[pair.first]}, {names[pair.second]}")
+    for first, second in fitted.twins[:MOST_LISTED]:
+        where = "in two classes" if y[first] != y[second] else "twice"
+        typer.echo(f"look again: the same picture {where}: {names[first]}, {names[second]}")
     single = [classes[c] for c, n in enumerate(head.shots.counts) if n == 1]
     if single:
         typer.echo(f"needs more pictures (one only, so not measured): {_some(single)}")
