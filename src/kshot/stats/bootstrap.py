@@ -133,20 +133,23 @@ def critical_value(freedom: int, level: float) -> float:
     return float(t.ppf((1 + level) / 2, freedom))
 
 
-def with_interval(mean: float, n: int, G: int, resampled: Float[Array, " R"]) -> Estimate:
-    """The estimate whose standard error and percentiles are those of the resampled figures."""
+def with_interval(
+    mean: float, n: int, G: int, resampled: Float[Array, " R"], bounds: tuple[float, float] = (-np.inf, np.inf)
+) -> Estimate:
+    """The estimate whose standard error and percentiles are those of the resampled figures, cut to the bounds."""
     error = float(resampled.std(ddof=1))
     half = half_width(error, G)
     low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(mean, mean - half, mean + half, n, G, error, (float(low), float(high)))
+    ends = max(bounds[0], mean - half), min(bounds[1], mean + half)
+    return Estimate(mean, *ends, n, G, error, (float(low), float(high)))
 
 
 def simultaneous(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """Bonferroni: each Student-t interval at level 1 − 0.05/m, so that all m hold at 95 % together."""
-    with_error = {name: found for name, found in estimates.items() if found.error is not None}
-    level = 1 - (1 - LEVEL) / max(len(with_error), 1)
-    wider = {}
-    for name, found in with_error.items():
-        half = half_width(found.error or 0.0, found.G, level)
+    errors = {name: found.error for name, found in estimates.items() if found.error is not None}
+    level = 1 - (1 - LEVEL) / max(len(errors), 1)
+    wider = dict(estimates)
+    for name, error in errors.items():
+        found, half = estimates[name], half_width(error, estimates[name].G, level)
         wider[name] = replace(found, low=found.mean - half, high=found.mean + half)
-    return {**estimates, **wider}
+    return wider

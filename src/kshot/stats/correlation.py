@@ -1,6 +1,6 @@
 """Rank correlations with cluster-bootstrap intervals; ranks are taken anew in every resample."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
@@ -39,8 +39,7 @@ def spearman(
             for start in range(0, len(weights), BLOCK)
         ]
     )
-    found = with_interval(rho, n, len(names), resampled[np.isfinite(resampled)])
-    return replace(found, low=max(-1.0, found.low or 0.0), high=min(1.0, found.high or 0.0))
+    return with_interval(rho, n, len(names), resampled[np.isfinite(resampled)], (-1.0, 1.0))
 
 
 @dataclass(frozen=True)
