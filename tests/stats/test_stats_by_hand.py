@@ -209,6 +209,8 @@ def test_nothing_is_ranked_where_no_combination_has_every_shot_count():
     rows = [r for r in board_rows() if (r["dataset"] in ("alpha", "beta")) == (r["shots"] == 1)]
     board = leaderboard(panel(as_table(rows)))
     assert (board.combinations, board.cells, board.datasets, board.shots) == (0, 0, 0, ())
+    assert all(placing.behind_leader is None for placing in board.ranked)
+    assert leaderboard(panel(as_table(board_rows(methods=("clap",))))).ranked[0].mean > 0
 
 
 def test_a_class_with_one_test_picture_counts_like_any_other():
