@@ -233,12 +233,12 @@ def test_a_cell_is_decided_below_five_per_cent_for_whoever_is_right_more_often()
     found = SampleContrast(
         "one",
         "two",
-        only_first=np.array([9, 1, 5, 6, 9, 9]),
-        only_second=np.array([1, 9, 5, 5, 1, 1]),
-        pictures=np.full(6, 100),
-        p=np.array([0.01, 0.01, 1.0, 0.9, 0.05, 0.049]),
+        only_first=np.array([9, 1, 5, 6, 9, 9, 4]),
+        only_second=np.array([1, 9, 5, 5, 1, 1, 4]),
+        pictures=np.full(7, 100),
+        p=np.array([0.01, 0.01, 1.0, 0.9, 0.05, 0.049, 1.0]),
     )
-    assert found.decided_for() == (2, 1, 3)
+    assert found.decided_for() == (2, 1, 4)
 
 
 def hits(*bits):
@@ -250,11 +250,11 @@ def test_hits_end_with_the_test_set_and_the_first_record_counts():
     rows = [r for r in board_rows(methods=("clap", "lpp"), datasets=("alpha",), seeds=(0,)) if r["shots"] == 2]
     (clap,), (lpp,) = ([r for r in rows if r["method"] == m] for m in ("clap", "lpp"))
     clap.update(n_test=5, hits=hits(1, 1, 0, 1, 0))
-    lpp.update(n_test=5, hits=hits(0, 1, 1, 0, 0))
+    lpp.update(n_test=5, hits=hits(0, 0, 1, 0, 1))
     found = sample_contrast(panel(as_table([clap, lpp])), "clap", "lpp")
-    assert (found.only_first.tolist(), found.only_second.tolist()) == ([2], [1])
+    assert (found.only_first.tolist(), found.only_second.tolist()) == ([3], [2])
     assert found.pictures.tolist() == [5]
-    assert found.p == pytest.approx(stats.binomtest(1, 3).pvalue)
+    assert found.p == pytest.approx(stats.binomtest(2, 5).pvalue)
     empty = lpp | {key: clap[key] for key in keys} | {"hits": b""}
     assert len(sample_contrast(panel(as_table([clap, empty])), "clap", "lpp").p) == 0
     for rows, second in (([clap, lpp | {"seed": 1}], "lpp"), ([clap, lpp], "nothing")):
