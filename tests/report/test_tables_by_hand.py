@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from kshot.errors import StudyError
-from kshot.report.context import Context
-from kshot.report.probed import Probed
+from kshot.report.context import Context, Probed
 from kshot.report.tables import make_table
-from kshot.report.tables.new_classes import _both
+from kshot.report.tables.knob_atlas import _saw_queries, knob_cells, surveys
+from kshot.report.tables.shot_profiles import _both
 from kshot.stats.metrics import METRICS
 from kshot.stats.panel import panel
 from synthetic_records import as_table, synthetic_rows
@@ -160,6 +160,7 @@ def test_reruns_count_what_moved_over_the_shared_cells():
     assert lines["CLAP"][5].startswith("+0.17")
     assert lines["LP++"][1:5] == ["12", "12", "0.000", "0.00"]
     assert "n = 12 shared cells, G = 2" in made.caption
+    assert "Run the same grid with another dtype" in table("precision", base).caption
 
 
 def test_augmented_views_are_compared_by_shots():
@@ -265,7 +266,8 @@ def test_costs_are_medians_per_fit_and_per_thousand_pictures():
     made = table("cost", rows)
     clap = made.rows[0]
     assert (clap[0], float(clap[1]), float(clap[2]), float(clap[4])) == ("CLAP", 3.0, 4.0, pytest.approx(0.5))
-    assert clap[3] == "alpha · ViT-B-16, K=4"
+    assert cells(clap)[1:] == ["3 s", "4 s", "alpha · ViT-B-16, K=4", "500 ms", "18"]
+    assert "the 12 cells where every method exists" in made.caption
     assert [str(line[-1]) for line in made.rows] == ["18", "12"]
 
 
@@ -280,7 +282,7 @@ def test_classes_that_were_not_trained_stand_beside_those_that_were():
         panel(as_table(records(found | {"oracle_lambda": 90}, shots=(2,)) + elsewhere)) for found in (levels, new)
     )
     trained, untrained = (found.where(found.dataset != "zeta") for found in (trained, untrained))
-    made = _both("key", "title", ("base", "new"), trained, untrained, "Told.")
+    made = _both(("base", "new"), trained, untrained, "Told.")
     assert made.columns == ("method", "base", "new", "harmonic mean", "new − zero-shot")
     # Harmonic means of 80 and 20 and of 60 and 30 are 32 and 40; of equals the better on base leads.
     assert [cells(line)[:4] for line in made.rows] == [
@@ -294,4 +296,55 @@ def test_classes_that_were_not_trained_stand_beside_those_that_were():
     assert [str(line[4]) for line in made.rows][:2] == ["+20.00 [+20.00, +20.00]", "−10.00 [−10.00, −10.00]"]
     assert str(made.rows[4][4]) == "–"
     assert made.rule == 5
-    assert "Told. 6 draws" in made.caption
+    assert "Told. 6 draws" in made.notes[0]
+
+
+SURVEY = {
+    "grid": [0, 1, 2],
+    "test": [0.5, 0.9, 0.4],
+    "ensemble": 0.7,
+    "fixed": 0.6,
+    "loo": [0.1, 0.2, 0.9],
+    "folds": [0.9, 0.8, 0.2],
+}
+
+
+def surveyed(*surveys_of_seeds, method="clap", sees=("support", "text")):
+    seeds = range(len(surveys_of_seeds))
+    rows = synthetic_rows(("alpha",), ("ViT-B-16",), ("dataset",), (2,), seeds, (method,))
+    return [
+        row | {"selected": json.dumps(survey), "sees": list(sees)}
+        for row, survey in zip(rows, surveys_of_seeds, strict=True)
+    ]
+
+
+def test_what_each_selector_of_a_survey_scores():
+    cells = knob_cells(panel(as_table(surveyed(SURVEY))), "clap")
+    expected = {"fixed": 60, "loo": 40, "folds": 50, "ensemble": 70, "test": 90}
+    assert {name: values.tolist() for name, values in cells.accuracy.items()} == {
+        name: [pytest.approx(value)] for name, value in expected.items()
+    }
+    # The fixed value is the best of what needs no choice; folds are preferred to leave-one-out.
+    assert (cells.worth, cells.recovered) == (pytest.approx([30]), pytest.approx([-10]))
+    by_loo = {k: v for k, v in SURVEY.items() if k not in ("folds", "fixed")}
+    without = knob_cells(panel(as_table(surveyed(by_loo))), "clap")
+    assert (without.worth, without.recovered) == (pytest.approx([40]), pytest.approx([-10]))
+    ends = {"grid": [0, 1], "test": [0.2, 0.8], "ensemble": 0.1}
+    cells = knob_cells(panel(as_table(surveyed(ends))), "clap")
+    assert (cells.worth, cells.recovered) == (pytest.approx([0]), None)
+
+
+def test_selectors_share_the_cells_that_all_of_them_have():
+    part = {k: v for k, v in SURVEY.items() if k != "loo"}
+    found = panel(as_table(surveyed(part, SURVEY, {"grid": [0], "test": [0.5]})))
+    assert surveys(found) == ["clap"]
+    assert knob_cells(found, "clap").rows.tolist() == [1]
+    assert knob_cells(found, "clap", ["fixed"]).rows.tolist() == [0, 1]
+    assert surveys(panel(as_table(surveyed({})))) == []
+
+
+def test_a_survey_of_a_transductive_head_is_known_by_what_it_saw():
+    seen = ("queries", "support", "text")
+    # Either has one record, and it is not the other's cell.
+    found = panel(as_table(surveyed(SURVEY) + surveyed(SURVEY, SURVEY, method="lpp", sees=seen)[1:]))
+    assert [_saw_queries(found, method) for method in ("clap", "lpp")] == [False, True]

@@ -5,8 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from kshot.stats.association import association, within
-from kshot.stats.correlation import rank_correlation
+from kshot.stats.correlation import association, rank_correlation, within
 
 
 def test_within_groups_ignores_what_only_separates_the_groups():

@@ -15,8 +15,7 @@ from kshot.pictures.held_out import Interval
 from kshot.pictures.photos import existing_folder, listed
 from kshot.pictures.predict import head_encoder
 from kshot.pictures.suggest import suggest_files, unlabelled_files
-from kshot.report.numbers import count
-from kshot.report.table import Table
+from kshot.report.table import Table, count
 
 # With more classes the commonest confusions are listed instead of the whole table.
 WIDEST_TABLE = 12

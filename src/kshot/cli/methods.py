@@ -12,8 +12,7 @@ from kshot.cli.shared import CORES, FEATURES, console
 from kshot.data.store import Store
 from kshot.errors import InputError
 from kshot.progress import Progress
-from kshot.report.numbers import count, interval, number
-from kshot.report.table import Table, TableCell
+from kshot.report.table import Table, TableCell, count, interval, number
 from kshot.runs import judge as judge_method
 from kshot.stats.bootstrap import cluster_mean
 

@@ -19,9 +19,8 @@ from kshot.paper.folders import compare_folders
 from kshot.paper.reproduce import arms, plan_table
 from kshot.paper.reproduce import reproduce as run_arms
 from kshot.progress import Progress
-from kshot.report.focus import primary
-from kshot.report.numbers import Number
-from kshot.report.table import Table
+from kshot.report.slices import primary
+from kshot.report.table import Number, Table
 from kshot.results import load_records
 from kshot.runs import compare_precisions
 from kshot.stats.coverage import PAPER_DESIGN, Design, matched_design, simulate_coverage

@@ -28,8 +28,7 @@ from kshot.pictures.predict import (
     predict_feature,
     predict_files,
 )
-from kshot.report.numbers import Number, signed
-from kshot.report.table import Table, csv_text
+from kshot.report.table import Number, Table, csv_text, signed
 
 BackboneOption = Annotated[str | None, Option("--backbone", help="Encoder; the head's own unless given.")]
 

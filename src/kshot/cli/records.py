@@ -20,9 +20,8 @@ from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import InputError
 from kshot.progress import Progress
-from kshot.report.numbers import Number, count, signed
-from kshot.report.probed import read_probes
-from kshot.report.table import Table
+from kshot.report.context import read_probes
+from kshot.report.table import Number, Table, count, signed
 from kshot.report.tables.one_stratum import stratum_tables
 from kshot.results import load_records
 from kshot.runs import measure

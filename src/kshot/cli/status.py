@@ -15,8 +15,7 @@ from kshot.cli.shared import FEATURES, FeaturesOption, RecordsArgument, console,
 from kshot.data.store import Store
 from kshot.errors import KshotError
 from kshot.progress import human_seconds
-from kshot.report.numbers import count
-from kshot.report.table import Table
+from kshot.report.table import Table, count
 
 POLL_SECONDS = 2.0
 

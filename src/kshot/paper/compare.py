@@ -10,8 +10,7 @@ from kshot.paper.arms import Arms
 from kshot.paper.claims import Claim
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.rules import Rules
-from kshot.report.numbers import Number, count
-from kshot.report.table import Table, csv_text
+from kshot.report.table import Number, Table, count, csv_text
 from kshot.stats.bootstrap import Estimate
 
 AGREES, DIFFERS, NOT_COMPUTED, NOT_REPRODUCIBLE = ("agrees", "differs", "not computed", "not reproducible as printed")

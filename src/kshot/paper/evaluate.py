@@ -11,8 +11,8 @@ from kshot.paper.arms import COOP, MATRIX, Arms, Observations, look_up
 from kshot.paper.claims import Claim, Condition, parse_conditions
 from kshot.paper.rules import Rule, Rules, matches
 from kshot.paper.statistics import FORMULAS, NOT_KNOWN, OF_CELLS, OF_FIGURES, OF_PAIRS, Figures, Slice, without_interval
-from kshot.stats.association import association
 from kshot.stats.bootstrap import Estimate
+from kshot.stats.correlation import association
 from kshot.types import Array
 
 OTHER_PRECISION = "float64"

@@ -28,7 +28,7 @@ def compare_folders(folder: Path, claims: Sequence[Claim]) -> tuple[list[Compari
     folders = arm_folders(folder)
     probes = [ProbeFolder(path).load() for path in folders]
     arms = gather([load_table(path) for path in folders], [*probes, _facts(folders)])
-    return compare_claims(claims, paper_rules(), arms), arms[MATRIX].panel.simulated
+    return compare_claims(claims, paper_rules(), arms), arms[MATRIX].panel.origin.simulated
 
 
 def arm_folders(folder: Path) -> list[Path]:

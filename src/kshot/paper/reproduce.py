@@ -16,8 +16,7 @@ from kshot.paper.compare import as_csv, verdict_sentences
 from kshot.paper.folders import MATRIX_STUDY, compare_folders
 from kshot.paper.rules import paper_rules
 from kshot.progress import human_seconds
-from kshot.report.numbers import count
-from kshot.report.table import Table
+from kshot.report.table import Table, count
 from kshot.results import load_records
 from kshot.runs import measure, run
 

@@ -20,10 +20,9 @@ from kshot.data.simulated import World, put, sample
 from kshot.data.store import Store
 from kshot.data.stratum import Prior, load_prior, load_stratum
 from kshot.errors import InputError
-from kshot.report.context import Context
-from kshot.report.probed import Probed
+from kshot.report.context import Context, Probed
+from kshot.report.tables import make_table
 from kshot.report.tables.one_stratum import PROBES, stratum_tables
-from kshot.report.tables.stratum_probes import probes_table
 from kshot.results import load_records
 from kshot.stats.panel import panel
 from kshot.theory.probes.headroom import headroom_row
@@ -159,7 +158,7 @@ def test_pooled_probes_meet_records_over_strata_and_cells():
     ]
     strata = {(d, b): float(number) for number, (d, b) in enumerate(product("abc", backbones))}
     probed = Probed({"headroom.headroom": {(d, b, "dataset", 0, -1, BALANCED): v for (d, b), v in strata.items()}})
-    found = {row[0]: row[1] for row in probes_table(panel(as_table(rows + tip)), Context(probed=probed)).rows}
+    found = {row[0]: row[1] for row in make_table("probes", panel(as_table(rows + tip)), Context(probed=probed)).rows}
     accuracy = {(r["dataset"], r["backbone"], r["method"], r["shots"], r["seed"]): r["accuracy"] for r in rows}
     cells = list(product((2, 4), (0, 1)))
     surplus = [np.mean([accuracy[*s, "clap", *c] - accuracy[*s, "oracle_lambda", *c] for c in cells]) for s in strata]

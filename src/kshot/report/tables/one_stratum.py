@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kshot.report.numbers import Number
-from kshot.report.probed import Probed, ProbeKey
-from kshot.report.table import Table
+from kshot.report.context import Probed, ProbeKey
+from kshot.report.table import Number, Table
 
 PROBES = {
     "offset": (
