@@ -115,7 +115,7 @@ def draw_findings() -> None:
     series = ("the paper: 10 sets", "real CLIP: 4 sets", "bundled encoder: 7 sets")
     with styled():
         figure, axes = new_figure(6.4, 2.7)
-        axis = axes[0, 0]
+        axis = axes[0]
         for row, (method, claims) in enumerate(FINDINGS.values()):
             cells = "K≥4" if "K≥4" in claims else "all K"
             found = [part.where(shots=(4, 8, 16)) if cells == "K≥4" else part for part in (clip, bundled)]

@@ -1,4 +1,4 @@
-"""The main job behind one door: run a study, run its failures again, judge a newcomer."""
+"""Run a study, forget its failures, measure its probes, judge a method."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from kshot.bench.judged import judged_study, knob_oracle
 from kshot.bench.query import failed_cells
 from kshot.bench.records import Records, records_folder
 from kshot.bench.run import WHOLE, AnyStudy, StudyShard, choose_engine, complete, hand_out, load_any, open_run
-from kshot.bench.study import DTYPES, Cell, MethodSpec
+from kshot.bench.study import DTYPES, Cell, MethodSpec, Study
 from kshot.bench.work import check_stored, count_cells, find_work, finished_cells
 from kshot.data.store import Store
 from kshot.progress import Progress
@@ -22,8 +22,8 @@ from kshot.report.questions import OwnKnob, judgement, judgement_table
 from kshot.report.table import Table
 from kshot.results import Results, load_records
 from kshot.stats.panel import CELL
+from kshot.theory.probes.measure import GROUPS, probe_batches, probe_workload
 from kshot.theory.probes.stored import ProbeFolder
-from kshot.theory.probes.whole_study import GROUPS, probe_batches, probe_workload
 
 logger = logging.getLogger("kshot")
 FEATURES = Path("features")
@@ -70,23 +70,13 @@ def run(
     return load_records(folder, features=features)
 
 
-def retry(
-    study: AnyStudy,
-    *,
-    records: Path | str | None = None,
-    features: Path | str = FEATURES,
-    workers: int = CORES,
-    engine: Engine | str = "local",
-    method: Sequence[str] = (),
-) -> Results:
-    """Compute the cells with a failed method again, after its cause was repaired."""
-    loaded = load_any(study).with_methods(method)
-    target = Records(records_folder(records, loaded.name))
-    open_run(loaded, Path(features), target)
+def forget_failures(study: Study, records: Path | str | None = None, features: Path | str = FEATURES) -> None:
+    """Delete the records of cells with a failed method, so that the next run computes them again."""
+    target = Records(records_folder(records, study.name))
+    open_run(study, Path(features), target)
     failed = failed_cells(target)
     forget(target, failed)
     logger.info("%d cells had a failed method", len(failed))
-    return run(loaded, records=target.folder, features=features, workers=workers, engine=engine)
 
 
 def measure(

@@ -110,9 +110,9 @@ def test_a_lost_header_comes_back(records, folder, loss):
     records.header.unlink() if loss == "deleted" else records.header.write_text(changed[loss])
     refused = kshot("status", "records")
     assert refused.returncode == 2
-    assert "kshot check --records records --repair" in refused.stderr
-    assert kshot("check", "--records", "records").returncode == 2
-    repaired = kshot("check", "--records", "records", "--repair")
+    assert "kshot records check records --repair" in refused.stderr
+    assert kshot("records", "check", "records").returncode == 2
+    repaired = kshot("records", "check", "records", "--repair")
     assert repaired.returncode == 0, repaired.stderr
     assert "brought back" in repaired.stdout
     assert json.loads(records.header.read_text()) == before

@@ -106,9 +106,9 @@ def test_outsiders_method_fails_alone_and_can_be_retried(folder):
     assert "mine.py" in tracebacks[0].read_text()
     assert "mine:Mine failed, 12×: RuntimeError: not today" in kshot("status", "records/small").stdout
     (folder / "mine.py").write_text(broken + "super()._fit(task)\n")
-    assert "Add --method mine:Mine to the command" in kshot("retry", "small.toml").stderr
+    assert "Add --method mine:Mine to the command" in kshot("run", "small.toml", "--retry").stderr
     by_folder, by_file = (_advised(kshot("status", where).stdout) for where in ("records/small", "small.toml"))
-    assert by_folder == ["retry", "STUDY", "--method", "mine:Mine", "--records", "records/small"]
+    assert by_folder == ["run", "STUDY", "--retry", "--method", "mine:Mine", "--records", "records/small"]
     assert "12 to compute" in kshot(*by_file).stdout
     table = load_table("records/small")
     mine, ncm = (table.filter(pc.equal(table["method"], name))["accuracy"] for name in ("mine:Mine", "ncm"))

@@ -101,7 +101,7 @@ def test_files_in_the_making_are_nobody_elses(folder):
     ]
     assert compact(records) == 12
     assert load_table(records.folder).equals(before)
-    for command in (["status", "records"], ["diff", "records", "records"], ["ls", "features"]):
+    for command in (["status", "records"], ["records", "diff", "records", "records"], ["ls", "features"]):
         done = subprocess.run([sys.executable, "-m", "kshot", *command], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert all(path.exists() for path in others)

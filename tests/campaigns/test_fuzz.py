@@ -30,12 +30,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 COMMANDS = (
     "status",
     "report",
-    "compact",
-    "diff",
+    "records compact",
+    "records diff",
+    "records check",
     "plan",
     "show",
-    "check",
-    "published",
+    "features check",
+    "paper published",
     "slurm",
     "ls",
     "predict",
@@ -78,7 +79,7 @@ def allowed(call, *arguments):
 def test_command_lines(command, arguments):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(sys, "argv", ["kshot", command, *(word.replace("\0", "") for word in arguments)])
+        patch.setattr(sys, "argv", ["kshot", *command.split(), *(word.replace("\0", "") for word in arguments)])
         patch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "utf-8"))
         patch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO(), "utf-8"))
         code = None

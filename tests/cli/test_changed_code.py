@@ -44,7 +44,7 @@ def test_changed_code_is_computed_again_and_the_old_records_are_kept(own, compac
     before, present = accuracies("own"), Records("own")
     assert before[2, "my_method:Half"] == before[2, "ncm"] > 0.2
     if compacted:
-        own("compact", "own")
+        own("records", "compact", "own")
     assert "2 done, 0 to compute" in own(*RUN).stdout
     Path("weights.py").write_text("FACTOR = 0.0  # weights times zero\n")
     assert run_status(present.folder).missing == 2
@@ -66,7 +66,7 @@ def test_changed_code_is_computed_again_and_the_old_records_are_kept(own, compac
     again = own(*RUN)
     assert "2 done, 0 to compute" in again.stdout
     assert "changed" not in again.stderr
-    assert own("check", "--records", "own").returncode == 0
+    assert own("records", "check", "own").returncode == 0
 
 
 def test_judge_sees_the_changed_code(own):

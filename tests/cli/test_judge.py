@@ -23,7 +23,7 @@ shots = [1, 4]
 seeds = [0]
 methods = ["ncm"]
 """
-NEWCOMERS = '''
+OWN_HEADS = '''
 from kshot.methods.base import Classifier
 from kshot.methods.blending import RatioKnob, blend
 from kshot.types import Choice, MethodInfo
@@ -54,9 +54,9 @@ class Half(RatioKnob, Classifier):
 
 
 @pytest.fixture
-def court(kshot):
+def kshot_with_heads(kshot):
     Path("tiny.toml").write_text(STUDY)
-    Path("newcomers.py").write_text(NEWCOMERS)
+    Path("own_heads.py").write_text(OWN_HEADS)
     return kshot
 
 
@@ -68,45 +68,38 @@ def numbers(text):
     return [float(x.replace("−", "-")) for x in re.findall(r"[+−-]?\d+\.\d+", text)]
 
 
-def test_a_copy_of_zero_shot_without_a_knob(court):
-    done = court("judge", "newcomers:TextOnly", "tiny.toml", "--workers", "1")
+def test_a_copy_of_zero_shot_without_a_knob(kshot_with_heads):
+    done = kshot_with_heads("judge", "own_heads:TextOnly", "tiny.toml", "--workers", "1")
     assert done.returncode == 0, done.stderr
     found = answers(done.stdout)
     assert set(numbers(found["1 against zero-shot"])) == {0.0}
     assert "no knob declared" in found["2 against its knob's oracle"]
     assert "nothing was fitted" in found["5 how its knob was chosen"]
-    page = Path("records/tiny-judge-newcomers-TextOnly/report/report.html").read_text()
+    page = Path("records/tiny-judge-own_heads-TextOnly/report/report.html").read_text()
     assert "2 against its knob" in page
 
 
 @pytest.mark.slow
-def test_a_blend_with_the_family_knob(court):
-    done = court("judge", "newcomers:Half", "tiny.toml", "--workers", "1")
+def test_a_blend_with_the_family_knob(kshot_with_heads):
+    done = kshot_with_heads("judge", "own_heads:Half", "tiny.toml", "--workers", "1")
     found = answers(done.stdout)
     assert numbers(found["2 against its knob's oracle"]) == numbers(found["3 against the oracle ratio"])
     assert "lambda from fixed" in found["5 how its knob was chosen"]
-    rows = load_table("records/tiny-judge-newcomers-Half").to_pylist()
+    rows = load_table("records/tiny-judge-own_heads-Half").to_pylist()
     accuracy = {(r["dataset"], r["shots"], r["method"]): r["accuracy"] for r in rows}
     cells = sorted({key[:2] for key in accuracy})
     for other, question in (("clap", "4 against CLAP"), ("oracle_lambda", "3 against the oracle ratio")):
-        differences = [100 * (accuracy[*c, "newcomers:Half"] - accuracy[*c, other]) for c in cells]
+        differences = [100 * (accuracy[*c, "own_heads:Half"] - accuracy[*c, other]) for c in cells]
         assert numbers(found[question])[0] == pytest.approx(sum(differences) / len(cells), abs=0.006)
+    assert "4 done, 0 to compute" in kshot_with_heads("judge", "own_heads:Half", "tiny.toml", "--workers", "1").stdout
+    assert "has no class 'Nobody'" in kshot_with_heads("judge", "own_heads:Nobody", "tiny.toml").stderr
 
 
-@pytest.mark.slow
-def test_a_second_run_computes_nothing_and_a_wrong_name_is_said(court):
-    court("judge", "newcomers:Half", "tiny.toml", "--workers", "1")
-    assert "4 done, 0 to compute" in court("judge", "newcomers:Half", "tiny.toml", "--workers", "1").stdout
-    wrong = court("judge", "newcomers:Nobody", "tiny.toml")
-    assert wrong.returncode == 2
-    assert "has no class 'Nobody'" in wrong.stderr
-
-
-def test_absent_companions_are_said_not_faked(court, monkeypatch):
+def test_absent_companions_are_said_not_faked(kshot_with_heads, monkeypatch):
     study = parse_study(tomllib.loads(STUDY), "here")
     monkeypatch.setattr(registry, "names", lambda: ["zero_shot", "oracle_lambda"])
-    judged = judged_study(study, "newcomers:Half")
-    assert list(judged.methods()) == ["zero_shot", "oracle_lambda", "newcomers:Half"]
+    judged = judged_study(study, "own_heads:Half")
+    assert list(judged.methods()) == ["zero_shot", "oracle_lambda", "own_heads:Half"]
     found = panel(synthetic_table(methods=("zero_shot", "oracle_lambda", "loo_blend")))
     said = judgement(found, "loo_blend", None)
     assert any("clap is not registered or not in this study" in line for line in said)

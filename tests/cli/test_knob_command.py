@@ -22,10 +22,9 @@ def cells_of(line):
     return re.split(r"\s{2,}", line.strip())
 
 
-def test_a_knob_by_the_start_of_its_name(kshot):
-    kshot("simulate")
+def test_a_knob_by_the_start_of_its_name(ran):
     arguments = ("--dataset", "sim-satellite", "--shots", "2", "--seeds", "2")
-    out = kshot("knob", "gda", *arguments).stdout
+    out = ran("knob", "gda", *arguments).stdout
     assert "gda_alpha1" in out
     line = next(line for line in out.splitlines() if "sim-satellite" in line)
     *_, chosen, _, oracle, regret, _, by_folds = cells_of(line)
@@ -49,10 +48,9 @@ def test_several_datasets_are_averaged_and_ties_are_starred(kshot):
     assert "the first was taken" in out
 
 
-def test_somebodys_own_knob(kshot):
-    kshot("simulate")
+def test_somebodys_own_knob(ran):
     Path("mine.py").write_text(OWN)
-    out = kshot("knob", "mine:Scaled", "--dataset", "sim-satellite", "--shots", "2", "--seeds", "1").stdout
+    out = ran("knob", "mine:Scaled", "--dataset", "sim-satellite", "--shots", "2", "--seeds", "1").stdout
     line = next(line for line in out.splitlines() if "sim-satellite" in line)
     assert cells_of(line)[3] == "1"
 
@@ -63,24 +61,22 @@ def test_mistakes_are_answered(kshot):
     assert "Did you mean cifar10" in kshot("knob", "gda", "--dataset", "cifar").stderr
 
 
-def test_strata_without_the_tier_are_named_and_left_out(kshot):
+def test_strata_without_the_tier_are_named_and_left_out(ran):
     from kshot.data.store import Store
 
-    kshot("simulate")
     store, X = Store("features"), np.eye(4, dtype=np.float32)
     store.write_text("bare", "enc", "photo", X, None, list("abcd"))
     store.write_images("bare", "enc", "all", X, np.arange(4), list("abcd"), list("abcd"))
-    done = kshot("knob", "gda", "--shots", "2", "--seeds", "1")
+    done = ran("knob", "gda", "--shots", "2", "--seeds", "1")
     assert done.returncode == 0, done.stderr
     assert "left out, without tier dataset: bare/enc" in done.stdout
-    refused = kshot("knob", "gda", "--dataset", "bare")
+    refused = ran("knob", "gda", "--dataset", "bare")
     assert refused.returncode == 2
     assert "unknown tier 'dataset'" in refused.stderr
 
 
-def test_shots_that_no_pool_can_give(kshot):
-    kshot("simulate")
-    done = kshot("knob", "gda", "--shots", "1000")
+def test_shots_that_no_pool_can_give(ran):
+    done = ran("knob", "gda", "--shots", "1000")
     assert done.returncode == 2
     assert "no stored dataset has pictures for K = 1000" in done.stderr
-    assert kshot("knob", "gda", "--shots", "0").returncode == 2
+    assert ran("knob", "gda", "--shots", "0").returncode == 2

@@ -88,4 +88,4 @@ def test_a_study_runs_in_an_empty_folder_without_writing_features(tmp_path):
     assert not (tmp_path / "features").exists()
     assert "SIMULATED" not in kshot("report", "records/real").stdout
     assert "tuxpaint lite0 (bundled): all 356" in kshot("ls", "features").stdout
-    assert "7 stratum(s) pass every check" in kshot("check").stdout
+    assert "7 stratum(s) pass every check" in kshot("features", "check").stdout

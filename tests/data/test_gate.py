@@ -42,7 +42,7 @@ def test_run_warns_where_the_gate_fails(tmp_path, caplog, confused, warned):
     with caplog.at_level(logging.WARNING):
         complete(parse_study(STUDY, "test"), tmp_path / "records", tmp_path / "features", LocalEngine(1))
     assert ("Pets with ViT-B-16: zero-shot with tier ensemble: 10.0 %" in caplog.text) is warned
-    assert ("fail the sanity gate: see `kshot check`" in caplog.text) is warned
+    assert ("fail the sanity gate: see `kshot features check`" in caplog.text) is warned
 
 
 def test_generated_numbers_have_no_gate(tmp_path):

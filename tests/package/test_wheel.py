@@ -83,7 +83,7 @@ def test_the_embedded_study_from_the_notebook_and_its_report(elsewhere):
 
 
 def test_the_theory(elsewhere):
-    assert "claims hold" in elsewhere.run("kshot", "verify", "--quick")
+    assert "claims hold" in elsewhere.run("kshot", "paper", "verify", "--quick")
 
 
 def test_the_fit_of_the_tutorial(elsewhere):

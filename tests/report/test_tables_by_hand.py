@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from kshot.errors import StudyError
-from kshot.report.context import Context
-from kshot.report.probed import Probed
+from kshot.report.context import Context, Probed
 from kshot.report.tables import make_table
-from kshot.report.tables.new_classes import _both
+from kshot.report.tables.knob_atlas import _saw_queries, knob_cells, surveys
+from kshot.report.tables.shot_profiles import _both
 from kshot.stats.metrics import METRICS
 from kshot.stats.panel import panel
 from synthetic_records import as_table, synthetic_rows
@@ -98,10 +98,12 @@ def test_the_leaderboard_marks_ties_turned_classes_and_what_lacks_a_cell():
     assert cells(lines["James–Stein blend"])[1:] == ["–"] * 5
     assert "≈" not in str(lines["Oracle ratio"][-1])
     assert (made.rule, made.best) == (5, {(0, 1), (0, 2), (0, 3), (0, 4)})
-    assert "(0 others left out)" in made.caption
+    assert "Left out" not in made.caption
     assert "James–Stein blend 4" in made.caption
     thin = [row for row in rows if (row["dataset"], row["shots"]) != ("gamma", 4)]
-    assert "(1 others left out), G = 2" in table("leaderboard", thin).caption
+    caption = table("leaderboard", thin).caption
+    assert "G = 2" in caption
+    assert "gamma with ViT-B-16 (without K=4)" in caption
 
 
 def test_transductive_heads_stand_beside_zero_shot():
@@ -158,6 +160,7 @@ def test_reruns_count_what_moved_over_the_shared_cells():
     assert lines["CLAP"][5].startswith("+0.17")
     assert lines["LP++"][1:5] == ["12", "12", "0.000", "0.00"]
     assert "n = 12 shared cells, G = 2" in made.caption
+    assert "Run the same grid with another dtype" in table("precision", base).caption
 
 
 def test_augmented_views_are_compared_by_shots():
@@ -191,7 +194,7 @@ def test_pictures_on_which_two_heads_disagree():
     ]
     nothing = table("sample_level", [row | {"hits": b""} for row in rows])
     assert not nothing.rows
-    assert "No pair of methods has hits" in nothing.caption
+    assert "no pair of methods has hits" in nothing.caption
 
 
 def test_a_stratum_is_averaged_over_the_cells_that_hold_all_probes():
@@ -199,7 +202,7 @@ def test_a_stratum_is_averaged_over_the_cells_that_hold_all_probes():
     rows = [row for row in rows if (row["method"], row["dataset"], row["shots"]) != ("lpp", "alpha", 1)]
     for row in rows:
         row["share"] = 0.75 if row["dataset"] == "alpha" else 0.5
-    keys = {(name, "ViT-B-16", "dataset", 0, -1): 0.25 for name in DATASETS}
+    keys = {(name, "ViT-B-16", "dataset", 0, -1, "balanced"): 0.25 for name in DATASETS}
     probed = Probed({"headroom.path/full": keys, "spread.d_eff": dict.fromkeys(keys, 7.0)})
     headroom = {("alpha", "ViT-B-16"): 1.5}
     made = table("strata", rows, Context(headroom=headroom, probed=probed))
@@ -217,15 +220,17 @@ def test_probes_are_pooled_over_datasets():
     rows = records({"clap": 60, "oracle_lambda": 58, "zero_shot": 40}, shots=(2, 4))
     for row in rows:
         row["share"] = {"alpha": 0.5, "beta": 0.6, "gamma": 0.7}[row["dataset"]]
-    draws = list(product(DATASETS, ["ViT-B-16"], ["dataset"], (2, 4), SEEDS))
-    strata = [(name, "ViT-B-16", "dataset", 0, -1) for name in DATASETS]
+    draws = list(product(DATASETS, ["ViT-B-16"], ["dataset"], (2, 4), SEEDS, ["balanced"]))
+    strata = [(name, "ViT-B-16", "dataset", 0, -1, "balanced") for name in DATASETS]
     values = {
         "counterfactual.deficit": dict.fromkeys(draws, -4.0),
         "counterfactual.recovered": dict.fromkeys(draws, 3.0),
         "per_class.accuracy on split halves": dict.fromkeys(draws, 55.0),
         "spread.d_eff": dict(zip(strata, (10.0, 20.0, 60.0), strict=True)),
-        "spread.measured SD": {(*key[:3], 2, -1): v for key, v in zip(strata, (0.1, 0.2, 0.4), strict=True)},
-        "spread.predicted SD": {(*key[:3], 2, -1): 0.2 for key in strata},
+        "spread.measured SD": {
+            (*key[:3], 2, -1, "balanced"): v for key, v in zip(strata, (0.1, 0.2, 0.4), strict=True)
+        },
+        "spread.predicted SD": {(*key[:3], 2, -1, "balanced"): 0.2 for key in strata},
         "headroom.headroom": dict(zip(strata, (1.0, 2.0, 3.0), strict=True)),
     }
     made = table("probes", rows, Context(probed=Probed(values)))
@@ -244,7 +249,7 @@ def test_probes_are_pooled_over_datasets():
 def test_headroom_of_three_strata_is_ranked_against_the_surplus():
     surplus = {"alpha": 1, "beta": 3, "gamma": 2}
     rows = records({"clap": lambda row: 60 + surplus[row["dataset"]], "oracle_lambda": 58, "zero_shot": 40})
-    strata = [(name, "ViT-B-16", "dataset", 0, -1) for name in DATASETS]
+    strata = [(name, "ViT-B-16", "dataset", 0, -1, "balanced") for name in DATASETS]
     values = {"headroom.headroom": dict(zip(strata, (1.0, 2.0, 3.0), strict=True))}
     found = {line[0]: line[1] for line in table("probes", rows, Context(probed=Probed(values))).rows}
     expected = stats.spearmanr([1, 2, 3], [1, 3, 2]).statistic
@@ -261,7 +266,8 @@ def test_costs_are_medians_per_fit_and_per_thousand_pictures():
     made = table("cost", rows)
     clap = made.rows[0]
     assert (clap[0], float(clap[1]), float(clap[2]), float(clap[4])) == ("CLAP", 3.0, 4.0, pytest.approx(0.5))
-    assert clap[3] == "alpha · ViT-B-16, K=4"
+    assert cells(clap)[1:] == ["3 s", "4 s", "alpha · ViT-B-16, K=4", "500 ms", "18"]
+    assert "the 12 cells where every method exists" in made.caption
     assert [str(line[-1]) for line in made.rows] == ["18", "12"]
 
 
@@ -276,7 +282,7 @@ def test_classes_that_were_not_trained_stand_beside_those_that_were():
         panel(as_table(records(found | {"oracle_lambda": 90}, shots=(2,)) + elsewhere)) for found in (levels, new)
     )
     trained, untrained = (found.where(found.dataset != "zeta") for found in (trained, untrained))
-    made = _both("key", "title", ("base", "new"), trained, untrained, "Told.")
+    made = _both(("base", "new"), trained, untrained, "Told.")
     assert made.columns == ("method", "base", "new", "harmonic mean", "new − zero-shot")
     # Harmonic means of 80 and 20 and of 60 and 30 are 32 and 40; of equals the better on base leads.
     assert [cells(line)[:4] for line in made.rows] == [
@@ -290,4 +296,55 @@ def test_classes_that_were_not_trained_stand_beside_those_that_were():
     assert [str(line[4]) for line in made.rows][:2] == ["+20.00 [+20.00, +20.00]", "−10.00 [−10.00, −10.00]"]
     assert str(made.rows[4][4]) == "–"
     assert made.rule == 5
-    assert "Told. 6 draws" in made.caption
+    assert "Told. 6 draws" in made.notes[0]
+
+
+SURVEY = {
+    "grid": [0, 1, 2],
+    "test": [0.5, 0.9, 0.4],
+    "ensemble": 0.7,
+    "fixed": 0.6,
+    "loo": [0.1, 0.2, 0.9],
+    "folds": [0.9, 0.8, 0.2],
+}
+
+
+def surveyed(*surveys_of_seeds, method="clap", sees=("support", "text")):
+    seeds = range(len(surveys_of_seeds))
+    rows = synthetic_rows(("alpha",), ("ViT-B-16",), ("dataset",), (2,), seeds, (method,))
+    return [
+        row | {"selected": json.dumps(survey), "sees": list(sees)}
+        for row, survey in zip(rows, surveys_of_seeds, strict=True)
+    ]
+
+
+def test_what_each_selector_of_a_survey_scores():
+    cells = knob_cells(panel(as_table(surveyed(SURVEY))), "clap")
+    expected = {"fixed": 60, "loo": 40, "folds": 50, "ensemble": 70, "test": 90}
+    assert {name: values.tolist() for name, values in cells.accuracy.items()} == {
+        name: [pytest.approx(value)] for name, value in expected.items()
+    }
+    # The fixed value is the best of what needs no choice; folds are preferred to leave-one-out.
+    assert (cells.worth, cells.recovered) == (pytest.approx([30]), pytest.approx([-10]))
+    by_loo = {k: v for k, v in SURVEY.items() if k not in ("folds", "fixed")}
+    without = knob_cells(panel(as_table(surveyed(by_loo))), "clap")
+    assert (without.worth, without.recovered) == (pytest.approx([40]), pytest.approx([-10]))
+    ends = {"grid": [0, 1], "test": [0.2, 0.8], "ensemble": 0.1}
+    cells = knob_cells(panel(as_table(surveyed(ends))), "clap")
+    assert (cells.worth, cells.recovered) == (pytest.approx([0]), None)
+
+
+def test_selectors_share_the_cells_that_all_of_them_have():
+    part = {k: v for k, v in SURVEY.items() if k != "loo"}
+    found = panel(as_table(surveyed(part, SURVEY, {"grid": [0], "test": [0.5]})))
+    assert surveys(found) == ["clap"]
+    assert knob_cells(found, "clap").rows.tolist() == [1]
+    assert knob_cells(found, "clap", ["fixed"]).rows.tolist() == [0, 1]
+    assert surveys(panel(as_table(surveyed({})))) == []
+
+
+def test_a_survey_of_a_transductive_head_is_known_by_what_it_saw():
+    seen = ("queries", "support", "text")
+    # Either has one record, and it is not the other's cell.
+    found = panel(as_table(surveyed(SURVEY) + surveyed(SURVEY, SURVEY, method="lpp", sees=seen)[1:]))
+    assert [_saw_queries(found, method) for method in ("clap", "lpp")] == [False, True]

@@ -3,8 +3,7 @@
 They kill the mutants that the larger tests let pass (tests/campaigns/mutation.py).
 """
 
-import json
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
 
 import numpy as np
@@ -13,18 +12,14 @@ from scipy import stats
 
 from kshot.errors import StudyError
 from kshot.stats.answers import answers_of
-from kshot.stats.association import association, within
-from kshot.stats.atlas import knob_cells, saw_queries, surveys
-from kshot.stats.bootstrap import Estimate, cluster_mean, cluster_means, shared_draws
-from kshot.stats.correlation import rank_correlation, spearman
+from kshot.stats.bootstrap import Estimate, cluster_mean, cluster_means, shared_draws, simultaneous
+from kshot.stats.correlation import association, rank_correlation, spearman, within
 from kshot.stats.coverage import Coverage, Design, matched_design, simulate_coverage
 from kshot.stats.leaderboard import Placing, leaderboard, paired_with, side_by_side
 from kshot.stats.metrics import ACCURACY, METRICS, class_mean_accuracy, find_metric, seen_accuracy, unseen_accuracy
-from kshot.stats.multiplicity import simultaneous
 from kshot.stats.paired_tests import SampleContrast, sample_contrast
 from kshot.stats.panel import panel
-from kshot.stats.selection import described, select
-from synthetic_records import SEES, as_table, synthetic_rows, synthetic_table
+from synthetic_records import SEES, as_table, synthetic_rows
 
 NAMES = np.array(list("abbcccd"))
 A = np.array([1.0, 2.0, 2.0, 5.0, 3.0, 8.0, 4.0])
@@ -214,6 +209,8 @@ def test_nothing_is_ranked_where_no_combination_has_every_shot_count():
     rows = [r for r in board_rows() if (r["dataset"] in ("alpha", "beta")) == (r["shots"] == 1)]
     board = leaderboard(panel(as_table(rows)))
     assert (board.combinations, board.cells, board.datasets, board.shots) == (0, 0, 0, ())
+    assert all(placing.behind_leader is None for placing in board.ranked)
+    assert leaderboard(panel(as_table(board_rows(methods=("clap",))))).ranked[0].mean > 0
 
 
 def test_a_class_with_one_test_picture_counts_like_any_other():
@@ -236,12 +233,12 @@ def test_a_cell_is_decided_below_five_per_cent_for_whoever_is_right_more_often()
     found = SampleContrast(
         "one",
         "two",
-        only_first=np.array([9, 1, 5, 6, 9, 9]),
-        only_second=np.array([1, 9, 5, 5, 1, 1]),
-        pictures=np.full(6, 100),
-        p=np.array([0.01, 0.01, 1.0, 0.9, 0.05, 0.049]),
+        only_first=np.array([9, 1, 5, 6, 9, 9, 4]),
+        only_second=np.array([1, 9, 5, 5, 1, 1, 4]),
+        pictures=np.full(7, 100),
+        p=np.array([0.01, 0.01, 1.0, 0.9, 0.05, 0.049, 1.0]),
     )
-    assert found.decided_for() == (2, 1, 3)
+    assert found.decided_for() == (2, 1, 4)
 
 
 def hits(*bits):
@@ -253,22 +250,24 @@ def test_hits_end_with_the_test_set_and_the_first_record_counts():
     rows = [r for r in board_rows(methods=("clap", "lpp"), datasets=("alpha",), seeds=(0,)) if r["shots"] == 2]
     (clap,), (lpp,) = ([r for r in rows if r["method"] == m] for m in ("clap", "lpp"))
     clap.update(n_test=5, hits=hits(1, 1, 0, 1, 0))
-    lpp.update(n_test=5, hits=hits(0, 1, 1, 0, 0))
+    lpp.update(n_test=5, hits=hits(0, 0, 1, 0, 1))
     found = sample_contrast(panel(as_table([clap, lpp])), "clap", "lpp")
-    assert (found.only_first.tolist(), found.only_second.tolist()) == ([2], [1])
+    assert (found.only_first.tolist(), found.only_second.tolist()) == ([3], [2])
     assert found.pictures.tolist() == [5]
-    assert found.p == pytest.approx(stats.binomtest(1, 3).pvalue)
+    assert found.p == pytest.approx(stats.binomtest(2, 5).pvalue)
     empty = lpp | {key: clap[key] for key in keys} | {"hits": b""}
     assert len(sample_contrast(panel(as_table([clap, empty])), "clap", "lpp").p) == 0
-    assert len(sample_contrast(panel(as_table([clap, lpp | {"seed": 1}])), "clap", "lpp").p) == 0
+    for rows, second in (([clap, lpp | {"seed": 1}], "lpp"), ([clap, lpp], "nothing")):
+        nothing = sample_contrast(panel(as_table(rows)), "clap", second)
+        assert len(nothing.p) == 0
+        assert nothing.decided_for() == (0, 0, 0)
 
 
 def test_one_record_is_a_panel_and_its_study_is_told():
     (row,) = board_rows(methods=("clap",), datasets=("alpha",), seeds=(0,))[:1]
     found = panel(as_table([row]), only="dataset alpha")
-    told = (found.study, found.study_hash, found.version, found.dtype, found.simulated, found.only)
-    assert told == ("synthetic", "0123456789abcdef", "0.1.0", "float32", False, "dataset alpha")
-    assert panel(as_table([row | {"simulated": True}])).simulated
+    assert astuple(found.origin) == ("synthetic", "0123456789abcdef", "0.1.0", "float32", False, "dataset alpha")
+    assert panel(as_table([row | {"simulated": True}])).origin.simulated
 
 
 def test_ratios_are_read_where_there_are_some():
@@ -291,73 +290,6 @@ def test_cells_that_hold_every_method_that_exists_at_all():
     assert set(found.with_all(["lpp", "clap", "never"]).dataset) == {"alpha", "gamma", "delta"}
     assert len(found.with_all(["never"]).shots) == len(found.shots) == 24
     assert np.isfinite(found.with_text().d2).all()
-
-
-SURVEY = {
-    "grid": [0, 1, 2],
-    "test": [0.5, 0.9, 0.4],
-    "ensemble": 0.7,
-    "fixed": 0.6,
-    "loo": [0.1, 0.2, 0.9],
-    "folds": [0.9, 0.8, 0.2],
-}
-
-
-def surveyed(*surveys_of_seeds, method="clap", sees=("support", "text")):
-    rows = board_rows(methods=(method,), datasets=("alpha",), seeds=range(len(surveys_of_seeds)))
-    rows = [r for r in rows if r["shots"] == 2]
-    return [
-        row | {"selected": json.dumps(survey), "sees": list(sees)}
-        for row, survey in zip(rows, surveys_of_seeds, strict=True)
-    ]
-
-
-def test_what_each_selector_of_a_survey_scores():
-    cells = knob_cells(panel(as_table(surveyed(SURVEY))), "clap")
-    expected = {"fixed": 60, "loo": 40, "folds": 50, "ensemble": 70, "test": 90}
-    assert {name: values.tolist() for name, values in cells.accuracy.items()} == {
-        name: [pytest.approx(value)] for name, value in expected.items()
-    }
-    # The fixed value is the best of what needs no choice; folds are preferred to leave-one-out.
-    assert (cells.worth, cells.recovered) == (pytest.approx([30]), pytest.approx([-10]))
-    by_loo = {k: v for k, v in SURVEY.items() if k not in ("folds", "fixed")}
-    without = knob_cells(panel(as_table(surveyed(by_loo))), "clap")
-    assert (without.worth, without.recovered) == (pytest.approx([40]), pytest.approx([-10]))
-    ends = {"grid": [0, 1], "test": [0.2, 0.8], "ensemble": 0.1}
-    cells = knob_cells(panel(as_table(surveyed(ends))), "clap")
-    assert (cells.worth, cells.recovered) == (pytest.approx([0]), None)
-
-
-def test_selectors_share_the_cells_that_all_of_them_have():
-    part = {k: v for k, v in SURVEY.items() if k != "loo"}
-    found = panel(as_table(surveyed(part, SURVEY, {"grid": [0], "test": [0.5]})))
-    assert surveys(found) == ["clap"]
-    assert knob_cells(found, "clap").rows.tolist() == [1]
-    assert knob_cells(found, "clap", ["fixed"]).rows.tolist() == [0, 1]
-    assert surveys(panel(as_table(surveyed({})))) == []
-
-
-def test_a_survey_of_a_transductive_head_is_known_by_what_it_saw():
-    seen = ("queries", "support", "text")
-    # Either has one record, and it is not the other's cell.
-    found = panel(as_table(surveyed(SURVEY) + surveyed(SURVEY, SURVEY, method="lpp", sees=seen)[1:]))
-    assert [saw_queries(found, method) for method in ("clap", "lpp")] == [False, True]
-
-
-def test_records_are_chosen_by_name():
-    table = synthetic_table(seeds=(0,))
-    chosen = select(table, {"dataset": ["alpha", "beta"], "shots": [2], "method": []})
-    assert set(chosen["dataset"].to_pylist()) == {"alpha", "beta"}
-    assert set(chosen["shots"].to_pylist()) == {2}
-    assert len(set(chosen["method"].to_pylist())) == 7
-    for wanted, message in (({"colour": ["red"]}, "colour"), ({"dataset": ["alpa"]}, "alpha"), ({"shots": [3]}, "3")):
-        with pytest.raises(StudyError, match=message):
-            select(table, wanted)
-    rows = [r for r in synthetic_rows(seeds=(0,)) if r["dataset"] == "alpha" or r["shots"] == 2]
-    only_alpha = as_table(rows)
-    with pytest.raises(StudyError, match="no record has all of this: dataset beta; shots 4"):
-        select(only_alpha, {"dataset": ["beta"], "shots": [4]})
-    assert described({"dataset": ["cifar10"], "tier": [], "shots": [2, 4]}) == "dataset cifar10; shots 2, 4"
 
 
 def test_accuracy_on_classes_with_and_without_shots():

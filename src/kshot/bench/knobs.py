@@ -54,7 +54,7 @@ def knob_strata(
     strata = sorted({(m.dataset, m.backbone) for m in store.readable()})
     chosen = [stratum for stratum in strata if dataset in (None, stratum[0])]
     if not chosen:
-        hint = f"See `kshot ls features`; looked in {store.root}. `kshot simulate` writes a generated world."
+        hint = f"See `kshot ls features`; looked in {store.root}. `kshot features simulate` writes a generated world."
         named = not_encoded([dataset or ""], [], store.root)
         raise FeatureError(named or unknown("dataset", dataset or "any", {s[0] for s in strata}, hint))
     if "text" not in registry.create(name).info.sees:

@@ -67,7 +67,7 @@ def _taken(records: Records, sql: str, take: "Callable[[duckdb.DuckDBPyRelation]
         return take(_relation(records, sql))
     except duckdb.Error as error:
         raise StudyError(
-            f"the records in {records.folder} cannot be read ({error}). Type `kshot check --records {records.folder}`."
+            f"the records in {records.folder} cannot be read ({error}). Type `kshot records check {records.folder}`."
         ) from error
 
 

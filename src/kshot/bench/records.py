@@ -5,7 +5,7 @@ RECORDS/study-copy.json                                 the same, for the day it
 RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; whole or absent; K04-s0-missing
                                                         and the like under another profile of shots than balanced
 RECORDS/answers/DATASET/BACKBONE/TIER/K04-s0.parquet    what its heads said about every test picture, for metrics alone
-RECORDS/compact/*.parquet                               many cells joined by `kshot compact`
+RECORDS/compact/*.parquet                               many cells joined by `kshot records compact`
 RECORDS/superseded/*.parquet                            records of methods whose code was changed since
 RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed methods
 RECORDS/runs/*.json                                     which machine computed here, one file a run
@@ -227,7 +227,7 @@ def read_header(folder: Path, name: str = NAME) -> dict[str, Any]:
     path = folder / name
     if not path.is_file():
         lost = (folder / "cells").is_dir() or (folder / "compact").is_dir()
-        step = f"`kshot check --records {folder} --repair` brings it back" if lost else "Run `kshot run` first"
+        step = f"`kshot records check {folder} --repair` brings it back" if lost else "Run `kshot run` first"
         raise StudyError(f"{folder} is not a records folder: it has no study.json. {step}.")
     try:
         header = {"extends": [], **json.loads(path.read_text(encoding="utf-8"))}
@@ -264,6 +264,6 @@ def restore_header(folder: Path) -> bool:
 
 def _damaged(path: Path, why: str) -> StudyError:
     return StudyError(
-        f"{path} is damaged ({why}). `kshot check --records {path.parent} --repair` brings its copy back. "
+        f"{path} is damaged ({why}). `kshot records check {path.parent} --repair` brings its copy back. "
         "Choose another --records folder where there is none."
     )

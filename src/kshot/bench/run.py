@@ -84,7 +84,7 @@ def complete(
     )
     banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE]
     for warning in failed_gates(Store(features), banded) if todo and banded else ():
-        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot check`.")
+        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot features check`.")
     start = time.perf_counter()
     with Progress("cells", todo) as progress:
         compute(work, Path(features), target, engine, shard, progress.advance)
@@ -190,7 +190,7 @@ def look_back(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
 
 
 def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:
-    """Which machine computed here; `kshot diff` shows it when records disagree."""
+    """Which machine computed here; `kshot records diff` shows it when records disagree."""
     about = this_machine() | {
         "platform": platform.platform(),
         "python": platform.python_version(),

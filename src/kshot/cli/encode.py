@@ -1,122 +1,148 @@
-"""`kshot encode`: pictures and prompts into the feature store."""
+"""`kshot encode` and `kshot import`: write features into the store."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption
+from kshot.data.catalog import backbones
+from kshot.data.store import Store
+from kshot.encode.augment import RECIPES
+from kshot.encode.caches.importing import cache_provenance, read_cache, text_writer, write_cache
+from kshot.encode.caches.layouts import named_cache
+from kshot.encode.encoders import load_encoder, local_weights, stored_name
+from kshot.encode.encoding import check_reference, encode_pictures
 from kshot.encode.hub import DATASETS
+from kshot.encode.prompts import encode_tiers, tier_prompts
+from kshot.encode.sources import find_origins
+from kshot.encode.targets import Encoding
+from kshot.errors import InputError, unknown
+from kshot.files import real_path, safe_name
+from kshot.methods.zero_shot import ZeroShot
+from kshot.progress import Progress
+from kshot.types import Views
 
-if TYPE_CHECKING:
-    from kshot.types import Views
-
-ViewsOption = Annotated[int, typer.Option(min=0, help="Augmented views of the pool; CLAP takes 20, GDA 10 of them.")]
+ViewsOption = Annotated[int, Option(min=0, help="Augmented views of the pool; CLAP takes 20, GDA 10 of them.")]
 ViewRecipeOption = Annotated[
-    str, typer.Option(help="Whose crops: tip (at least half of the picture; GDA and LP++ too) or clap (at least 8 %).")
+    str, Option(help="Crops: tip (at least half of the picture; as GDA and LP++) or clap (at least 8 %).")
 ]
 
 
 def encode(
     backbone: Annotated[
-        list[str],
-        typer.Option(
-            help="A name of `kshot ls backbones`, or MODEL/WEIGHTS of open_clip. Repeatable: one pass serves all."
-        ),
+        list[str], Option(help="A name of `kshot ls backbones`, or MODEL/WEIGHTS of open_clip. Repeatable.")
     ],
     source: Annotated[
         str,
-        typer.Argument(
-            envvar="KSHOT_HUB",
+        Argument(
             help="Folder of pictures, CSV file, CoOp split (split_zhou_*.json), dataset saved by the `datasets` "
-            "library, or webdataset shards (folder or http address). {wds} stands for clip-benchmark's name of each "
-            "--dataset.",
+            "library, or webdataset shards (folder, or address of a dataset on the hub). {wds} stands for "
+            "clip-benchmark's name of each --dataset."
         ),
     ] = DATASETS,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(help="Name to store under; `paper` means the paper's ten. Repeatable with {wds}."),
-    ] = None,
-    tier: Annotated[
-        list[str] | None, typer.Option(help="Prompt tier to encode; none unless given. Repeatable.")
-    ] = None,
-    sentences: Annotated[
-        list[str] | None,
-        typer.Option(help="TIER=FILE.json, a list of sentences for each class: adds cupl or a tier of your own."),
-    ] = None,
-    weights: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Local checkpoint, or folder with open_clip_config.json; BACKBONE=PATH where there are several."
-        ),
-    ] = None,
-    keep_shards: Annotated[
-        Path | None,
-        typer.Option(help="Keep fetched shards in FOLDER/DATASET, a source of its own; dropped unless given."),
-    ] = None,
+    dataset: Annotated[list[str] | None, Option(help="Name to store; `paper`: the paper's ten. Repeatable.")] = None,
+    tier: Annotated[list[str] | None, Option(help="Prompt tier to encode; none unless given. Repeatable.")] = None,
+    sentences: Annotated[list[str] | None, Option(help="TIER=FILE.json: sentences of each class, as a tier.")] = None,
+    weights: Annotated[list[str] | None, Option(help="Checkpoint or open_clip folder; or BACKBONE=PATH.")] = None,
+    keep_shards: Annotated[Path | None, Option(help="Keep fetched shards in FOLDER/DATASET, to encode again.")] = None,
     views: ViewsOption = 0,
     view_recipe: ViewRecipeOption = "tip",
-    features: FeaturesOption = DEFAULT_FEATURES,
-    batch: Annotated[int, typer.Option(min=1, help="Pictures per step.")] = 32,
-    threads: Annotated[int, typer.Option(min=1, help="Threads that decode ahead.")] = 2,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    features: FeaturesOption = FEATURES,
+    batch: Annotated[int, Option(min=1, help="Pictures per step.")] = 32,
+    threads: Annotated[int, Option(min=1, help="Threads that decode ahead.")] = 2,
+    device: DeviceOption = "auto",
 ) -> None:
-    """Encode a source; after an interruption the same command continues."""
-    from kshot.data.store import Store
-    from kshot.encode.encoders import load_encoder, local_weights, stored_name
-    from kshot.encode.encoding import check_reference, encode_pictures
-    from kshot.encode.origins import find_origins
-    from kshot.encode.targets import Encoding
-    from kshot.encode.tiers import encode_tiers, tier_prompts
-    from kshot.progress import Progress
-
-    wanted = asked_views(views, view_recipe)
+    """Encode pictures and prompts into stored features; after an interruption the same command continues."""
+    wanted = parse_views(views, view_recipe)
     files = dict(_named_file(text) for text in sentences or [])
     names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
     checkpoints = local_weights(backbone, weights or [])
     sources = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
-    # A wrong tier is told before hours of encoding.
-    prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in sources}
+    # A wrong tier is reported before hours of encoding.
+    prompts = {o.dataset: tier_prompts(o.dataset, opened, o.template, names, files) for o, opened in sources}
     encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), device) for b in backbone}
-    store = Store(features)
     for origin, opened in sources:
-        jobs = [
-            Encoding(
-                origin.dataset,
-                name,
-                opened,
-                encoder,
-                licence=origin.licence,
-                protocol=origin.protocol,
-                batch=batch,
-                threads=threads,
-            )
-            for name, encoder in encoders.items()
-        ]
-        for job in jobs:
-            check_reference(job, store)
-        with Progress(f"pictures of {origin.dataset}") as progress:
-            encode_pictures(jobs, store, progress.advance, wanted)
-        for job in (job for job in jobs if job.encoder.text):
-            encode_tiers(job, store, prompts[job.dataset])
-    typer.echo(f"next: kshot check --features {features}")
+        about = {"licence": origin.licence, "protocol": origin.protocol, "batch": batch, "threads": threads}
+        jobs = [Encoding(origin.dataset, name, opened, encoder, **about) for name, encoder in encoders.items()]
+        run_jobs(jobs, Store(features), wanted, prompts[origin.dataset])
+    typer.echo(f"next: kshot features check --features {features}")
 
 
-def asked_views(count: int, recipe: str) -> "Views | None":
-    """What --views and --view-recipe ask for."""
-    from kshot.encode.augment import RECIPES
-    from kshot.errors import InputError, unknown
-    from kshot.types import Views
+def run_jobs(jobs: Sequence[Encoding], store: Store, views: Views | None, prompts: Any) -> None:
+    """Encode the pictures of one dataset with several encoders in one pass, then its prompts."""
+    for job in jobs:
+        check_reference(job, store)
+    with Progress(f"pictures of {jobs[0].dataset}") as progress:
+        encode_pictures(jobs, store, progress.advance, views)
+    for job in jobs:
+        if job.encoder.text:
+            encode_tiers(job, store, prompts)
 
+
+def parse_views(count: int, recipe: str) -> Views | None:
+    """Read --views and --view-recipe."""
     if recipe not in RECIPES:
         raise InputError(unknown("view recipe", recipe, RECIPES, "Give one of them."))
     return Views(recipe, count) if count else None
 
 
 def _named_file(text: str) -> tuple[str, Path]:
-    from kshot.errors import InputError
-
     name, equals, path = text.partition("=")
     if not (equals and name and path):
         raise InputError(f"--sentences {text}: write TIER=FILE.json.")
     return name, Path(path)
+
+
+PART = "FEATURES,LABELS or FEATURES,LABELS,IDS; each is FILE, FILE:KEY, or a KEY of the source."
+
+
+def import_(
+    source: Annotated[
+        Path, Argument(help="Folder of Tip-Adapter or clip_benchmark, or npz, npy, pt, safetensors, parquet.")
+    ],
+    backbone: Annotated[str, Option(help="Which encoder made the features; `kshot ls backbones`.")],
+    dataset: Annotated[str | None, Option(help="Name to store under; the source's own unless given.")] = None,
+    pool: Annotated[str | None, Option(help=f"Shots are drawn from here: {PART}")] = None,
+    test: Annotated[str | None, Option(help=f"Test rows: {PART}")] = None,
+    val: Annotated[str | None, Option(help=f"Official validation rows: {PART}")] = None,
+    whole: Annotated[str | None, Option("--all", help=f"Instead of pool and test, split 68/32: {PART}")] = None,
+    text: Annotated[list[str] | None, Option(help="TIER=FILE, TIER=FILE:KEY or TIER=KEY. Repeatable.")] = None,
+    classes: Annotated[
+        str | None, Option(help="Class names by label: txt, JSON list, CoOp split, or FILE:KEY.")
+    ] = None,
+    tier: Annotated[list[str] | None, Option(help="A tier that the backbone encodes now. Repeatable.")] = None,
+    template: Annotated[str | None, Option(help="Template of tier dataset, with {} for the class.")] = None,
+    weights: Annotated[Path | None, Option(help="Local checkpoint for --tier.")] = None,
+    logit_scale: Annotated[float | None, Option(min=0.0, help="The encoder's; the catalog's unless given.")] = None,
+    origin: Annotated[str, Option(help="Where the files come from, for the manifest.")] = "",
+    licence: Annotated[str, Option(help="Their licence, for the manifest.")] = "",
+    features: FeaturesOption = FEATURES,
+) -> None:
+    """Check features that other programs computed and store them as a dataset; nothing in the files is run."""
+    given = {"pool": pool, "test": test, "val": val, "all": whole}
+    cache = named_cache(source, {k: v for k, v in given.items() if v is not None}, text or [], classes)
+    name = safe_name("dataset", dataset or real_path(source).stem)
+    stored, entry = safe_name("backbone", stored_name(backbone)), backbones().get(backbone)
+    read = read_cache(cache)
+    if entry is not None and entry.dim != read.dim:
+        raise InputError(f"{source} has {read.dim} dimensions, but {backbone} gives {entry.dim}.")
+    scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
+    write_text = text_writer(read, name, backbone, tier or [], template, weights)
+    about = {"logit_scale": scale, "source": origin or real_path(source).name, "licence": licence}
+    manifests = write_cache(
+        read, Store(features), name, stored, write_text, **about, provenance=cache_provenance(cache, read.notes)
+    )
+    for manifest in manifests:
+        typer.echo(f"{name}/{stored}/{manifest.part}: {manifest.rows} × {manifest.dim}, {manifest.dtype}")
+    for note in read.notes:
+        typer.echo(f"note: {note}")
+    tiers = [m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")]
+    for kept in tiers:
+        prototypes = Store(features).text(name, stored, kept).prototypes
+        accuracy = 100 * ZeroShot().fit(text=prototypes).score(*read.test)
+        typer.echo(f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(read.classes):.1f} % by chance)")
+    of = f"{name}/{stored}/{tiers[0] if tiers else 'none'}"
+    typer.echo(f"next: kshot run embedded --on {of} --features {features} --report")

@@ -1,91 +1,103 @@
-"""`kshot ls`: what there is."""
+"""`kshot ls` and `kshot show`: what there is, and everything known about one name."""
 
-from collections.abc import Iterable
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+import inspect
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
 import typer
+from typer import Argument
 
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption
+from kshot.bench.study import bundled_studies
+from kshot.cli.shared import FEATURES, FeaturesOption
+from kshot.data import catalog
+from kshot.data.store import Store
+from kshot.errors import KshotError, unknown
+from kshot.methods import registry
+from kshot.types import MethodInfo
 
-if TYPE_CHECKING:
-    from kshot.data.format import Manifest
-
-
-class What(StrEnum):
-    """Kinds of things to list."""
-
-    datasets = "datasets"
-    backbones = "backbones"
-    tiers = "tiers"
-    methods = "methods"
-    features = "features"
+Kind = Literal["datasets", "open", "backbones", "tiers", "methods", "studies", "features"]
 
 
 def ls(
-    what: Annotated[What | None, typer.Argument(help="One kind only.")] = None,
-    features: FeaturesOption = DEFAULT_FEATURES,
+    what: Annotated[Kind | None, Argument(help="One kind only; open: sets for `kshot features build`.")] = None,
+    features: FeaturesOption = FEATURES,
 ) -> None:
-    """Known datasets, backbones, tiers and methods, and the features that are stored."""
-    listing = {
-        What.datasets: _datasets,
-        What.backbones: _backbones,
-        What.tiers: _tiers,
-        What.methods: _methods,
-        What.features: lambda: _features(features),
-    }
-    for kind, lines in listing.items():
+    """List datasets, backbones, prompt tiers, methods, studies and stored features."""
+    for kind in get_args(Kind):
         if what in (None, kind):
-            typer.secho(kind.value, bold=True)
-            for line in lines():
+            typer.secho(kind, bold=True)
+            for line in _lines(kind, features):
                 typer.echo(f"  {line}")
 
 
-def _datasets() -> list[str]:
-    from kshot.data.catalog import datasets
-
-    return [f"{e.name:14} {e.classes:5} classes  {e.split:9} {e.title}" for e in datasets().values()]
-
-
-def _backbones() -> list[str]:
-    from kshot.data.catalog import backbones
-
-    return [f"{e.name:14} d={e.dim:<5} {'text' if e.text else 'no text':8} {e.title}" for e in backbones().values()]
-
-
-def _tiers() -> list[str]:
-    from kshot.data.catalog import tiers
-
-    return [f"{e.name:14} {e.title}" for e in tiers().values()]
-
-
-def _methods() -> list[str]:
-    from kshot.methods import registry
-
-    lines = []
-    for name in registry.names():
-        info = registry.create(name).info
-        kind = "reference point, " if info.reference_point else "transductive, " if info.transductive else ""
-        lines.append(
-            f"{name:17} {info.title:26} from {info.min_shots} shot(s), {kind}sees {', '.join(sorted(info.sees))}"
-        )
-    return lines
+def _lines(kind: str, features: Path) -> list[str]:
+    datasets = catalog.datasets().values()
+    match kind:
+        case "datasets":
+            return [f"{e.name:14} {e.classes:5} classes  {e.split:9} {e.title}" for e in datasets]
+        case "open":
+            sets = [e for e in datasets if e.pictures_sha256]
+            return [f"{e.name:14} {e.classes:5} classes  {e.title}\n{'':17}from {e.source}; {e.licence}" for e in sets]
+        case "backbones":
+            known = catalog.backbones().values()
+            return [f"{e.name:14} d={e.dim:<5} {'text' if e.text else 'no text':8} {e.title}" for e in known]
+        case "tiers":
+            return [f"{e.name:14} {e.title}" for e in catalog.tiers().values()]
+        case "methods":
+            return [_method(name, registry.create(name).info) for name in registry.names()]
+        case "studies":
+            return [f"{name:16} {_first_sentence(path)}." for name, path in bundled_studies().items()]
+        case _:
+            return _stored(features)
 
 
-def _features(root) -> list[str]:
-    from kshot.data.store import Store
-
-    store = Store(root)
-    own = _strata((manifest, " (simulated)" if manifest.simulated else "") for manifest in store.manifests())
-    nothing = [f"nothing stored in {root}; `kshot simulate` writes a generated world"]
-    return (own or nothing) + _strata((manifest, " (bundled)") for manifest in store.bundled())
+def _method(name: str, info: MethodInfo) -> str:
+    kind = "reference point, " if info.reference_point else "transductive, " if info.transductive else ""
+    sees = ", ".join(sorted(info.sees))
+    return f"{name:17} {info.title:26} from {info.min_shots} shot(s), {kind}sees {sees}"
 
 
-def _strata(manifests: "Iterable[tuple[Manifest, str]]") -> list[str]:
-    """One line per stratum with the rows of its parts."""
+def _first_sentence(study: Path) -> str:
+    """Return the first sentence of the comment on top of a study file, up to a bracket or semicolon."""
+    comment = study.read_text().partition("\nname")[0].replace("\n#", "").removeprefix("# ")
+    return re.split(r" \(|; |\. |\.$", comment)[0]
+
+
+def _stored(features: Path) -> list[str]:
+    """Return one line per stratum with the rows of its parts."""
+    store = Store(features)
+    own = [(m, " (simulated)" if m.simulated else "") for m in store.manifests()]
     parts: dict[str, list[str]] = {}
-    for manifest, label in manifests:
-        parts.setdefault(f"{manifest.dataset} {manifest.backbone}{label}", []).append(
-            f"{manifest.part} {manifest.rows}"
-        )
-    return [f"{stratum}: {', '.join(stored)}" for stratum, stored in parts.items()]
+    for manifest, label in own + [(m, " (bundled)") for m in store.bundled()]:
+        stratum = f"{manifest.dataset} {manifest.backbone}{label}"
+        parts.setdefault(stratum, []).append(f"{manifest.part} {manifest.rows}")
+    nothing = f"nothing stored in {features}; `kshot features simulate` writes a generated world"
+    return ([] if own else [nothing]) + [f"{stratum}: {', '.join(rows)}" for stratum, rows in parts.items()]
+
+
+def show(
+    name: Annotated[str, Argument(help="A dataset, backbone, tier or method.")], features: FeaturesOption = FEATURES
+) -> None:
+    """Show everything known about a dataset, backbone, tier or method, and what is stored of it."""
+    everything = list(Store(features).readable())
+    stored = [m for m in everything if name in (m.dataset, m.backbone)]
+    known = {**catalog.datasets(), **catalog.backbones(), **catalog.tiers()}
+    facts: dict[str, Any] = {}
+    if name in known:
+        facts = asdict(known[name])
+    elif name in registry.names():
+        method = registry.create(name)
+        facts = asdict(method.info) | {"sees": ", ".join(sorted(method.info.sees)), "parameters": repr(method)}
+        typer.echo((inspect.getdoc(type(method)) or "") + "\n")
+    elif not stored:
+        names = [*known, *registry.names(), *{m.dataset for m in everything}]
+        raise KshotError(unknown("name", name, names, "List them with `kshot ls`."))
+    for key, value in facts.items():
+        if value not in (None, "", ()):
+            typer.echo(f"{key:14} {value}")
+    for m in stored:
+        simulated = ", simulated" if m.simulated else ""
+        size = f"{m.rows} × {m.dim} {m.dtype}, sha256 {m.sha256[:12]}…{simulated}"
+        typer.echo(f"stored         {m.dataset}/{m.backbone}/{m.part}: {size}")

@@ -1,107 +1,93 @@
-"""`kshot`: the commands, and one place where every user error becomes a sentence and exit code 2."""
+"""`kshot`: the list of commands; user errors end with one sentence and exit code 2."""
 
 import io
 import logging
 import sys
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer import Option
+from typer.core import TyperCommand
 
 from kshot import __version__
-from kshot.cli import (
-    change,
-    check,
-    coverage,
-    diagnose,
-    encode,
-    explain,
-    export,
-    fit,
-    import_,
-    judge,
-    knob,
-    ls,
-    open,
-    plan,
-    predict,
-    probe,
-    published,
-    records,
-    release,
-    report,
-    road,
-    run,
-    serve,
-    show,
-    simulate,
-    slurm,
-    status,
-    verify,
-)
-from kshot.cli.shared import PLAIN_PAGES
+from kshot.cli.shared import GroupedCommands, command_group
 from kshot.errors import SHOW_CONTROLS, KshotError
 
 INTERRUPTED = 130
-app = typer.Typer(
-    **PLAIN_PAGES,
-    no_args_is_help=True,
+# Name, place in kshot.cli and help of every command; a module is imported when one of its commands is called.
+COMMANDS = {
+    "Your own pictures": (
+        ("fit", "fit:fit", "Fit a head to folders of pictures and measure its accuracy"),
+        ("predict", "pictures:predict", "Print the classes of pictures with their probabilities"),
+        ("explain", "pictures:explain", "Show a picture's nearest shots and the evidence for its classes"),
+        ("change", "fit:change", "Add pictures or classes to a head, or drop classes"),
+        ("export", "pictures:export", "Write a head as ONNX, or print the labels of its pictures"),
+        ("serve", "pictures:serve", "Serve a head as a web page and a JSON API"),
+    ),
+    "Studies": (
+        ("run", "run:run", "Compute the missing cells of a study"),
+        ("plan", "run:plan", "Print cells, time, disk and memory of a study before it runs"),
+        ("status", "status:status", "Show cells done and missing, the time left, and failures"),
+        ("report", "report:report", "Print leaderboard and verdict; write tables, figures, page"),
+        ("slurm", "run:slurm", "Print an sbatch file that runs a study in shards"),
+    ),
+    "Methods": (
+        ("judge", "methods:judge", "Run a method beside five others and answer five questions"),
+        ("knob", "methods:knob", "Compare how a knob is set with its test-set oracle"),
+    ),
+    "Features": (
+        ("encode", "encode:encode", "Encode pictures and prompts into features"),
+        ("import", "encode:import_", "Store features that other programs computed"),
+        ("ls", "ls:ls", "List datasets, backbones, tiers, methods, studies, features"),
+        ("show", "ls:show", "Show all about a dataset, backbone, tier or method"),
+    ),
+    "Groups": (
+        ("features", "features:app", "check, simulate, build, sample: stored features"),
+        ("records", "records:app", "check, compact, diff, probe, pack, unpack: records of studies"),
+        ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
+    ),
+}
+PLACES = {name: place for commands in COMMANDS.values() for name, place, _ in commands}
+
+
+class LazyCommands(GroupedCommands):
+    """Group whose help page comes from `COMMANDS`, and whose commands are imported when they are called."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {
+            name: TyperCommand(name, help=words, rich_help_panel=panel)
+            for panel, commands in COMMANDS.items()
+            for name, _, words in commands
+        }
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in PLACES:
+            return None
+        module, _, attribute = PLACES[cmd_name].partition(":")
+        found = getattr(import_module(f"kshot.cli.{module}"), attribute)
+        if not isinstance(found, typer.Typer):
+            function, found = found, typer.Typer(rich_markup_mode=None, add_completion=False)
+            found.command(cmd_name)(function)
+        return typer.main.get_command(found)
+
+
+app = command_group(
+    cls=LazyCommands,
     add_completion=True,
     pretty_exceptions_enable=False,
     help="Few-shot heads for CLIP-like models: what tuning them is worth, and which one to use.",
 )
-GROUPS = {
-    "A head for your own pictures": (
-        ("fit", fit.fit),
-        ("predict", predict.predict),
-        ("explain", explain.explain),
-        ("change", change.change),
-        ("labels", change.labels),
-        ("export", export.export),
-        ("serve", serve.serve),
-    ),
-    "Studies": (
-        ("run", run.run),
-        ("report", report.report),
-        ("status", status.status),
-        ("plan", plan.plan),
-        ("retry", run.retry),
-        ("slurm", slurm.slurm),
-        ("compact", records.compact),
-        ("probe", probe.probe),
-        ("road", road.road),
-        ("pack", release.pack),
-        ("unpack", release.unpack),
-    ),
-    "Methods": (("judge", judge.judge), ("knob", knob.knob)),
-    "Features": (
-        ("ls", ls.ls),
-        ("show", show.show),
-        ("encode", encode.encode),
-        ("import", import_.import_),
-        ("simulate", simulate.simulate),
-        ("diagnose", diagnose.diagnose),
-    ),
-    "Checks": (
-        ("check", check.check),
-        ("verify", verify.verify),
-        ("published", published.published),
-        ("coverage", coverage.coverage),
-        ("diff", records.diff),
-        ("precision", records.precision),
-    ),
-}
-for group, commands in GROUPS.items():
-    for name, command in commands:
-        app.command(name, rich_help_panel=group)(command)
-app.add_typer(open.app, name="open", rich_help_panel="Features")
 
 
-class Spoken(logging.Handler):
-    """What the library reports, as a command says it: news on standard output, warnings beside it."""
+class EchoHandler(logging.Handler):
+    """Print the library's log: information to standard output, warnings to standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         warning = record.levelno >= logging.WARNING
-        said = record.getMessage().translate(SHOW_CONTROLS)
-        typer.echo(f"kshot: {said}" if warning else said, err=warning)
+        message = record.getMessage().translate(SHOW_CONTROLS)
+        typer.echo(f"kshot: {message}" if warning else message, err=warning)
 
 
 def _print_version(wanted: bool | None) -> None:
@@ -112,38 +98,34 @@ def _print_version(wanted: bool | None) -> None:
 
 @app.callback()
 def options(
-    version: bool | None = typer.Option(
-        None, "--version", callback=_print_version, is_eager=True, help="Print the version."
-    ),
+    version: bool | None = Option(None, "--version", callback=_print_version, is_eager=True, help="Print the version."),
 ) -> None:
     logger = logging.getLogger("kshot")
     logger.setLevel(logging.INFO)
     if not logger.handlers:
-        logger.addHandler(Spoken())
+        logger.addHandler(EchoHandler())
 
 
 def main() -> None:
-    _escape_what_the_terminal_cannot_show()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Print \x.. for a character outside the terminal's encoding, or a file name that is not UTF-8.
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except KshotError as error:
-        typer.echo(f"kshot: {str(error).translate(SHOW_CONTROLS)}", err=True)
-        sys.exit(2)
+        _end(str(error), 2)
     except (OSError, MemoryError) as error:
         # Names that no file system takes, files that are none (/proc), no permission, no memory.
         what = f"{str(getattr(error, 'filename', None) or '')[:200]} {getattr(error, 'strerror', None) or error}"
-        typer.echo(f"kshot: {type(error).__name__}: {what.strip().translate(SHOW_CONTROLS)}.", err=True)
-        sys.exit(2)
+        _end(f"{type(error).__name__}: {what.strip()}.", 2)
     except (KeyboardInterrupt, SystemExit) as ended:
         # typer turns Ctrl-C into this exit before it reaches us.
         if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
             raise
-        typer.echo("kshot: interrupted. What was finished is kept; run the same command to continue.", err=True)
-        sys.exit(INTERRUPTED)
+        _end("interrupted. What was finished is kept; run the same command to continue.", INTERRUPTED)
 
 
-def _escape_what_the_terminal_cannot_show() -> None:
-    """A character outside the terminal's encoding, or a file name that is not UTF-8, ends no command."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+def _end(message: str, code: int) -> None:
+    typer.echo(f"kshot: {message.translate(SHOW_CONTROLS)}", err=True)
+    sys.exit(code)

@@ -1,64 +1,78 @@
-"""`kshot compact`, `kshot diff` and `kshot precision`: looking after records."""
+"""`kshot records`: check, join, compare, probe and pack records folders."""
 
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import pyarrow as pa
 import typer
+from typer import Argument, Option
 
-from kshot.cli.shared import (
-    DEFAULT_FEATURES,
-    DEFAULT_WORKERS,
-    EngineOption,
-    FeaturesOption,
-    StudyArgument,
-    WorkersOption,
-    console,
-    existing_records,
-)
+from kshot.bench.audit import check_records, repair_records
+from kshot.bench.compact import compact as join
+from kshot.bench.diff import Difference, compare
+from kshot.bench.records import Records
+from kshot.bench.release import open_release, write_release
+from kshot.cli import shared
+from kshot.cli.features import print_finding
+from kshot.cli.shared import CORES, FEATURES, RecordsArgument, console, existing_records
+from kshot.data.store import Store
+from kshot.data.stratum import load_prior, load_stratum
+from kshot.errors import InputError
+from kshot.progress import Progress
+from kshot.report.context import read_probes
+from kshot.report.table import Number, Table, count, signed
+from kshot.report.tables.one_stratum import stratum_tables
+from kshot.results import load_records
+from kshot.runs import measure
+from kshot.theory.probes.measure import measure_stratum
+from kshot.theory.probes.stored import probe_rows
 
-if TYPE_CHECKING:
-    from kshot.bench.diff import Difference
-
-RecordsArgument = Annotated[Path, typer.Argument(help="Records folder, or the study that filled it.")]
+app = shared.command_group(add_completion=False, help="Check, join, compare, probe and pack records.")
 
 
+class ProbeGroup(StrEnum):
+    """Probes that are measured together."""
+
+    geometry = "geometry"
+    draws = "draws"
+    per_class = "per_class"
+
+
+@app.command()
+def check(
+    records: RecordsArgument,
+    repair: Annotated[bool, Option("--repair", help="Set aside broken files and restore study.json.")] = False,
+) -> None:
+    """Check hashes, header, the arithmetic of every row, and duplicates."""
+    folder = existing_records(records)
+    for sentence in repair_records(folder) if repair else ():
+        typer.echo(sentence)
+    findings = list(check_records(folder))
+    for finding in findings:
+        print_finding(str(folder), finding)
+    if not all(finding.passed for finding in findings):
+        typer.echo(f"kshot: these records are damaged. Type `kshot records check {folder} --repair`.", err=True)
+        raise typer.Exit(2)
+
+
+@app.command()
 def compact(records: RecordsArgument) -> None:
     """Join the small files of a records folder into one; every row is kept."""
-    from kshot.bench.compact import compact as join
-    from kshot.bench.records import Records
-
     folder = existing_records(records)
     console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
 
 
+@app.command()
 def diff(first: RecordsArgument, second: RecordsArgument) -> None:
-    """Two records folders: compare them cell by cell and say what moved; exit code 1 if anything did."""
-    from kshot.bench.diff import compare
-
+    """Compare two records folders cell by cell; exit code 1 if a record differs."""
     difference = compare(existing_records(first), existing_records(second))
-    show_difference(difference, "second minus first")
+    print_difference(difference, "second minus first")
     if not difference.same:
         raise typer.Exit(1)
 
 
-def precision(
-    study: StudyArgument,
-    dataset: Annotated[list[str] | None, typer.Option("--dataset", help="Only this dataset. Repeatable.")] = None,
-    engine: EngineOption = "local",
-    features: FeaturesOption = DEFAULT_FEATURES,
-    workers: WorkersOption = DEFAULT_WORKERS,
-) -> None:
-    """Precision: run a study in float32 and in float64, and tabulate what moves."""
-    from kshot.runs import compare_precisions
-
-    moved = compare_precisions(study, dataset or (), features=features, workers=workers, engine=engine)
-    show_difference(moved, "float64 minus float32")
-
-
-def show_difference(found: "Difference", direction: str) -> None:
-    from kshot.report.numbers import Number, count, signed
-    from kshot.report.table import Table
-
+def print_difference(found: Difference, direction: str) -> None:
     out = console()
     for name, (before, after) in found.circumstances.items():
         out.print(f"{name}: {', '.join(before)} → {', '.join(after)}", markup=False)
@@ -76,5 +90,79 @@ def show_difference(found: "Difference", direction: str) -> None:
         for move in found.moves
     )
     columns = ("method", "records", "identical", "flipped test pictures", "mean change", "largest change")
-    out.print(Table("What moved", columns, rows, f"Accuracy in percentage points, {direction}."))
+    out.print(Table("Changes by method", columns, rows, f"Accuracy in percentage points, {direction}."))
     out.print("the same records" if found.same else "some records differ")
+
+
+@app.command()
+def probe(
+    records: Annotated[Path | None, Argument(help="Records folder, or the study that filled it.")] = None,
+    on: Annotated[str | None, Option(help="DATASET/BACKBONE/TIER: print its probes, store nothing.")] = None,
+    only: Annotated[list[ProbeGroup] | None, Option(help="Only these probes. Repeatable; all unless given.")] = None,
+    tier: Annotated[list[str] | None, Option(help="Prompt tiers. Repeatable; dataset unless given.")] = None,
+    backbone: shared.OnlyBackbones = None,
+    shots: Annotated[list[int] | None, Option(min=1, help="With --on. Repeatable; 1, 2, 4, 8, 16 unless given")] = None,
+    seeds: Annotated[int | None, Option(min=1, help="Only the first draws; all unless given, five with --on.")] = None,
+    engine: shared.EngineOption = "local",
+    features: shared.FeaturesOption = FEATURES,
+    workers: shared.WorkersOption = CORES,
+    shard: shared.ShardOption = "0/1",
+) -> None:
+    """Measure what the theory predicts on every stratum and draw of a study, or on one stratum.
+
+    Of a study, what is not stored yet is measured and stored beside the records. With --on one stratum's tables are
+    printed (offset, headroom, precision, …); with RECORDS too, also its probes pooled over all strata.
+    """
+    folder = None if records is None else existing_records(records)
+    if on is not None:
+        _print_stratum(shared.parse_stratum(on), shots or [1, 2, 4, 8, 16], seeds or 5, folder, features)
+        return
+    if folder is None:
+        raise InputError("give a records folder, or one stratum with --on DATASET/BACKBONE/TIER.")
+    stored = measure(
+        folder,
+        features=features,
+        groups=[str(group) for group in only or ProbeGroup],
+        tiers=tier or ["dataset"],
+        backbones=backbone or (),
+        draws=seeds,
+        workers=workers,
+        engine=engine,
+        shard=shared.parse_shard(shard),
+    )
+    console().print(f"probes in {stored.folder}; next: kshot report {folder}", markup=False)
+
+
+def _print_stratum(
+    where: tuple[str, str, str], shots: list[int], seeds: int, folder: Path | None, features: Path
+) -> None:
+    dataset, backbone, tier = where
+    out, store = console(), Store(features)
+    stratum = load_stratum(store, dataset, backbone)
+    text = load_prior(store, dataset, backbone, tier).text
+    with Progress("", pause=0.0) as progress:
+        measured = measure_stratum(stratum, text, tier, shots, range(seeds), lambda what: progress.advance(1, what))
+    if stratum.simulated:
+        out.print("These features are simulated; their numbers do not hold for pictures.")
+    for table in stratum_tables(read_probes(pa.Table.from_pylist(probe_rows(measured)))):
+        out.print(table)
+    if folder is not None:
+        out.print(load_records(folder, features=features).table("probes"))
+
+
+@app.command()
+def pack(
+    folders: Annotated[list[Path], Argument(help="Folders of features, and of records with probes and reports.")],
+    output: Annotated[Path, Option("--output", "-o", help="The archive to write.")] = Path("release.tar"),
+) -> None:
+    """Pack features, records, probes and reports into one file, with a checksum of each."""
+    typer.echo(f"packed {write_release(folders, output)} files into {output}")
+
+
+@app.command()
+def unpack(
+    archive: Annotated[Path, Argument(help="A file that `kshot records pack` wrote.")],
+    target: Annotated[Path, Argument(help="Folder to create.")],
+) -> None:
+    """Unpack such a file; nothing is kept unless every checksum is right."""
+    typer.echo(f"unpacked {open_release(archive, target)} files into {target}")

@@ -1,71 +1,75 @@
-"""`kshot run` and `kshot retry`: compute what a study still lacks."""
+"""`kshot run`, `plan` and `slurm`: compute the missing cells of a study, or say what that would cost."""
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from typer import Option
 
-from kshot.cli.shared import (
-    DEFAULT_FEATURES,
-    DEFAULT_WORKERS,
-    EngineOption,
-    FeaturesOption,
-    MethodOption,
-    RecordsOption,
-    StudyArgument,
-    WorkersOption,
-    console,
-)
-
-if TYPE_CHECKING:
-    from kshot.bench.run import StudyShard
+from kshot.bench.engines.slurm import sbatch_file
+from kshot.bench.plan import FORECAST_BASIS, forecast
+from kshot.bench.query import failed_records
+from kshot.bench.records import Records, records_around, records_folder
+from kshot.bench.run import choose_engine, complete
+from kshot.bench.study import load_study
+from kshot.bench.work import find_work
+from kshot.cli import shared
+from kshot.cli.shared import CORES, FEATURES
+from kshot.data.store import Store
+from kshot.errors import InputError
+from kshot.progress import human_seconds
+from kshot.results import Results, load_records
+from kshot.runs import forget_failures, verify_methods
 
 
 def run(
-    study: StudyArgument,
-    method: MethodOption = None,
-    engine: EngineOption = "local",
-    records: RecordsOption = None,
-    features: FeaturesOption = DEFAULT_FEATURES,
-    workers: WorkersOption = DEFAULT_WORKERS,
-    shard: Annotated[str, typer.Option(help="Only part i of n, as i/n counted from 0.")] = "0/1",
+    study: shared.StudyArgument,
+    method: shared.MethodOption = None,
+    engine: shared.EngineOption = "local",
+    records: shared.RecordsOption = None,
+    features: shared.FeaturesOption = FEATURES,
+    workers: shared.WorkersOption = CORES,
+    shard: shared.ShardOption = "0/1",
     on: Annotated[
-        list[str] | None,
-        typer.Option(help="DATASET/BACKBONE/TIER: the study's shots, seeds and methods on these features. Repeatable."),
+        list[str] | None, Option(help="DATASET/BACKBONE/TIER: run the study on these features instead. Repeatable.")
     ] = None,
-    verified: Annotated[
-        bool, typer.Option("--verify", help="Then run cells of your own methods again, without the test labels.")
-    ] = False,
-    show: Annotated[
-        bool, typer.Option("--report", help="Then print leaderboard and verdict and write the report.")
-    ] = False,
+    retry: Annotated[bool, Option("--retry", help="Compute the cells with a failed method again.")] = False,
+    verified: Annotated[bool, Option("--verify", help="Run your own methods again without test labels.")] = False,
+    show: Annotated[bool, Option("--report", help="Print leaderboard and verdict, write the report.")] = False,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
-    from kshot.bench.run import choose_engine, complete
-    from kshot.bench.study import load_study
-
-    part, chosen = parse_shard(shard), choose_engine(engine, workers)
-    asked = load_study(study).on_features([parse_stratum(text) for text in on]) if on else study
+    part, chosen = shared.parse_shard(shard), choose_engine(engine, workers)
+    asked = load_study(study)
+    if on:
+        asked = asked.on_features([shared.parse_stratum(text) for text in on])
+    if retry:
+        if part.count > 1:
+            raise InputError("--retry takes the whole study. Leave --shard out.")
+        forget_failures(asked.with_methods(method or []), records, features)
     folder = complete(asked, records, features, chosen, method or (), part)
     if show:
-        from kshot.cli.report import print_verdict
-        from kshot.results import load_records
-
-        results, out = load_records(folder, features=features), console()
-        out.print(results.leaderboard())
-        print_verdict(results, out)
+        results = load_records(folder, features=features)
+        shared.console().print(results.leaderboard())
+        print_verdict(results)
         typer.echo(f"wrote {results.report().page}")
     else:
         typer.echo(f"next: kshot report {folder}")
-    differing = _verified(folder, features) if verified else False
-    _tell_failures(folder)
+    differing = verified and _verify(folder, features)
+    _end_if_failed(folder)
     if differing:
         raise typer.Exit(1)
 
 
-def _verified(folder: Path, features: Path) -> bool:
-    from kshot.runs import verify_methods
+def print_verdict(results: Results) -> None:
+    out = shared.console()
+    for sentence in results.verdict():
+        out.print(f"• {sentence}", markup=False)
+    out.print()
 
+
+def _verify(folder: Path, features: Path) -> bool:
+    """Run cells of foreign methods again without test labels; True if one differs."""
     found = verify_methods(folder, features)
     for detection in found:
         typer.echo(str(detection))
@@ -74,53 +78,70 @@ def _verified(folder: Path, features: Path) -> bool:
     return any(detection.differences for detection in found)
 
 
-def retry(
-    study: StudyArgument,
-    method: MethodOption = None,
-    engine: EngineOption = "local",
-    records: RecordsOption = None,
-    features: FeaturesOption = DEFAULT_FEATURES,
-    workers: WorkersOption = DEFAULT_WORKERS,
-) -> None:
-    """Compute the cells with a failed method again, after its cause was repaired."""
-    from kshot.runs import retry as compute_again
-
-    found = compute_again(
-        study, records=records, features=features, workers=workers, engine=engine, method=method or ()
-    )
-    _tell_failures(found.folder)
-
-
-def _tell_failures(folder: Path) -> None:
-    """The last line and the exit code of a run that has failed methods say so."""
-    from kshot.bench.query import failed_records
-    from kshot.bench.records import Records
-
+def _end_if_failed(folder: Path) -> None:
+    """Print how often each method failed and exit with 1 if one did."""
     failed = failed_records(Records(folder))
     if failed:
         each = ", ".join(f"{count} of {name}" for name, count in failed.items())
-        typer.echo(f"kshot: finished with failed records: {each}. `kshot status {folder}` tells why.", err=True)
+        typer.echo(f"kshot: finished with failed records: {each}. Type `kshot status {folder}`.", err=True)
         raise typer.Exit(1)
 
 
-def parse_shard(text: str) -> "StudyShard":
-    from kshot.bench.run import StudyShard
-    from kshot.errors import KshotError
+def plan(
+    study: shared.StudyArgument,
+    method: shared.MethodOption = None,
+    records: shared.RecordsOption = None,
+    features: shared.FeaturesOption = FEATURES,
+) -> None:
+    """Print cells, time, disk and memory of a study before anything runs; features need not be there yet."""
+    trusted = method or []
+    loaded = load_study(study).with_methods(trusted)
+    # A study file may come from anywhere: only code that the user names on the command line is imported.
+    skipped = [spec.use for spec in loaded.methods().values() if ":" in spec.use and spec.use not in trusted]
+    target = Records(records_folder(records, loaded.name))
+    work = find_work(loaded.without(skipped), Store(features), target, must_be_stored=False)
+    (expected,) = forecast([work], records_around(target.folder.parent))
+    lines = [
+        f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}",
+        f"cells    {len(work.cells):,}",
+        f"dropped  {len(work.dropped):,} (a class would keep fewer than {loaded.least_residue} pool pictures)",
+        f"done     {work.done:,}",
+        f"missing  {len(work.missing):,}",
+    ]
+    if work.unstored:
+        listed = ", ".join(f"{dataset}/{backbone}" for dataset, backbone in work.unstored[:3])
+        lines.append(f"features {len(work.unstored)} of {len(work.strata)} strata not stored in {features}: {listed} …")
+    lines.append(f"methods  {', '.join(loaded.methods())}")
+    if skipped:
+        lines.append(f"not imported and not counted: {', '.join(skipped)}; add `--method {skipped[0]}` if you trust it")
+    lines += [
+        f"time     about {human_seconds(expected.cpu_seconds)} of one core",
+        *([f"         without {', '.join(expected.unknown)}: no timings of these yet"] if expected.unknown else []),
+        f"disk     about {_human_bytes(expected.disk_bytes)}",
+        f"memory   about {_human_bytes(expected.memory_bytes)} of each worker",
+        FORECAST_BASIS,
+    ]
+    out = shared.console()
+    for line in lines:
+        out.print(line, markup=False)
 
-    index, slash, count = text.partition("/")
-    if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
-        return StudyShard(int(index), int(count))
-    raise KshotError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
+
+def _human_bytes(size: float) -> str:
+    if size < 1e6:
+        return f"{size:.0f} B" if size < 1000 else f"{size / 1e3:.0f} kB"
+    return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
 
 
-def parse_stratum(text: str) -> tuple[str, str, str]:
-    from kshot.errors import KshotError
-    from kshot.files import safe_name
-
-    parts = text.split("/")
-    if len(parts) != 3:
-        raise KshotError(f"--on {text}: write DATASET/BACKBONE/TIER; `kshot ls features` lists them.")
-    dataset, backbone, tier = (
-        safe_name(kind, part) for kind, part in zip(("dataset", "backbone", "tier"), parts, strict=True)
-    )
-    return dataset, backbone, tier
+def slurm(
+    study: shared.StudyArgument,
+    records: shared.RecordsOption = None,
+    features: shared.FeaturesOption = FEATURES,
+    shards: Annotated[int, Option(min=1, help="Array tasks.")] = 16,
+    cpus: Annotated[int, Option(min=1, help="Cores, and workers, per task.")] = 4,
+) -> None:
+    """Print an sbatch array file that runs a study in shards; redirect it to a file and submit that."""
+    loaded = load_study(study)
+    folder = records_folder(records, loaded.name)
+    command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(folder)]
+    command += ["--features", str(features), "--workers", str(cpus)]
+    typer.echo(sbatch_file(loaded.name, command, Path.cwd(), Path("."), shards, cpus), nl=False)

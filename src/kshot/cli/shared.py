@@ -1,20 +1,45 @@
-"""Options and helpers that several commands share."""
+"""Options that several commands share, and helpers to read and print them."""
 
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
-from kshot.errors import StudyError
+from kshot.errors import InputError, StudyError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kshot.bench.run import StudyShard
+
+FeaturesOption = Annotated[Path, Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")]
+StudyArgument = Annotated[Path, Argument(help="A study file, or a name of `kshot ls studies`.")]
+RecordsArgument = Annotated[Path, Argument(help="Records folder, or the study that filled it.")]
+RecordsOption = Annotated[Path | None, Option("--records", help="Records folder; records/STUDY unless given.")]
+ReportFolderOption = Annotated[
+    Path | None, Option("--output", "-o", help="Folder to write to; RECORDS/report unless given.")
+]
+MethodOption = Annotated[
+    list[str] | None, Option("--method", help="Add a method of your own, as package.module:Class. Repeatable.")
+]
+WorkersOption = Annotated[int, Option("--workers", min=1, help="Worker processes, one BLAS thread each.")]
+EngineOption = Annotated[str, Option("--engine", help="local, dask, or dask:ADDRESS of a running cluster.")]
+ShardOption = Annotated[str, Option("--shard", help="Only part i of n, as i/n counted from 0.")]
+OnlyDatasets = Annotated[list[str] | None, Option("--dataset", help="Only this dataset. Repeatable.")]
+OnlyBackbones = Annotated[list[str] | None, Option("--backbone", help="Only this backbone. Repeatable.")]
+OnlyTiers = Annotated[list[str] | None, Option("--tier", help="Only this prompt tier. Repeatable.")]
+ShotsOption = Annotated[list[int] | None, Option("--shots", min=1, help="Only this K. Repeatable.")]
+WeightsOption = Annotated[Path | None, Option("--weights", help="Local checkpoint of the encoder.")]
+DeviceOption = Annotated[str, Option("--device", help="auto, cpu or cuda.")]
+FEATURES = Path("features")
+CORES = os.cpu_count() or 1
+
 
 class GroupedCommands(TyperGroup):
-    """A help page with its commands in groups and no sentence cut short."""
+    """Help page that lists commands in groups and prints their whole first sentence."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, self.commands))
@@ -22,36 +47,19 @@ class GroupedCommands(TyperGroup):
         for name, command in self.commands.items():
             panel = getattr(command, "rich_help_panel", None)
             group = panel if isinstance(panel, str) else "Commands"
-            groups.setdefault(group, []).append((name.ljust(width), command.get_short_help_str(WHOLE)))
+            groups.setdefault(group, []).append((name.ljust(width), command.get_short_help_str(limit=1000)))
         for group, lines in groups.items():
             with formatter.section(group):
                 formatter.write_dl(lines)
 
 
-WHOLE = 1000
-# What typer imports for its boxes takes longer than everything else on the way to a help page.
-PLAIN_PAGES: Any = {"cls": GroupedCommands, "rich_markup_mode": None}
-
-FeaturesOption = Annotated[Path, typer.Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")]
-StudyArgument = Annotated[
-    Path, typer.Argument(help="A study of the package by name, such as embedded, or a study file.")
-]
-RecordsOption = Annotated[
-    Path | None, typer.Option("--records", help="Where records go; records/STUDYNAME unless given.")
-]
-MethodOption = Annotated[
-    list[str] | None, typer.Option("--method", help="Add a method of your own, as package.module:Class. Repeatable.")
-]
-WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Worker processes, one BLAS thread each.")]
-EngineOption = Annotated[
-    str, typer.Option("--engine", help="local, dask, or dask:ADDRESS of a cluster that runs already.")
-]
-DEFAULT_FEATURES = Path("features")
-DEFAULT_WORKERS = os.cpu_count() or 1
+def command_group(cls: type[GroupedCommands] = GroupedCommands, **options: Any) -> typer.Typer:
+    """Return an empty group; typer's boxed help would import rich, which takes longer than all the rest."""
+    return typer.Typer(cls=cls, rich_markup_mode=None, no_args_is_help=True, **options)
 
 
 def console(stderr: bool = False) -> "Console":
-    """Colours and width of the terminal; plain text and lines as long as they are elsewhere."""
+    """Return a console with the terminal's colours and width; without a terminal, plain text in lines of any length."""
     from rich.console import Console
 
     from kshot.report.renderings import UNBOUNDED
@@ -61,7 +69,7 @@ def console(stderr: bool = False) -> "Console":
 
 
 def existing_records(where: Path) -> Path:
-    """A records folder, or the default folder of a study."""
+    """Return a records folder, given itself or the study that filled it."""
     from kshot.bench.records import records_folder
     from kshot.bench.study import load_study, names_study
 
@@ -70,3 +78,22 @@ def existing_records(where: Path) -> Path:
     if not where.is_dir():
         raise StudyError(f"there is no records folder at {where}. Run `kshot run STUDY` first.")
     return where
+
+
+def parse_shard(text: str) -> "StudyShard":
+    from kshot.bench.run import StudyShard
+
+    index, slash, count = text.partition("/")
+    if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
+        return StudyShard(int(index), int(count))
+    raise InputError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
+
+
+def parse_stratum(text: str) -> tuple[str, str, str]:
+    """Split DATASET/BACKBONE/TIER as given to --on."""
+    from kshot.files import safe_name
+
+    parts = text.split("/")
+    if len(parts) != 3:
+        raise InputError(f"--on {text}: write DATASET/BACKBONE/TIER; `kshot ls features` lists them.")
+    return safe_name("dataset", parts[0]), safe_name("backbone", parts[1]), safe_name("tier", parts[2])

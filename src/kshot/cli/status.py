@@ -1,54 +1,49 @@
-"""`kshot status`: where a run stands."""
+"""`kshot status`: cells done and missing, the time left, and the reasons of failures."""
 
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Option
 
-from kshot.cli.shared import DEFAULT_FEATURES, FeaturesOption, console, existing_records
-
-if TYPE_CHECKING:
-    from kshot.bench.status import RunStatus
-    from kshot.bench.study import Study
+from kshot.bench.plan import seconds_left
+from kshot.bench.records import Records
+from kshot.bench.status import RunStatus, continued, count_done, outsiders, run_status
+from kshot.bench.study import Study, load_study, names_study
+from kshot.bench.work import find_work
+from kshot.cli.shared import FEATURES, FeaturesOption, RecordsArgument, console, existing_records
+from kshot.data.store import Store
+from kshot.errors import KshotError
+from kshot.progress import human_seconds
+from kshot.report.table import Table, count
 
 POLL_SECONDS = 2.0
 
 
 def status(
-    records: Annotated[Path, typer.Argument(help="Records folder, or the study that filled it.")],
-    watch: Annotated[bool, typer.Option("--watch", help="Stay and show rate and time left until done.")] = False,
-    features: FeaturesOption = DEFAULT_FEATURES,
+    records: RecordsArgument,
+    watch: Annotated[bool, Option("--watch", help="Stay and show rate and time left until done.")] = False,
+    features: FeaturesOption = FEATURES,
 ) -> None:
-    """Cells done and missing and the time left; records undefined and failed, with reasons."""
-    from kshot.bench.status import continued, outsiders, run_status
-    from kshot.bench.study import load_study, names_study
-
-    folder = existing_records(records)
+    """Show cells done and missing, the time left, and why methods failed or are undefined."""
+    folder, study = existing_records(records), None
     if names_study(records):
-        study, besides = continued(folder, load_study(records))
-        retry = _retry(str(records), besides)
+        study, added = continued(folder, load_study(records))
+        again = [f"kshot run {records} --retry", *(f"--method {name}" for name in added)]
     else:
-        study = None
-        retry = f"{_retry('STUDY', outsiders(folder))} --records {folder}"
+        again = ["kshot run STUDY --retry", *(f"--method {name}" for name in outsiders(folder)), f"--records {folder}"]
     if watch:
         _watch(folder, study)
     state = run_status(folder, study)
-    _show(state, folder, retry, _time_left(folder, study, features) if state.missing else "")
+    _show(state, folder, " ".join(again), _time_left(folder, study, features) if state.missing else "")
 
 
-def _time_left(folder: Path, study: "Study | None", features: Path) -> str:
-    """By what the run's own records took on this machine; empty where they cannot tell."""
-    from kshot.bench.plan import seconds_left
-    from kshot.bench.records import Records
-    from kshot.bench.work import find_work
-    from kshot.data.store import Store
-    from kshot.errors import KshotError
-    from kshot.progress import human_seconds
-
+def _time_left(folder: Path, study: Study | None, features: Path) -> str:
+    """Estimate from the run's own records on this machine; empty where they are too few."""
     records = Records(folder)
     asked = study or records.study()
     if any(":" in spec.use for spec in asked.methods().values()):
-        # Code that a folder names is not imported to tell the time.
+        # An estimate is no reason to import code that a folder names.
         return ""
     try:
         work = find_work(asked, Store(features), records, must_be_stored=False)
@@ -58,17 +53,11 @@ def _time_left(folder: Path, study: "Study | None", features: Path) -> str:
     return f"about {human_seconds(seconds)} of one core left, by the records so far" if seconds else ""
 
 
-def _retry(study: str, methods: list[str]) -> str:
-    return " ".join(["kshot retry", study, *(f"--method {name}" for name in methods)])
-
-
-def _show(found: "RunStatus", folder: Path, retry: str, time_left: str) -> None:
-    from kshot.report.numbers import count
-    from kshot.report.table import Table
-
+def _show(found: RunStatus, folder: Path, again: str, time_left: str) -> None:
     out = console()
     out.print(f"{found.study}, hash {found.hash}, in {folder}", markup=False)
-    out.print(_cells(found))
+    cells = f"{found.done:,} done, {found.missing:,} missing, {found.dropped:,} dropped (thin pool)"
+    out.print(f"{found.total:,} cells: {cells}")
     if time_left:
         out.print(time_left)
     kinds = ("ok", "undefined", "failed")
@@ -80,23 +69,12 @@ def _show(found: "RunStatus", folder: Path, retry: str, time_left: str) -> None:
     if found.missing:
         out.print("next: run the same `kshot run` command to compute what is missing")
     if any(counts["failed"] for counts in found.methods.values()):
-        out.print(
-            f"tracebacks in {folder / 'failures'}; repair the cause, then `{retry}`", markup=False, soft_wrap=True
-        )
+        advice = f"tracebacks in {folder / 'failures'}; repair the cause, then `{again}`"
+        out.print(advice, markup=False, soft_wrap=True)
 
 
-def _cells(found: "RunStatus") -> str:
-    counts = f"{found.done:,} done, {found.missing:,} missing, {found.dropped:,} dropped (thin pool)"
-    return f"{found.total:,} cells: {counts}"
-
-
-def _watch(folder: Path, study: "Study | None") -> None:
-    """Look at the folder again and again; the rate is what appeared since the watch began."""
-    import time
-
-    from kshot.bench.status import count_done
-    from kshot.progress import human_seconds
-
+def _watch(folder: Path, study: Study | None) -> None:
+    """Print cells done and cells per second since the watch began, every two seconds until all are done."""
     out = console()
     first, total = count_done(folder, study)
     began = time.monotonic()

@@ -140,7 +140,7 @@ def test_kills_among_two_drivers_and_a_compaction(steady, kshot, tmp_path, engin
             folder = Path(f"stormy-{rounds}")
             start = _by_slurm(kshot, node, folder) if node else _by_hand(engine, folder, log)
             _fill_among_kills(folder, start, log, rng, kills, wanted)
-            assert kshot("compact", folder).returncode == 0
+            assert kshot("records", "compact", folder).returncode == 0
             assert comparable(folder).equals(comparable("calm"))
             ((rows,),) = query(folder, "select count(*) from (from loose union all by name from joined)")
             assert rows == 3 * cells_of(SEEDS_OF_A_ROUND), "a record lies twice, or is lost"
@@ -203,7 +203,7 @@ def _fill_among_kills(folder: Path, start, log, rng: random.Random, kills: Count
 
 
 def _joining(folder: Path, log) -> subprocess.Popen:
-    return subprocess.Popen([*KSHOT, "compact", str(folder)], stdout=log, stderr=log)
+    return subprocess.Popen([*KSHOT, "records", "compact", str(folder)], stdout=log, stderr=log)
 
 
 def _wait_for_lock(process: subprocess.Popen) -> None:

@@ -111,7 +111,8 @@ def how_to_encode(names: Sequence[str], encoders: Sequence[str] = (), folder: Pa
     if entry is None or not set(encoders) <= backbones().keys():
         return None
     if entry.pictures_sha256:
-        return f"kshot open build {entry.name} --backbone {encoders[0] if encoders else 'lite0'} --features {folder}"
+        encoder = encoders[0] if encoders else "lite0"
+        return f"kshot features build {entry.name} --backbone {encoder} --features {folder}"
     by = " ".join(f"--backbone {name}" for name in encoders or [BAND_BACKBONE])
     to = f"{by} --features {folder} --tier photo --tier dataset"
     if names[0].endswith(COOP_SUFFIX):

