@@ -27,7 +27,6 @@ from kshot.errors import InputError
 from kshot.methods import registry
 from kshot.pictures.export import export_onnx
 from kshot.stats.answers import RELATIVE_ERROR
-from kshot.stats.paired_tests import unpacked_hits
 from kshot.types import FREE_EVIDENCE
 
 CONSTANTS = {"logit_scale": 25.0, "anchor_scale": 4.0}
@@ -171,7 +170,9 @@ def recorded(world, name, records):
     head, answers = world.by_hand(name), records.answers[name]
     predicted, probabilities = head.predict(world.queries), head.predict_proba(world.queries).astype(float)
     rows = np.arange(len(predicted))
-    assert np.array_equal(unpacked_hits(records.panel, 0, name), predicted == world.truth)
+    (row,) = [row for row in records.to_arrow().to_pylist() if row["method"] == name]
+    hits = np.unpackbits(np.frombuffer(row["hits"], np.uint8), count=row["n_test"]).astype(bool)
+    assert np.array_equal(hits, predicted == world.truth)
     assert np.array_equal(answers.predicted, predicted)
     np.testing.assert_allclose(
         answers.true_surprise,
