@@ -13,9 +13,8 @@ from benchmarks.status import STUDY
 from kshot.bench import parquet, run
 from kshot.bench import records as folder
 from kshot.bench.engines import Workload
-from kshot.bench.query import load_table
 from kshot.bench.record import CellFacts, Record
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.study import load_study, parse_study
 from kshot.files import write_bytes
 

@@ -1,7 +1,4 @@
-"""Files that one can trust: written whole or not at all, and, where they are sealed, proving themselves.
-
-A seal is the sha256 of the file's own bytes, which stands inside it, taken while that place held zeros.
-"""
+"""Writing files whole or not at all, and noticing when they were changed afterwards."""
 
 import errno
 import fcntl
@@ -26,9 +23,6 @@ TEMPORARY_PREFIX = ".tmp-"
 LOCK_PREFIX = ".lock-"
 # File systems take 255; temporaries and suffixes need some of it.
 LONGEST_NAME = 120
-BLANK = b"0" * 64
-# In a safetensors file the seal is one entry of the JSON in its header, where quotes are escaped once.
-_SEAL = b'\\"seal\\": \\"'
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
@@ -135,32 +129,18 @@ def is_temporary(path: Path) -> bool:
     return path.name.startswith((TEMPORARY_PREFIX, LOCK_PREFIX))
 
 
-def stamped(content: bytes, place: int) -> bytes:
-    """The same bytes with their hash at `place`, where zeros stand."""
-    return content[:place] + _digest(content, place) + content[place + len(BLANK) :]
-
-
-def is_proven(content: bytes, place: int) -> bool:
-    """Whether the hash at `place` is that of the other bytes."""
-    return content[place : place + len(BLANK)] == _digest(content, place)
-
-
 def seal_tensors(tensors: Mapping[str, Array], about: Mapping[str, Any]) -> bytes:
-    """A safetensors file with `about` as JSON in its header and its own hash in that."""
+    """A safetensors file with `about` as JSON in its header, beside a hash of that JSON and of the arrays."""
     from safetensors.numpy import save
 
-    text = json.dumps({**about, "seal": BLANK.decode()}, ensure_ascii=False, sort_keys=True)
-    content = save({name: np.ascontiguousarray(value) for name, value in tensors.items()}, {"kshot": text})
-    return stamped(content, _place_of_seal(content))
+    text = json.dumps(about, ensure_ascii=False, sort_keys=True)
+    arrays = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    return save(arrays, {"kshot": text, "sha256": _tensor_digest(text, arrays)})
 
 
 def read_about(content: bytes) -> dict[str, Any]:
     """The JSON in the header, whether or not the file is whole; ValueError where there is none."""
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    try:
-        about = json.loads(header["__metadata__"]["kshot"])
-    except (KeyError, TypeError) as error:
-        raise ValueError("its header says nothing of kshot") from error
+    about = json.loads(_metadata(content, "kshot"))
     if not isinstance(about, dict):
         raise ValueError("its header holds no names")
     return about
@@ -168,12 +148,17 @@ def read_about(content: bytes) -> dict[str, Any]:
 
 def unseal_tensors(content: bytes) -> dict[str, Array]:
     """The arrays of a file that `seal_tensors` made; ValueError where one byte of it is not as it was."""
+    from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    place = _place_of_seal(content)
-    if place < 0 or not is_proven(content, place):
-        raise ValueError("it was changed after it was written")
-    return load(content)
+    changed = ValueError("it was changed after it was written")
+    try:
+        text, digest, arrays = _metadata(content, "kshot"), _metadata(content, "sha256"), load(content)
+    except (ValueError, KeyError, SafetensorError) as error:
+        raise changed from error
+    if digest != _tensor_digest(text, arrays):
+        raise changed
+    return arrays
 
 
 def json_seal(content: Mapping[str, Any]) -> str:
@@ -223,15 +208,18 @@ def _cannot_write(path: Path, error: OSError) -> str:
     return f"cannot write {path}: {error.strerror or error}."
 
 
-def _place_of_seal(content: bytes) -> int:
-    """Where the hash begins; −1 where there is none."""
-    end = 8 + int.from_bytes(content[:8], "little")
-    found = content.rfind(_SEAL, 8, end)
-    return found + len(_SEAL) if found >= 0 else -1
+def _metadata(content: bytes, name: str) -> str:
+    """One entry of a safetensors header, whose library reads them from files only."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    try:
+        return str(header["__metadata__"][name])
+    except (KeyError, TypeError) as error:
+        raise ValueError("its header says nothing of kshot") from error
 
 
-def _digest(content: bytes, place: int) -> bytes:
-    state = hashlib.sha256(content[:place])
-    state.update(BLANK)
-    state.update(content[place + len(BLANK) :])
-    return state.hexdigest().encode()
+def _tensor_digest(about: str, tensors: Mapping[str, Array]) -> str:
+    state = hashlib.sha256(about.encode())
+    for name, value in sorted(tensors.items()):
+        state.update(f"\0{name} {value.dtype} {value.shape}\0".encode())
+        state.update(value.tobytes())
+    return state.hexdigest()

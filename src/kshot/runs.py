@@ -9,11 +9,11 @@ from pathlib import Path
 from kshot.bench.compact import forget
 from kshot.bench.detector import Detection, detect, foreign_methods
 from kshot.bench.diff import Difference, compare
-from kshot.bench.engines import Engine
+from kshot.bench.engines import Engine, workers_environment
 from kshot.bench.judged import judged_study, knob_oracle
-from kshot.bench.query import failed_cells
 from kshot.bench.records import Records, records_folder
-from kshot.bench.run import WHOLE, AnyStudy, StudyShard, choose_engine, complete, hand_out, load_any, open_run
+from kshot.bench.run import WHOLE, AnyStudy, StudyShard, choose_engine, complete, load_any, open_run
+from kshot.bench.status import failed_cells
 from kshot.bench.study import DTYPES, Cell, MethodSpec
 from kshot.bench.work import check_stored, count_cells, find_work, finished_cells
 from kshot.data.store import Store
@@ -115,7 +115,8 @@ def measure(
     if batches:
         with Progress("cells", count_cells(batches)) as progress:
             workload = probe_workload(work.study, Path(features), stored, batches)
-            hand_out(workload, choose_engine(engine, workers), progress.advance)
+            with workers_environment():
+                choose_engine(engine, workers)(workload, progress.advance)
     return stored
 
 

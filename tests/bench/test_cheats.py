@@ -11,8 +11,7 @@ import pytest
 from kshot.bench import cell as running
 from kshot.bench.detector import detect, differences
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.query import load_table
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import Cell, parse_study
 from kshot.data.simulated import WORLDS, write

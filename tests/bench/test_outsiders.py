@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from kshot.bench.cell import run_cell
-from kshot.bench.query import load_table
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.study import Cell, MethodSpec, parse_study
 from kshot.data.simulated import WORLDS, write
 from kshot.data.store import Store

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kshot.bench.judged import COMPANIONS, judged_study
-from kshot.bench.query import load_table
+from kshot.bench.records import load_table
 from kshot.bench.study import parse_study
 from kshot.methods import registry
 from kshot.report.questions import judgement

@@ -118,8 +118,7 @@ def test_open_report_is_rebuilt_from_its_records(tmp_path):
 
 
 def test_the_atlas_shows_the_tables_of_its_records():
-    from kshot.bench.query import load_table
-    from kshot.bench.records import Records
+    from kshot.bench.records import Records, load_table
     from kshot.bench.study import load_study
     from kshot.report.tables import make_table
     from kshot.stats.panel import panel

@@ -27,8 +27,7 @@ import kshot.theory.probes.per_class
 import kshot.theory.probes.spread
 import kshot.theory.probes.whole_study
 from kshot.bench.cell import run_cell
-from kshot.bench.parquet import table
-from kshot.bench.record import CELL
+from kshot.bench.record import CELL, table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.draw import too_thin
 from kshot.data.store import Store

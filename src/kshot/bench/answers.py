@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float
 
-from kshot.bench.record import CELL
+from kshot.bench.record import cells_of
 from kshot.bench.records import Records
 from kshot.bench.study import Cell
 from kshot.data.draw import class_shots
-from kshot.stats.answers import Answers, unpack_answers
+from kshot.stats.answers import Answers
 from kshot.types import Array
 
 if TYPE_CHECKING:
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 def read_answers(records: Records, cell: Cell) -> Iterator[tuple[str, Answers]]:
     """Every method of the cell whose answers were kept."""
-    for row in records.answers(cell):
-        truth = np.frombuffer(row["truth"], np.uint16).astype(np.int64)
-        answers = unpack_answers(row["answers"], truth, row["n_classes"])
-        yield row["method"], replace(answers, unseen=_unseen(cell, row["n_classes"]))
+    for method, answers in records.answers(cell).items():
+        yield method, replace(answers, unseen=_unseen(cell, answers.n_classes))
 
 
 def metric_values(
@@ -31,10 +29,10 @@ def metric_values(
 ) -> dict[str, Float[Array, " N"]]:
     """Every metric of every record of the table, in its order; NaN where no answers of that very record were kept."""
     values = {name: np.full(table.num_rows, np.nan) for name in metrics}
-    columns = (table[name].to_pylist() for name in (*CELL, "method", "n_correct"))
     places: dict[Cell, dict[str, tuple[int, int | None]]] = {}
-    for row, (*cell, method, correct) in enumerate(zip(*columns, strict=True)):
-        places.setdefault(Cell(*cell), {})[method] = row, correct
+    columns = (cells_of(table), table["method"].to_pylist(), table["n_correct"].to_pylist())
+    for row, (cell, method, correct) in enumerate(zip(*columns, strict=True)):
+        places.setdefault(cell, {})[method] = row, correct
     for cell, methods in places.items():
         for method, answers in read_answers(records, cell):
             row, correct = methods.get(method, (0, None))

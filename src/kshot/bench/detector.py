@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Int
 
 from kshot.bench.isolated import ABSENT, Alone
-from kshot.bench.query import load_table
 from kshot.bench.record import CELL
+from kshot.bench.records import load_table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.store import BUNDLED, Store
 from kshot.data.stratum import load_prior, load_stratum

@@ -56,7 +56,7 @@ def check(
 
 
 def _check_records(folder: Path, repair: bool) -> None:
-    from kshot.bench.audit import check_records, repair_records
+    from kshot.bench.check import check_records, repair_records
 
     for sentence in repair_records(folder) if repair else ():
         typer.echo(sentence)

@@ -93,8 +93,8 @@ def retry(
 
 def _tell_failures(folder: Path) -> None:
     """The last line and the exit code of a run that has failed methods say so."""
-    from kshot.bench.query import failed_records
     from kshot.bench.records import Records
+    from kshot.bench.status import failed_records
 
     failed = failed_records(Records(folder))
     if failed:

@@ -4,9 +4,13 @@ An engine only hands out batches. Workers write each cell themselves, so the rec
 and a cell that two workers happen to claim is written twice with the same content.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 from kshot.bench.study import Cell, MethodSpec, Study
@@ -30,9 +34,9 @@ WORKER_ENVIRONMENT = ONE_THREAD | {"PYTHONSAFEPATH": "1"}
 
 @dataclass(frozen=True)
 class Workload:
-    """What every engine is given; features and target are paths that all workers can see.
+    """What every engine is given; all workers must be able to read and write the paths of features and target.
 
-    Workers call `run` with study, features, target and one batch; `missing` tells what the target still lacks.
+    Workers call `run` with study, features, target and one batch; `missing` finds what the target still lacks.
     """
 
     study: Study
@@ -43,7 +47,7 @@ class Workload:
     missing: Callable[..., Mapping[Cell, Sequence[MethodSpec]]]
 
     def unfinished(self, batches: Sequence[CellBatch]) -> list[CellBatch]:
-        """What lost workers leave behind: the batches without the cells that were recorded."""
+        """The batches that lost workers left, without the cells that were recorded."""
         wanted = {cell: batch.specs for batch in batches for cell in batch.cells}
         missing = self.missing(self.target, self.study, wanted)
         trimmed = (replace(b, cells=tuple(cell for cell in b.cells if cell in missing)) for b in batches)
@@ -52,6 +56,26 @@ class Workload:
 
 @runtime_checkable
 class Engine(Protocol):
-    """Runs all batches of a workload; `finished` hears how many cells each completed batch held."""
+    """Runs all batches of a workload; `finished` is called with the number of cells of each completed batch."""
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None: ...
+
+
+@contextmanager
+def workers_environment() -> Iterator[None]:
+    """Environment variables and main module for the worker processes that an engine starts meanwhile."""
+    before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
+    main = sys.modules["__main__"]
+    os.environ.update(WORKER_ENVIRONMENT)
+    # A spawned process runs the main module again, and a script without a guard would start its run in every worker.
+    # Workers need nothing from it; an empty module in its place leaves nothing to run.
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.bench.query import query, quoted
+from kshot.bench.record import CELL
+from kshot.bench.records import load_table
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.stats.selected import RATIO
@@ -25,17 +26,12 @@ def diagnose_records(records: Path, store: Store, tier: str) -> list[Section]:
 
 def _surplus(records: Path, store: Store, tier: str) -> Section:
     """CLAP minus oracle blend, averaged over the cells of a stratum where all three methods exist."""
-    strata = query(
-        records,
-        f"""select dataset, backbone, avg(probe - bound), avg(plain) from (
-              select dataset, backbone, shots, seed,
-                     max(accuracy) filter (method = '{PROBE}') probe,
-                     max(accuracy) filter (method = '{BOUND}') bound,
-                     max(accuracy) filter (method = '{DIFFICULTY}') plain
-              from records where tier = {quoted(tier)} group by all)
-            where probe is not null and bound is not null and plain is not null
-            group by all order by all""",
-    )
+    by_stratum: dict[tuple[str, str], list] = {}
+    for (dataset, backbone, *_), methods in _cells(records, tier, "accuracy").items():
+        probe, bound, plain = (methods.get(name) for name in (PROBE, BOUND, DIFFICULTY))
+        if probe is not None and bound is not None and plain is not None:
+            by_stratum.setdefault((dataset, backbone), []).append((probe - bound, plain))
+    strata = [(*names, *np.mean(values, axis=0).tolist()) for names, values in sorted(by_stratum.items())]
     rows, headroom = [], []
     with_features = [row for row in strata if store.has(row[0], row[1], f"text-{tier}")]
     absent = [f"{row[0]}/{row[1]}" for row in strata if row not in with_features]
@@ -56,15 +52,14 @@ def _surplus(records: Path, store: Store, tier: str) -> Section:
 
 
 def _tuned_weight(records: Path, tier: str) -> Section:
-    cells = query(
-        records,
-        f"""select * from (
-              select backbone, dataset, shots, seed, any_value(lambda_js) js,
-                     max(selected) filter (method = 'loo_blend' and status = 'ok') loo,
-                     max(selected) filter (method = 'tip_adapter_test' and status = 'ok') tip
-              from records where tier = {quoted(tier)} group by all order by all)
-            where js is not null and loo is not null and tip is not null""",
-    )
+    ratios = {key: next(iter(found.values())) for key, found in _cells(records, tier, "lambda_js").items()}
+    cells = [
+        (backbone, dataset, shots, seed, ratios[key], found["loo_blend"], found["tip_adapter_test"])
+        for key, found in _cells(records, tier, "selected").items()
+        for dataset, backbone, _, shots, seed, _ in [key]
+        if ratios.get(key) is not None and {"loo_blend", "tip_adapter_test"} <= found.keys()
+    ]
+    cells.sort()
     rows = []
     if cells:
         loo, alpha = (
@@ -78,3 +73,12 @@ def _tuned_weight(records: Path, tier: str) -> Section:
         rows,
         "Spearman over cells; if the bias–variance story held, James–Stein would predict the tuned trust.",
     )
+
+
+def _cells(records: Path, tier: str, column: str) -> dict[tuple, dict]:
+    """One column of the tier's records that are ok, by cell and method."""
+    found: dict[tuple, dict] = {}
+    for row in load_table(records, [*CELL, "method", "status", column]).to_pylist():
+        if row["tier"] == tier and row["status"] == "ok":
+            found.setdefault(tuple(row[name] for name in CELL), {})[row["method"]] = row[column]
+    return found

@@ -46,7 +46,7 @@ def probe_batches(
     for group in groups:
         files: dict[Path, list[Cell]] = {}
         for cell in whole if group == GEOMETRY else cells:
-            files.setdefault(folder.path(cell, group), []).append(cell)
+            files.setdefault(folder.place(cell, group), []).append(cell)
         spec = MethodSpec(group, group)
         batches += [
             CellBatch(tuple(shared), (spec,), work.hashes(shared[0]))
