@@ -7,7 +7,6 @@ import pytest
 from scipy.special import softmax
 
 from folders import comparable, edit
-from kshot.bench.answers import read_answers
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.record import Record
 from kshot.bench.records import Records, cell_place
@@ -32,7 +31,7 @@ def run(study, folder, name):
 def test_answers_are_those_of_the_head(records, folder):
     stored = load_features(CELL.dataset, CELL.backbone, features=folder / "features")
     episode = stored.episode(CELL.shots, CELL.seed)
-    found = dict(read_answers(records, CELL))
+    found = records.answers(CELL)
     assert set(found) == {"zero_shot", "ncm", "loo_blend"}
     for name, answers in found.items():
         head = episode.fit(registry.create(name))
@@ -49,17 +48,17 @@ def test_a_study_may_keep_none_and_its_records_are_the_same(records, folder):
     without = run("without.toml", folder, "without")
     assert not (without.folder / "answers").exists()
     assert comparable(without.folder).equals(comparable(records.folder))
-    assert list(read_answers(without, CELL)) == []
+    assert without.answers(CELL) == {}
     edit("small.toml", 'name = "small"', 'name = "small"\nanswers = 3', to="wrong.toml")
     with pytest.raises(StudyError, match="'answers' must be true or false, not 3"):
         load_study("wrong.toml")
 
 
 def test_a_method_that_comes_later_joins_the_others(records, folder):
-    before = dict(read_answers(records, CELL))
+    before = records.answers(CELL)
     edit("small.toml", '"loo_blend"', '"loo_blend", "gda_alpha1"', to="larger.toml")
     run("larger.toml", folder, "records")
-    found = dict(read_answers(records, CELL))
+    found = records.answers(CELL)
     assert set(found) == {*before, "gda_alpha1"}
     assert np.array_equal(found["ncm"].true_surprise, before["ncm"].true_surprise)
 
@@ -69,14 +68,14 @@ def test_a_damaged_file_counts_as_missing(records):
     content = bytearray(path.read_bytes())
     content[200] ^= 1
     path.write_bytes(content)
-    assert list(read_answers(records, CELL)) == []
+    assert records.answers(CELL) == {}
 
 
 def test_answers_of_another_cell_count_as_missing(records):
     cells = (CELL, replace(CELL, seed=2))
     (here,), (there,) = (files_at(records.folder, cell_place(cell, "answers")) for cell in cells)
     here.write_bytes(there.read_bytes())
-    assert list(read_answers(records, CELL)) == []
+    assert records.answers(CELL) == {}
 
 
 def test_six_bytes_per_picture_are_enough_at_the_sizes_of_the_paper(tmp_path):

@@ -7,7 +7,6 @@ import pytest
 
 from folders import comparable, edit
 from kshot import load_records, run
-from kshot.bench.answers import read_answers
 from kshot.bench.cell import asked_head
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records, load_table

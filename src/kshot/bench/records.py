@@ -15,25 +15,27 @@ The names of parquet files hold a hash of their content (`kshot.bench.tables`).
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from jaxtyping import Bool, Float
+
 from kshot.bench.header import NAME, addable, contradiction, read_header, stored_study, write_header
-from kshot.bench.record import KEY, CellFacts, Record, schema, table
+from kshot.bench.record import KEY, CellFacts, Record, cells_of, schema, table
 from kshot.bench.study import Cell, Study
 from kshot.bench.tables import files_at, intact_only, read_tables, replace_table
+from kshot.data.draw import class_shots
 from kshot.errors import StudyError
 from kshot.files import is_temporary, locked, write_text
-from kshot.stats.answers import answers_from_table, answers_table
-from kshot.types import BALANCED
+from kshot.stats.answers import Answers, answers_from_table, answers_table
+from kshot.types import BALANCED, Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from kshot.stats.answers import Answers
 
 RUNS = "runs"
 # Other processes may join files between our listing and our reading them; then we list them again.
@@ -158,12 +160,15 @@ class Records:
             cell = records[0].cell
             replace_table(answers_table(self.answers(cell) | kept), self.folder, cell_place(cell, "answers"))
 
-    def answers(self, cell: Cell) -> "dict[str, Answers]":
+    def answers(self, cell: Cell) -> dict[str, Answers]:
         """The kept answers of the cell, by method."""
         import pyarrow.parquet as pq
 
         paths = intact_only(self.folder, files_at(self.folder, cell_place(cell, "answers")))
-        return answers_from_table(pq.ParquetFile(paths[-1]).read()) if paths else {}
+        if not paths:
+            return {}
+        found = answers_from_table(pq.ParquetFile(paths[-1]).read())
+        return {method: replace(one, unseen=_unseen(cell, one.n_classes)) for method, one in found.items()}
 
     def runs(self) -> list[dict[str, Any]]:
         """What each run that wrote here recorded of its machine; a file that is being written is not read."""
@@ -187,44 +192,56 @@ def load_table(folder: Path | str, columns: Sequence[str] | None = None, *, join
     With `joined_only` those of compacted files, which may be none.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     records = Records(folder)
     wanted = list(columns or schema().names)
-    needed = [name for name in schema().names if name in {*KEY, *wanted}]
+    found = _read(records, [name for name in schema().names if name in {*KEY, *wanted}], joined_only)
+    first: dict[tuple, int] = {}
+    for row, key in enumerate(zip(*(found[name].to_pylist() for name in KEY), strict=True)):
+        first.setdefault(key, row)
+    found = found.select(wanted).take([first[key] for key in sorted(first)])
+    own, former = records.owners()
+    if former and "study_hash" in wanted:
+        hashes = [own if name in former else name for name in found["study_hash"].to_pylist()]
+        found = found.set_column(wanted.index("study_hash"), "study_hash", pa.array(hashes, pa.string()))
+    return found.combine_chunks()
+
+
+def _read(records: Records, columns: list[str], joined_only: bool) -> "pa.Table":
+    """The rows of all files. The loose first: a cell computed again lies beside its compacted former self."""
+    import pyarrow as pa
+
     for attempt in range(1, ATTEMPTS + 1):
         paths = [*([] if joined_only else records.loose()), *records.joined()]
         if not paths and not joined_only:
-            raise StudyError(f"{folder} holds no finished cell yet. Run `kshot run` first, or see `kshot status`.")
-        try:
-            # The newer first: a cell computed again lies in a file of its own beside its compacted former self.
-            found = _first_of_each(read_tables(paths, schema(), needed)).select(wanted)
             break
+        try:
+            return read_tables(paths, schema(), columns)
         except (pa.ArrowException, OSError) as error:
             if attempt == ATTEMPTS or not isinstance(error, FileNotFoundError):
                 raise StudyError(
-                    f"the records in {folder} cannot be read ({error}). Type `kshot check --records {folder}`."
+                    f"the records in {records.folder} cannot be read ({error}). "
+                    f"Type `kshot check --records {records.folder}`."
                 ) from error
-    own, former = records.owners()
-    if former and "study_hash" in wanted:
-        hashes = found["study_hash"]
-        renamed = pc.if_else(pc.is_in(hashes, pa.array(former)), own, hashes)
-        found = found.set_column(wanted.index("study_hash"), "study_hash", renamed)
-    return found
+    raise StudyError(f"{records.folder} holds no finished cell yet. Run `kshot run` first, or see `kshot status`.")
 
 
-def _first_of_each(table: "pa.Table") -> "pa.Table":
-    """Rows sorted by cell and method; of several with the same, the first."""
-    import functools
-
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    # Arrow's sort is stable.
-    ordered = table.sort_by([(name, "ascending") for name in KEY]).combine_chunks()
-    keys = [ordered[name] for name in KEY]
-    differs = functools.reduce(pc.or_, (pc.not_equal(key[1:], key[:-1]) for key in keys))
-    return ordered.filter(pa.chunked_array([[True], *pc.cast(differs, pa.bool_()).chunks])) if len(ordered) else ordered
+def metric_values(
+    records: Records, table: "pa.Table", metrics: Mapping[str, Callable[[Answers], float]]
+) -> dict[str, Float[Array, " N"]]:
+    """Every metric of every record of the table, in its order; NaN where no answers of that very record were kept."""
+    values = {name: np.full(table.num_rows, np.nan) for name in metrics}
+    places: dict[Cell, dict[str, tuple[int, int | None]]] = {}
+    columns = (cells_of(table), table["method"].to_pylist(), table["n_correct"].to_pylist())
+    for row, (cell, method, correct) in enumerate(zip(*columns, strict=True)):
+        places.setdefault(cell, {})[method] = row, correct
+    for cell, methods in places.items():
+        for method, answers in records.answers(cell).items():
+            row, correct = methods.get(method, (0, None))
+            if correct == np.count_nonzero(answers.hits):
+                for name, metric in metrics.items():
+                    values[name][row] = metric(answers)
+    return values
 
 
 def records_folder(given: Path | str | None, study_name: str) -> Path:
@@ -235,3 +252,11 @@ def records_folder(given: Path | str | None, study_name: str) -> Path:
 def records_around(folder: Path) -> list[Path]:
     """The records folders in a folder."""
     return sorted(path.parent for path in folder.glob("*/study.json"))
+
+
+def _unseen(cell: Cell, n_classes: int) -> Bool[Array, " C"] | None:
+    """Which classes are without shots follows from the names alone."""
+    if cell.profile != "missing":
+        return None
+    no_labels = np.empty(0, np.int64)
+    return class_shots(cell.profile, cell.dataset, no_labels, n_classes, cell.shots, cell.seed) == 0

@@ -69,7 +69,7 @@ def read_tables(paths: Sequence[Path], schema: "pa.Schema", columns: Sequence[st
         [str(path) for path in paths],
         columns=None if columns is None else list(columns),
         schema=schema,
-        partitioning=None,
+        partitioning=None,  # pyright: ignore[reportArgumentType]
         page_checksum_verification=True,
     )
 
