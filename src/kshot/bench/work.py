@@ -198,7 +198,8 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
                 strata[dataset, backbone] = _from_world(world)
                 continue
             simulated.write(world, store)
-        make_shift(dataset, backbone, store)
+        if dataset in catalog.shifts():
+            make_shift(dataset, backbone, store)
         if _stored(store, dataset, backbone):
             strata[dataset, backbone] = _from_store(store, dataset, backbone)
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():
