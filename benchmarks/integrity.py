@@ -10,7 +10,8 @@ from unittest.mock import patch
 
 from benchmarks.measure import alternate
 from benchmarks.status import STUDY
-from kshot.bench import run, tables
+from kshot import files
+from kshot.bench import run
 from kshot.bench.engines import Workload
 from kshot.bench.record import CellFacts, Record
 from kshot.bench.records import Records, load_table
@@ -26,8 +27,8 @@ def trusting() -> Iterator[None]:
     """As if every file were whole: no hash computed, none compared, no check at the end."""
     with ExitStack() as stands_in:
         for module, name, instead in (
-            (tables, "_digest", lambda place, content: "0" * tables.DIGITS),
-            (tables, "_fits_its_name", lambda *about: True),
+            (files, "_digest", lambda place, content: "0" * files.DIGITS),
+            (files, "_fits_its_name", lambda *about: True),
             (run, "check_finished", lambda work, records, shard: None),
         ):
             stands_in.enter_context(patch.object(module, name, instead))
@@ -40,7 +41,7 @@ def trusted(work: Callable[[Path], int], place: Path) -> int:
 
 
 def proven(work: Callable[[Path], int], place: Path) -> int:
-    tables._fits_its_name.cache_clear()
+    files._fits_its_name.cache_clear()
     return work(place)
 
 

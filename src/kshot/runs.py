@@ -10,10 +10,19 @@ from pathlib import Path
 from kshot.bench.compact import forget
 from kshot.bench.detector import Detection, detect, foreign_methods
 from kshot.bench.diff import Difference, compare
-from kshot.bench.engines import Engine, workers_environment
+from kshot.bench.engines import Engine
 from kshot.bench.knobs import knob_oracle
 from kshot.bench.records import Records, records_folder
-from kshot.bench.run import WHOLE, AnyStudy, StudyShard, choose_engine, complete, load_any, open_run
+from kshot.bench.run import (
+    WHOLE,
+    AnyStudy,
+    StudyShard,
+    choose_engine,
+    complete,
+    load_any,
+    open_run,
+    workers_environment,
+)
 from kshot.bench.status import failed_cells
 from kshot.bench.study import DTYPES, Cell, MethodSpec, Study
 from kshot.bench.work import check_stored, count_cells, find_work, finished_cells

@@ -88,7 +88,7 @@ def test_an_honest_outsider_raises_no_alarm_and_files_are_out_of_reach(court):
     (found,) = detect(study, list(study.methods().values()), court / "features", court / "records")
     assert (found.cells, found.all_cells, found.differences) == (1, 2, ())
     assert "1 of its 2 cell(s)" in str(found)
-    assert found.shut_out or sys.platform != "linux"
+    assert found.isolated or sys.platform != "linux"
     assert "the same predictions" in str(found)
 
 

@@ -16,8 +16,8 @@ from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import cell_place
 from kshot.bench.run import check_finished, compute, open_run
 from kshot.bench.study import load_study
-from kshot.bench.tables import place_of, write_table
 from kshot.errors import StudyError
+from kshot.files import place_of, write_table
 
 
 def kshot(*arguments):

@@ -12,10 +12,10 @@ from kshot.bench.record import Record
 from kshot.bench.records import Records, cell_place
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import Cell, load_study
-from kshot.bench.tables import files_at
 from kshot.data.catalog import dataset_entry
 from kshot.data.features import load_features
 from kshot.errors import StudyError
+from kshot.files import files_at
 from kshot.methods import registry
 from kshot.stats.answers import RELATIVE_ERROR, answers_of
 

@@ -8,10 +8,10 @@ from folders import stamps
 from kshot import load_records
 from kshot.bench.records import cell_place
 from kshot.bench.study import Cell
-from kshot.bench.tables import replace_table
 from kshot.data.features import load_features
 from kshot.errors import StudyError
 from kshot.extend import Answers, Metric
+from kshot.files import replace_table
 from kshot.methods import registry
 from kshot.stats.answers import RELATIVE_ERROR, answers_table
 

@@ -20,12 +20,11 @@ from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
-from kshot.bench.tables import place_of, write_table
 from kshot.bench.work import finished_cells
 from kshot.data.simulated import BACKBONE, TIER, WORLDS, write
 from kshot.data.store import Store
 from kshot.errors import FeatureError, KshotError
-from kshot.files import TEMPORARY_PREFIX
+from kshot.files import TEMPORARY_PREFIX, place_of, write_table
 
 DRIVERS = 3
 SLOW_ON_SATELLITE = """

@@ -9,9 +9,9 @@ from kshot.bench.header import restore_header
 from kshot.bench.record import KEY, SECONDS, cells_of, contradictory_rows, schema
 from kshot.bench.records import Records
 from kshot.bench.study import Cell
-from kshot.bench.tables import is_damaged, read_tables, set_aside
 from kshot.data.gate import Finding
 from kshot.errors import StudyError
+from kshot.files import is_damaged, read_tables, set_aside
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kshot.bench.record import cells_of
 from kshot.bench.records import Records, load_table
 from kshot.bench.study import Cell
-from kshot.bench.tables import write_table
+from kshot.files import write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

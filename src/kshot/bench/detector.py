@@ -150,7 +150,7 @@ class Detection:
     cells: int
     all_cells: int
     differences: tuple[str, ...]
-    shut_out: bool
+    isolated: bool
     changed: bool = False
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ class Detection:
         if self.differences:
             return f"{said}: {'; '.join(self.differences)}. It uses what it did not declare, or chance without a seed."
         files = (
-            "" if self.shut_out else " It could read features and records: install bubblewrap (bwrap) to prevent that."
+            "" if self.isolated else " It could read features and records: install bubblewrap (bwrap) to prevent that."
         )
         return f"{said}, with others in their place and in another order: the same predictions.{files}"
 

@@ -10,7 +10,7 @@ RECORDS/superseded/*.parquet                         records of methods whose co
 RECORDS/failures/…/K04-s0.METHOD.txt                 tracebacks of failed methods
 RECORDS/runs/*.json                                  which machine computed here, one file a run
 
-The names of parquet files hold a hash of their content (`kshot.bench.tables`).
+The names of parquet files hold a hash of their content (`kshot.files`).
 """
 
 import json
@@ -27,10 +27,9 @@ from jaxtyping import Bool, Float
 from kshot.bench.header import NAME, addable, contradiction, read_header, stored_study, write_header
 from kshot.bench.record import KEY, CellFacts, Record, cells_of, schema, table
 from kshot.bench.study import Cell, Study
-from kshot.bench.tables import files_at, intact_only, read_tables, replace_table
 from kshot.data.draw import class_shots
 from kshot.errors import StudyError
-from kshot.files import is_temporary, locked, write_text
+from kshot.files import files_at, intact_only, is_temporary, locked, read_tables, replace_table, write_text
 from kshot.stats.answers import Answers, answers_from_table, answers_table
 from kshot.types import BALANCED, Array
 

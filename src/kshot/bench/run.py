@@ -4,25 +4,27 @@ import json
 import logging
 import os
 import platform
+import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 
 from kshot.bench.cell import run_batch
 from kshot.bench.compact import SUPERSEDED, compact, supersede
-from kshot.bench.engines import Engine, Workload, workers_environment
+from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, Workload
 from kshot.bench.records import RUNS, Records, records_folder
 from kshot.bench.study import Study, load_study
-from kshot.bench.tables import is_damaged, set_aside
 from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store
 from kshot.errors import KshotError, StudyError, unknown
-from kshot.files import remove_torn, write_text
+from kshot.files import is_damaged, remove_torn, set_aside, write_text
 from kshot.progress import Progress, human_seconds
 
 # Reading thousands of small files is slow; beyond this many they are joined.
@@ -139,6 +141,26 @@ def compute(
     workload = Workload(work.study, features, records, batches, run_batch, missing_cells)
     with workers_environment():
         engine(workload, finished_and_tidied)
+
+
+@contextmanager
+def workers_environment() -> Iterator[None]:
+    """Environment variables and main module for the worker processes that an engine starts meanwhile."""
+    before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
+    main = sys.modules["__main__"]
+    os.environ.update(WORKER_ENVIRONMENT)
+    # A spawned process runs the main module again, and a script without a guard would start its run in every worker.
+    # Workers need nothing from it; an empty module in its place leaves nothing to run.
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def this_machine() -> dict[str, str]:

@@ -40,8 +40,8 @@ def continued(folder: Path, study: Study) -> tuple[Study, list[str]]:
     return whole, besides
 
 
-def outsiders(folder: Path) -> list[str]:
-    """Methods of the folder that its study file may not have; giving them with `--method` is never wrong."""
+def added_methods(folder: Path) -> list[str]:
+    """Methods of the folder that `--method` may have added to its study file."""
     specs = Records(folder).study().methods().values()
     return [spec.name for spec in specs if ":" in spec.name and spec == MethodSpec(spec.name, spec.name)]
 

@@ -11,13 +11,13 @@ import numpy as np
 from kshot.bench.record import KEY, cells_of
 from kshot.bench.records import Records, cell_place, load_table
 from kshot.bench.study import Cell, MethodSpec, Study
-from kshot.bench.tables import place_of
 from kshot.data import catalog, simulated
 from kshot.data.draw import POOL_SHARE
 from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, view_part
 from kshot.data.stratum import pool_labels
 from kshot.errors import StudyError, unknown
+from kshot.files import place_of
 from kshot.methods import registry
 from kshot.methods.source_code import code_of
 from kshot.types import Views

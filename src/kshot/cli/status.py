@@ -20,7 +20,7 @@ def status(
     features: FeaturesOption = DEFAULT_FEATURES,
 ) -> None:
     """Cells done and missing and the time left; records undefined and failed, with reasons."""
-    from kshot.bench.status import continued, outsiders, run_status
+    from kshot.bench.status import added_methods, continued, run_status
     from kshot.bench.study import load_study, names_study
 
     folder = existing_records(records)
@@ -29,7 +29,7 @@ def status(
         retry = _retry(str(records), besides)
     else:
         study = None
-        retry = f"{_retry('STUDY', outsiders(folder))} --records {folder}"
+        retry = f"{_retry('STUDY', added_methods(folder))} --records {folder}"
     if watch:
         _watch(folder, study)
     state = run_status(folder, study)

@@ -18,7 +18,7 @@ from kshot.bench.check import check_records
 from kshot.bench.record import schema
 from kshot.bench.records import Records
 from kshot.bench.status import run_status
-from kshot.bench.tables import read_tables
+from kshot.files import read_tables
 from processes import in_this_folder, kill, spawned_workers, wait_until
 from steady_study import cells_of
 

@@ -4,13 +4,9 @@ An engine only hands out batches. Workers write each cell themselves, so the rec
 and a cell that two workers happen to claim is written twice with the same content.
 """
 
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 from kshot.bench.study import Cell, MethodSpec, Study
@@ -59,23 +55,3 @@ class Engine(Protocol):
     """Runs all batches of a workload; `finished` is called with the number of cells of each completed batch."""
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None: ...
-
-
-@contextmanager
-def workers_environment() -> Iterator[None]:
-    """Environment variables and main module for the worker processes that an engine starts meanwhile."""
-    before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
-    main = sys.modules["__main__"]
-    os.environ.update(WORKER_ENVIRONMENT)
-    # A spawned process runs the main module again, and a script without a guard would start its run in every worker.
-    # Workers need nothing from it; an empty module in its place leaves nothing to run.
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kshot.bench.record import CELL, whose_columns, written_by
 from kshot.bench.study import Cell, MethodSpec, Study
-from kshot.bench.tables import files_at, intact_only, read_tables, replace_table
+from kshot.files import files_at, intact_only, read_tables, replace_table
 from kshot.theory.probes.section import Row
 from kshot.types import BALANCED
 
