@@ -8,7 +8,7 @@ SHARED := ../shared
 AXE := axe-core@4.14.0
 .DEFAULT_GOAL := help
 
-.PHONY: help bench rehearsal browser cluster test test-slow campaigns lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean
+.PHONY: help bench rehearsal browser cluster test test-ci test-slow campaigns lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -46,19 +46,22 @@ cluster:  ## make sure of the SLURM, the false clock and the bubblewrap that the
 	$(install) slurmctld slurmd slurm-client munge faketime procps bubblewrap)
 
 # Two test workers share two cores; BLAS threads of their own would only wait for each other.
-test test-slow campaigns: export OMP_NUM_THREADS := 1
-test test-slow campaigns: export OPENBLAS_NUM_THREADS := 1
+test test-ci test-slow campaigns: export OMP_NUM_THREADS := 1
+test test-ci test-slow campaigns: export OPENBLAS_NUM_THREADS := 1
 # Where it is set, every command that a test starts would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-test: $(VENV)/.installed-encode  ## run the tests
-	$(PY) -m pytest -n 2 --dist worksteal -m "not slow"
+test: $(VENV)/.installed-encode  ## run the tests of every room (some minutes)
+	$(PY) -m pytest -n 2 --dist worksteal -m "not slow and not ci"
+
+test-ci: $(VENV)/.installed-encode  ## run the tests that need a browser, SLURM or a second user
+	$(PY) -m pytest -n 2 --dist worksteal -m "ci and not slow"
 
 test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes
 	$(PY) -m pytest -m slow
 
-campaigns: $(VENV)/.installed-encode  ## 1,700 corruptions, 10,000 made-up inputs, 300 kills (KSHOT_KILLS for another number)
-	$(PY) -m pytest -s tests/campaigns tests/engines/test_storm.py -k "corruption or fuzz or two_drivers"
+campaigns: $(VENV)/.installed-encode  ## 1,700 corruptions, 10,000 made-up inputs, 760 mutants, 300 kills (KSHOT_KILLS for another number)
+	$(PY) -m pytest -s tests/campaigns tests/bench/engines/test_storm.py -k "corruption or fuzz or two_drivers or mutants"
 
 lint: $(VENV)/.installed  ## style of the code
 	$(VENV)/bin/ruff check .
@@ -76,7 +79,7 @@ unused: $(VENV)/.installed  ## code that nothing calls
 names: $(VENV)/.installed  ## names that stand for two things
 	$(PY) tools/names.py
 
-check: lint types contracts unused names dist docs test  ## everything that CI runs
+check: browser cluster lint types contracts unused names dist docs bench test test-ci  ## everything that CI runs
 
 docs: $(VENV)/.installed-encode  ## the site in build/site: every link is checked, the notebook is run
 	$(PY) -m sphinx --quiet --fail-on-warning --keep-going docs build/site

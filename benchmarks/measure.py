@@ -46,16 +46,6 @@ def product_seconds(rows: int, classes: int, dim: int) -> float:
     return best_seconds(both, repeats=10)
 
 
-def product_peak() -> float:
-    """Operations a second of one float32 product large enough to run at full speed."""
-    import numpy as np
-
-    side = 1536
-    A, B = np.random.default_rng(0).standard_normal((2, side, side), np.float32)
-    out = np.empty_like(A)
-    return 2 * side**3 / best_seconds(lambda: np.matmul(A, B, out=out), 5, time.process_time)
-
-
 def print_ceiling(ratio: float, taken: float, products: float, what: str) -> None:
     """How much of ours is matrix products, and the ratio if there were nothing else."""
     print(

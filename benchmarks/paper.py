@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.data import data, noisy
-from benchmarks.measure import peak_gigabytes, product_peak
+from benchmarks.measure import peak_gigabytes
+from benchmarks.timing import all_turns
 from kshot.bench.cell import run_cell, run_method
-from kshot.bench.costs import CellSize, Measured, cell_size, grow
+from kshot.bench.costs import CellSize, Measured, cell_size, grow, product_peak
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study, load_study
-from kshot.bench.timing import all_turns
 from kshot.bench.work import Sizes, find_work, strata_of
 from kshot.data.store import Store
 from kshot.data.stratum import Prior, Stratum

@@ -118,12 +118,11 @@ def _clocks() -> tuple[float, float]:
 
 def _probes(found):
     """The offset's cost at five steps in every cell, as `kshot probe` stores it."""
-    from kshot.report.probed import Probed
+    from kshot.report.context import Probed
 
-    cells = list(
-        zip(*(getattr(found, name).tolist() for name in ("dataset", "backbone", "tier", "shots", "seed")), strict=True)
+    return Probed(
+        {f"translation.a = {a:+.2f}": dict.fromkeys(found.cell_keys(), -abs(a)) for a in (-0.5, -0.25, 0, 0.25, 0.5)}
     )
-    return Probed({f"translation.a = {a:+.2f}": dict.fromkeys(cells, -abs(a)) for a in (-0.5, -0.25, 0, 0.25, 0.5)})
 
 
 # What a reader changes; each answers with the milliseconds until everything that follows it is laid out.

@@ -12,6 +12,26 @@ from steady_study import METHOD, STUDY
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 
+# Left to `make test-ci`: what needs a browser, SLURM or a second user, and what takes long on two cores.
+CI_ONLY = (
+    "browser/",
+    "bench/engines/",
+    "campaigns/",
+    "docs/test_site.py",
+    "encode/caches/test_two_commands.py",
+    "encode/test_documented_commands.py",
+    "package/test_wheel.py",
+    "paper/test_rehearsal.py",
+    "pictures/test_other_user.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.relative_to(ROOT / "tests").as_posix().startswith(CI_ONLY):
+            item.add_marker("ci")
+
+
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")

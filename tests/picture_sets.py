@@ -1,5 +1,6 @@
-"""Small picture sets in the layouts that sources read, and a server that drops connections."""
+"""Small picture sets in the layouts that sources read, and a stand-in for the hub."""
 
+import hashlib
 import io
 import tarfile
 import threading
@@ -60,17 +61,21 @@ def write_shards(root: Path, splits: dict[str, int], per_shard: int = 12) -> Pat
     return root
 
 
-class DroppingServer:
-    """Serves a folder, honours ranges, and hangs up in the middle of every second answer of a tar file."""
+class Hub:
+    """Serves a folder as the hub does; with `drops` it hangs up in the middle of every fifth answer of a tar file."""
 
-    def __init__(self, root: Path, gate: threading.Event | None = None):
+    def __init__(self, root: Path, drops: bool = False, sizes: dict[str, int] | None = None):
         outer = self
         self.requests: list[tuple[str, str | None]] = []
-        self.gate = gate
+        self.root, self.drops, self.sizes = root, drops, sizes or {}
 
         class Handler(BaseHTTPRequestHandler):
+            def do_HEAD(self):
+                outer.answer(self, None)
+
             def do_GET(self):
-                outer.answer(self, root)
+                outer.requests.append((self.path, self.headers.get("Range")))
+                outer.answer(self, self.headers.get("Range") or "bytes=0-")
 
             def log_message(self, *_):
                 pass
@@ -80,24 +85,27 @@ class DroppingServer:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def answer(self, request, root: Path) -> None:
-        wanted = request.headers.get("Range")
-        self.requests.append((request.path, wanted))
-        if self.gate is not None and request.path.endswith("train/2.tar"):
-            self.gate.wait(600)
-        path = root / request.path.lstrip("/")
+    def answer(self, request, wanted: str | None) -> None:
+        """`wanted` is the range of a GET; without it only the headers that the hub's library asks for are sent."""
+        path = self.root / request.path.lstrip("/")
         if not path.is_file():
-            request.send_error(404)
+            request.send_response(404)
+            request.send_header("X-Error-Code", "EntryNotFound")
+            request.send_header("Content-Length", "0")
+            request.end_headers()
             return
         content = path.read_bytes()
         start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0
-        request.send_response(206 if wanted else 200)
-        request.send_header("Content-Length", str(len(content) - start))
+        request.send_response(206 if start else 200)
+        request.send_header("X-Repo-Commit", "0" * 40)
+        request.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+        size = len(content) - start if wanted else self.sizes.get(path.name, len(content))
+        request.send_header("Content-Length", str(size))
         request.end_headers()
-        body = content[start:]
-        drops = path.suffix == ".tar" and len(self.requests) % 2 == 0
-        request.wfile.write(body[: len(body) // 2] if drops else body)
-        request.close_connection = True
+        if wanted:
+            drops = self.drops and path.suffix == ".tar" and len(self.requests) % 5 == 0
+            request.wfile.write(content[start : len(content) // 2 if drops else None])
+            request.close_connection = True
 
     def close(self) -> None:
         self.server.shutdown()

@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 
 from colours import ColourEncoder
-from kshot.pictures.serve.app import make_app
-from kshot.pictures.serve.connections import server_config
+from kshot.pictures.serve.app import make_app, make_server
 from kshot.pictures.serve.live import LiveHead
 
 HERE = Path(__file__).resolve().parent
@@ -21,10 +20,7 @@ class Server:
     """uvicorn in a thread on a free port."""
 
     def __init__(self, head: Path, host: str = "127.0.0.1", token: str | None = None):
-        import uvicorn
-
-        app = make_app(LiveHead(head, ColourEncoder()), host, token)
-        self.server = uvicorn.Server(server_config(app, "127.0.0.1", 0))
+        self.server = make_server(make_app(LiveHead(head, ColourEncoder()), host, token), "127.0.0.1", 0)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
         deadline = time.monotonic() + 120

@@ -63,6 +63,8 @@ def test_where_keeps_what_was_asked_for_everywhere(results, tmp_path):
         results.where(shots=3)
     with pytest.raises(StudyError, match="no record has all of this"):
         results.where(tier="photo", method="fold_gda")
+    with pytest.raises(StudyError, match="Did you mean digits"):
+        results.where(dataset="digit")
 
 
 def test_one_table_is_all_that_is_made(monkeypatch):
@@ -108,9 +110,7 @@ frame = board.to_pandas()
 """
 
 
-@pytest.mark.parametrize(
-    "study", ["'tiny.toml'", "kshot.load_study('tiny.toml')", pytest.param("'embedded'", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("study", ["'tiny.toml'", "kshot.load_study('tiny.toml')"])
 def test_a_notebook_cell_from_import_to_a_pandas_leaderboard(tmp_path, study):
     (tmp_path / "tiny.toml").write_text(
         'name = "tiny"\ndatasets = ["digits", "tuxpaint"]\nbackbones = ["lite0"]\ntiers = ["dataset"]\n'

@@ -16,7 +16,7 @@ from kshot.stats.bootstrap import Estimate, cluster_mean
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / "docs" / name / "records" for name in ("open", "clip", "gauss")]
-WRITTEN = ROOT / "src" / "kshot" / "apply" / "evidence.json"
+WRITTEN = ROOT / "src" / "kshot" / "pictures" / "evidence.json"
 TIERS = ("dataset", "text")
 HEADS = ("zero_shot", "loo_blend", "clap", "lpp", "fold_gda", "fast_probe", "gauss_probe")
 OURS = "gauss_probe"

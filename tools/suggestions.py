@@ -14,7 +14,7 @@ from tools.open_pictures import OPEN_SETS, PictureDraw, draw_pictures
 from kshot.methods.base import Classifier
 from kshot.pictures.advice import advise
 from kshot.pictures.held_out import mean_interval
-from kshot.pictures.suggest import doubt, most_useful
+from kshot.pictures.suggest import entropy, most_useful
 
 SHOTS, MORE = 2, 2
 
@@ -38,7 +38,7 @@ def gain(dataset: str, seed: int, times: int) -> tuple[float, float, float]:
         return float(fitted(drawn, rows).score(drawn.X[tests], drawn.y[tests]))
 
     before = fitted(drawn, free[:0])
-    own = doubt(before.predict_proba(drawn.X[free]).astype(np.float64))
+    own = entropy(before.predict_proba(drawn.X[free]).astype(np.float64))
     suggested = free[most_useful(drawn.X[free], drawn.shots.X, own, count)]
     chance = [accuracy(rng.choice(free, count, replace=False)) for _ in range(times)]
     return before.score(drawn.X[tests], drawn.y[tests]), float(np.mean(chance)), accuracy(suggested)

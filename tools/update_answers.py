@@ -25,7 +25,7 @@ def update(folder: Path, methods: list[str], features: Path) -> int:
         cell = Cell(*(row[name] for name in CELL))
         stratum = loaded_stratum(features, cell.dataset, cell.backbone, study.dtype, hashes)
         prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, hashes)
-        episode = stratum.episode(cell.shots, cell.seed, prior)
+        episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
         spec = study.methods()[row["method"]]
         record = run_method(cell, spec, episode, stratum, prior, study.min_residue, keep_answers=True)
         if record.hits != row["hits"]:

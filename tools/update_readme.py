@@ -10,9 +10,9 @@ from update_clip import FINDINGS, OPEN, ORACLE, RECORDS, SHARED_SHOTS, SHOWN, pa
 ROOT = Path(__file__).resolve().parents[1]
 NO_BREAK = "\u00a0"
 WHY = {
-    "James–Stein blend": "it takes the pictures nearly alone: costly where text is strong",
-    "LOO blend": "it judges means of K−1 shots, which costs more where pictures carry the answer",
-    "CLAP": "near the ceiling (Caltech101, Food101) there is nothing left to gain",
+    "James–Stein blend": "it uses almost only the pictures, which costs most where text is strong",
+    "LOO blend": "it is chosen with K−1 shots, which costs more where text is weak",
+    "CLAP": "Caltech101 and Food101 leave little to gain",
     "LP++": "the same",
 }
 

@@ -1,7 +1,7 @@
-"""What a study found: its records as a value that answers questions, without a file being written."""
+"""What a study found: its records as a value that answers questions and writes no file unless told to."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,21 +14,19 @@ from kshot.bench.study import Study
 from kshot.bench.work import check_stored
 from kshot.data import catalog
 from kshot.data.store import Store
-from kshot.errors import KshotError, StudyError, unknown
+from kshot.errors import KshotError, StudyError, need, unknown
 from kshot.methods import registry
 from kshot.methods.docstrings import parameter_words, summary
-from kshot.report.context import Context, Described, Gate
-from kshot.report.focus import focus, primary
-from kshot.report.probed import Probed, read_probes
+from kshot.report.context import Context, Gate, MethodText, Probed, read_probes
+from kshot.report.slices import focus, primary
 from kshot.report.table import Table
-from kshot.report.tables import OF_ANY_METRIC, TABLES, make_table
+from kshot.report.tables import TABLES, find_table, make_table
 from kshot.stats.bootstrap import Estimate
 from kshot.stats.leaderboard import paired
 from kshot.stats.metrics import ACCURACY, METRICS, OF_MISSING_SHOTS, Metric, find_metric
 from kshot.stats.panel import Panel, panel
-from kshot.stats.selection import described, select
 from kshot.theory.probes.stored import ProbeFolder
-from kshot.types import BALANCED, HALVES, PROFILES
+from kshot.types import BALANCED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,19 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Names = str | int | Sequence[str | int]
-NEEDS_HEADROOM, NEEDS_METRICS, NEEDS_PROFILES = "strata", "metrics", "profiles"
-NEEDS_MISSING_SHOTS, NEEDS_HALVES = "unseen", "base_to_new"
-
-
-@dataclass(frozen=True)
-class Options:
-    """What tables and reports are to know or to add beside the records."""
-
-    features: Path = Path("features")
-    precision: Path | None = None
-    base: Path | None = None
-    corrected: bool = False
-    headroom: bool = False
+AXES = ("dataset", "backbone", "tier", "shots", "profile", "method")
 
 
 @dataclass(frozen=True)
@@ -66,12 +52,16 @@ class Results:
 
     records: "pa.Table"
     folder: Path
-    options: Options
-    chosen: Mapping[str, tuple[str | int, ...]]
+    features: Path
+    precision: Path | None = None
+    base: Path | None = None
+    corrected: bool = False
+    headroom: bool = False
+    chosen: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
     metric: Metric = ACCURACY
 
     def by(self, metric: str | Metric) -> "Results":
-        """The same records judged by another metric: one of `kshot.stats.metrics`, or of your own (`kshot.extend`)."""
+        """The same records measured by another metric: one of `kshot.stats.metrics`, or your own (`kshot.extend`)."""
         return replace(self, metric=find_metric(metric))
 
     def where(
@@ -85,29 +75,19 @@ class Results:
         method: Names = (),
     ) -> "Results":
         """The records that bear one of these names on every axis."""
-        asked = {
-            "dataset": dataset,
-            "backbone": backbone,
-            "tier": tier,
-            "shots": shots,
-            "profile": profile,
-            "method": method,
-        }
-        wanted = {axis: _tuple(names) for axis, names in asked.items() if _tuple(names)}
-        return replace(self, records=select(self.records, wanted), chosen={**self.chosen, **wanted})
+        asked = zip(AXES, (dataset, backbone, tier, shots, profile, method), strict=True)
+        lists = {axis: (names,) if isinstance(names, str | int) else tuple(names) for axis, names in asked}
+        wanted = {axis: names for axis, names in lists.items() if names}
+        return replace(self, records=_select(self.records, wanted), chosen={**self.chosen, **wanted})
 
     def to_arrow(self) -> "pa.Table":
         return self.records
 
     def to_pandas(self) -> "pd.DataFrame":
-        from kshot.errors import need
-
         need("pandas", "frames")
         return self.records.to_pandas()
 
     def to_polars(self) -> "pl.DataFrame":
-        from kshot.errors import need
-
         return need("polars", "frames").from_arrow(self.records)
 
     def leaderboard(self) -> Table:
@@ -126,13 +106,12 @@ class Results:
     def table(self, key: str) -> Table:
         """One table of the report, made now; the keys are in `kshot.report.tables.TABLES`."""
         if key not in self._made:
-            context = {
-                NEEDS_HEADROOM: "_with_headroom",
-                NEEDS_METRICS: "_with_metrics",
-                NEEDS_MISSING_SHOTS: "_with_missing_shots",
-            }.get(key, "_context")
-            shown = self.measured if key in OF_ANY_METRIC else self.panel
-            self._made[key] = make_table(key, shown, getattr(self, context))
+            entry, context = find_table(key), self._context
+            if entry.answers:
+                context = replace(context, measured=self._by_metric)
+            if entry.headroom:
+                context = replace(context, headroom=self._headroom)
+            self._made[key] = make_table(key, self.measured if entry.any_metric else self.panel, context)
         return self._made[key]
 
     def verdict(self) -> list[str]:
@@ -142,22 +121,15 @@ class Results:
         return verdict(self.panel, self._context.own)
 
     def tables(self) -> list[Table]:
-        """All of them; metrics where answers are kept, profiles where the study has them."""
-        profiles = set(self.panel.profile.tolist())
-        there = {
-            NEEDS_METRICS: bool(self._with_metrics.measured),
-            NEEDS_PROFILES: len(profiles & PROFILES.keys()) > 1,
-            NEEDS_MISSING_SHOTS: bool(self._with_missing_shots.measured),
-            NEEDS_HALVES: profiles >= HALVES.keys(),
-        }
-        return [self.table(key) for key in TABLES if there.get(key, True)]
+        """All of them, without the optional ones that these records cannot fill."""
+        return [table for key, entry in TABLES.items() if (table := self.table(key)).rows or not entry.optional]
 
     def report(self, folder: Path | str | None = None, lead: tuple[Table, Sequence[str]] | None = None) -> Report:
         """Write every table, the figures and a page that opens from disk; `lead` puts a table and words in front."""
         from kshot.report.figures import write_figures
         from kshot.report.write import write_report
 
-        target, context = Path(folder or self.folder / "report"), self._of_page
+        target, context = Path(folder or self.folder / "report"), self._page_context()
         first, words = ([lead[0]], lead[1]) if lead else ([], None)
         tables = [*first, *self.tables(), *self.published()]
         page, *others = write_report(self.panel, tables, target, context, words)
@@ -169,11 +141,11 @@ class Results:
         that the paper prints with an interval; nothing where the records hold none of the paper's datasets, or where
         the matrix stands beside them, whose page has it all."""
         from kshot.paper.claims import paper_claims
+        from kshot.paper.compare import arms_table, lines_table
         from kshot.paper.folders import compare_folders, is_arm
         from kshot.paper.rules import paper_rules
-        from kshot.paper.show import arms_table, lines_table
 
-        of_paper = set(self.panel.dataset.tolist()) & set(paper_rules().paper["datasets"])
+        of_paper = set(self.panel.names("dataset")) & set(paper_rules().paper["datasets"])
         if self.chosen or not of_paper or is_arm(self.folder):
             return []
         lines, simulated = compare_folders(self.folder, paper_claims())
@@ -183,7 +155,7 @@ class Results:
     @cached_property
     def panel(self) -> Panel:
         """One row per cell, one column per method: what every comparison is made of."""
-        return panel(self.records, described(self.chosen))
+        return panel(self.records, _listed(self.chosen))
 
     @cached_property
     def measured(self) -> Panel:
@@ -199,99 +171,93 @@ class Results:
         return self.panel.by_metric(self.metric, values[self.metric.key])
 
     @cached_property
-    def _with_metrics(self) -> Context:
-        """Every metric, where answers are kept."""
-        panels = self._measured_by({key: metric for key, metric in METRICS.items() if metric is not ACCURACY})
-        return replace(self._context, measured={ACCURACY.key: self.panel, **panels} if panels else {})
-
-    @cached_property
-    def _with_missing_shots(self) -> Context:
-        """Accuracy on classes with and without shots, where some have none and answers are kept."""
-        missing = "missing" in set(self.panel.profile.tolist())
-        return replace(self._context, measured=self._measured_by(OF_MISSING_SHOTS) if missing else {})
-
-    def _measured_by(self, metrics: Mapping[str, Metric]) -> dict[str, Panel]:
-        """Nothing where no record tells the first of them."""
+    def _by_metric(self) -> dict[str, Panel]:
+        """The panel by every metric that is known of some record; empty where no answers are kept."""
+        metrics = {key: metric for key, metric in (METRICS | OF_MISSING_SHOTS).items() if metric is not ACCURACY}
         functions = {key: metric.value for key, metric in metrics.items()}
         values = metric_values(Records(self.folder), self.records, functions)
-        if not np.isfinite(values[next(iter(functions))]).any():
-            return {}
-        return {key: self.panel.by_metric(metrics[key], found) for key, found in values.items()}
+        known = {key: found for key, found in values.items() if np.isfinite(found).any()}
+        panels = {key: self.panel.by_metric(metrics[key], found) for key, found in known.items()}
+        return {ACCURACY.key: self.panel, **panels} if panels else {}
 
     @cached_property
     def _made(self) -> dict[str, Table]:
         return {}
 
-    @property
-    def unfinished(self) -> str:
-        return self._context.unfinished
-
     @cached_property
-    def _context(self) -> Context:
+    def unfinished(self) -> str:
+        """What a reader of an unfinished run must know; empty where the run is complete or unknown."""
         try:
             done, wanted = count_done(self.folder)
         except KshotError:
-            done = wanted = 0
-        other, base = self.options.precision, self.options.base
+            return ""
+        if done >= wanted:
+            return ""
+        return (
+            f"UNFINISHED, {wanted - done:,} of {wanted:,} cells to compute: figures may change, datasets may be "
+            "absent. `kshot run` computes the rest."
+        )
+
+    @cached_property
+    def _context(self) -> Context:
         probes = ProbeFolder(self.folder)
         probed = read_probes(probes.load()) if probes.folder.is_dir() else Probed()
+        tier = focus(self.panel).tier
+        measured_headroom = probed.values.get("headroom.headroom", {})
+        precision, base = (
+            None if folder is None else panel(load_table(folder)) for folder in (self.precision, self.base)
+        )
         return Context(
-            own=_own(self.folder),
+            own=_own_methods(self.folder),
             probed=probed,
-            headroom={
-                key[:2]: value
-                for key, value in probed.values.get("headroom.headroom", {}).items()
-                if key[2] == focus(self.panel).tier
-            },
+            headroom={key[:2]: value for key, value in measured_headroom.items() if key[2] == tier},
             gates={entry.name: Gate(entry.split, entry.band) for entry in catalog.datasets().values()},
             band_backbone=catalog.BAND_BACKBONE,
             band_tier=catalog.BAND_TIER,
-            other_precision=None if other is None else panel(load_table(other)),
-            without_views=None if base is None else panel(load_table(base)),
-            corrected=self.options.corrected,
-            cells_done=done,
-            cells_wanted=wanted,
+            other_precision=precision,
+            without_views=base,
+            corrected=self.corrected,
+            unfinished=self.unfinished,
         )
 
     @cached_property
-    def _with_headroom(self) -> Context:
-        """What Theorem 2 leaves above the blend path, where it was asked for and the features are stored."""
+    def _headroom(self) -> Mapping[tuple[str, str], float]:
+        """What Theorem 2 leaves above the blend path: as probed, else computed where that was asked for."""
         from kshot.theory.probes.headroom import stored_headroom
 
-        if not self.options.headroom or self._context.headroom:
-            return self._context
-        store, shown = Store(self.options.features), primary(self.panel)
+        if not self.headroom or self._context.headroom:
+            return self._context.headroom
+        store = Store(self.features)
         check_stored(Records(self.folder), store)
-        strata = sorted(set(zip(shown.dataset.tolist(), shown.backbone.tolist(), strict=True)))
-        return replace(self._context, headroom=stored_headroom(store, strata, focus(self.panel).tier))
+        strata = sorted(set(primary(self.panel).cell_keys(("dataset", "backbone"))))
+        return stored_headroom(store, strata, focus(self.panel).tier)
 
-    @cached_property
-    def _of_page(self) -> Context:
-        """What the page alone shows: methods in their own words, and the geometry of every stratum whose features are
-        stored and still those of the records."""
+    def _page_context(self) -> Context:
+        """What the page alone shows: descriptions of the methods, and the geometry of every stratum whose features
+        are stored and still those of the records."""
         from kshot.theory.probes.sketch import sketches
 
-        folder, shown = Records(self.folder), self.panel
-        store, absent = Store(self.options.features), f"no features in {self.options.features}"
+        folder, features = Records(self.folder), self.features
         # A sketch shows the means of every class's shots.
-        shown = shown.where(shown.profile == BALANCED)
-        cells = set(zip(shown.dataset.tolist(), shown.backbone.tolist(), shown.tier.tolist(), strict=True))
+        balanced = self.panel.where(self.panel.profile == BALANCED)
+        strata = set(balanced.cell_keys(("dataset", "backbone", "tier")))
+        drawn, absent = [], f"no features in {features}"
         try:
-            check_stored(folder, store)
-            drawn = list(sketches(folder.study(), store, cells))
+            check_stored(folder, Store(features))
+            drawn = list(sketches(folder.study(), Store(features), strata))
         except KshotError as error:
-            drawn, absent = [], f"the features in {self.options.features} cannot be used: {error}"
-        measured = self._with_metrics.measured
+            absent = f"the features in {features} cannot be used: {error}"
         return replace(
-            self._with_headroom,
-            described=_described(folder.study()),
+            self._context,
+            method_texts=_method_texts(folder.study()),
             sketches=drawn,
             sketches_absent=absent,
-            measured=measured,
+            measured={key: found for key, found in self._by_metric.items() if key in METRICS},
+            headroom=self._headroom,
         )
 
     def __repr__(self) -> str:
-        part = f", only {described(self.chosen)}" if self.chosen else ""
+        part = f", only {_listed(self.chosen)}" if self.chosen else ""
         return f"{self.records.num_rows} records in {self.folder}{part}\n{self.leaderboard()!r}"
 
     def _repr_html_(self) -> str:
@@ -325,11 +291,31 @@ def load_records(
         Compute from the features what the theory leaves above the blend path.
     """
     other, plain = (None if given is None else Path(given) for given in (precision, base))
-    options = Options(Path(features), other, plain, corrected, headroom)
-    return Results(load_table(folder), Path(folder), options, {})
+    return Results(load_table(folder), Path(folder), Path(features), other, plain, corrected, headroom)
 
 
-def _own(folder: Path) -> list[str]:
+def _select(records: "pa.Table", wanted: Mapping[str, Sequence[str | int]]) -> "pa.Table":
+    """The rows that bear one of the wanted names on every axis."""
+    import pyarrow.compute as pc
+
+    table = records
+    for axis, names in wanted.items():
+        known = records[axis].unique().to_pylist()
+        for name in names:
+            if name not in known:
+                raise StudyError(unknown(axis, str(name), map(str, known), "These are in the records."))
+        table = table.filter(pc.field(axis).isin(list(names)))
+    if not table.num_rows:
+        raise StudyError(f"no record has all of this: {_listed(wanted)}.")
+    return table
+
+
+def _listed(wanted: Mapping[str, Sequence[str | int]]) -> str:
+    """`dataset cifar10; shots 2, 4`."""
+    return "; ".join(f"{axis} {', '.join(map(str, names))}" for axis, names in wanted.items())
+
+
+def _own_methods(folder: Path) -> list[str]:
     """The methods of a study that do not come with kshot, as the records name them."""
     try:
         study = Records(folder).study()
@@ -338,17 +324,13 @@ def _own(folder: Path) -> list[str]:
     return [name for name, spec in study.methods().items() if spec.use not in registry.BUILTIN]
 
 
-def _described(study: Study) -> dict[str, Described]:
-    """The methods that kshot knows, in their own words; no outsider's code is run for a page."""
+def _method_texts(study: Study) -> dict[str, MethodText]:
+    """Of the methods that come with kshot; no other code is run for a page."""
     known = {name: spec for name, spec in study.methods().items() if spec.use in registry.BUILTIN}
     heads = {name: registry.create(spec.use, **spec.params) for name, spec in known.items()}
     return {
-        name: Described(
+        name: MethodText(
             head.info.paper, summary(type(head)), parameter_words(type(head)), f"kshot.{type(head).__name__}"
         )
         for name, head in heads.items()
     }
-
-
-def _tuple(names: Names) -> tuple[str | int, ...]:
-    return (names,) if isinstance(names, str | int) else tuple(names)

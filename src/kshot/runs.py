@@ -33,8 +33,8 @@ from kshot.report.questions import OwnKnob, judgement, judgement_table
 from kshot.report.table import Table
 from kshot.results import Results, load_records
 from kshot.stats.panel import CELL
+from kshot.theory.probes.measure import GROUPS, probe_batches, probe_workload
 from kshot.theory.probes.stored import ProbeFolder
-from kshot.theory.probes.whole_study import GROUPS, probe_batches, probe_workload
 
 logger = logging.getLogger("kshot")
 FEATURES = Path("features")

@@ -55,7 +55,7 @@ def test_only_new_methods_and_cells_are_computed(records, at_once):
     assert seconds(records) == before
     assert comparable(records.folder).equals(comparable(at_once.folder))
     assert run_status(records.folder).missing == 0
-    assert panel(load_table(records.folder)).study_hash == load_study("larger.toml").hash
+    assert panel(load_table(records.folder)).origin.study_hash == load_study("larger.toml").hash
 
 
 def test_a_grown_folder_is_resumed_like_any_other(records, at_once):

@@ -4,14 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from benchmarks.timing import all_turns
 
 from kshot.bench.costs import CellSize, Measured, Subject, cell_size, earlier_costs, grow
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.plan import forecast, seconds_left, worker_bytes
+from kshot.bench.plan import SECONDS_TO_START, forecast, seconds_left, worker_bytes
 from kshot.bench.records import Records
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import MethodSpec, load_study, parse_study
-from kshot.bench.timing import all_turns, probe_sizes
 from kshot.bench.work import find_work
 from kshot.data.store import Store
 
@@ -52,16 +52,6 @@ def test_growth_is_found_from_a_few_sizes(seconds):
         assert growth.at(size) == pytest.approx(seconds(size), rel=0.01)
     for other in (CellSize(60, 8, 768, 1500), CellSize(200, 16, 512, 4000)):
         assert growth.at(other) == pytest.approx(seconds(other), rel=0.3)
-
-
-def test_probes_are_the_studys_own_sizes_where_these_can_be_tried():
-    small, large = CellSize(10, 1, 512, 900), CellSize(1000, 16, 1024, 16_000, views=10)
-    sizes = probe_sizes([small, large])
-    assert small in sizes
-    assert max(size.products for size in sizes) < 2e9
-    assert {size.dim for size in sizes} == {512, 1024}
-    assert all(size.n_test / size.classes == pytest.approx(16, rel=0.1) for size in sizes if size.dim == 1024)
-    assert probe_sizes([]) == []
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +109,22 @@ def test_works_are_planned_together_and_a_method_costs_nothing_below_its_shots(f
     assert plain.cpu_seconds > 0
     assert more.cpu_seconds == pytest.approx(plain.cpu_seconds)
     assert more.disk_bytes > plain.disk_bytes
+
+
+def test_the_table_knows_every_method_and_other_names_and_machines_of_other_speed(folder, monkeypatch):
+    from kshot.bench import costs
+    from kshot.methods import registry
+
+    table = costs.kept_costs()
+    assert {subject.method for subject in table} == {costs.CELL_ITSELF, *registry.BUILTIN}
+    monkeypatch.setattr(costs, "product_peak", lambda: 5e10)
+    named = work_of(folder, "three", methods=[{"use": "clap", "as": "clap_seed1", "seed": 1}])
+    plain = work_of(folder, "four", methods=["clap"])
+    first, same = forecast([named, plain])
+    assert first.cpu_seconds == pytest.approx(same.cpu_seconds)
+    monkeypatch.setattr(costs, "product_peak", lambda: 1e11)
+    (faster,) = forecast([plain])
+    assert same.cpu_seconds - SECONDS_TO_START == pytest.approx(2 * (faster.cpu_seconds - SECONDS_TO_START))
 
 
 def test_a_plan_writes_no_features(tmp_path):

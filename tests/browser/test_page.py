@@ -10,7 +10,7 @@ import pytest
 from browser_names import CLOSING, HOSTILE
 from kshot.bench.records import load_table
 from kshot.report.context import Context
-from kshot.report.numbers import interval
+from kshot.report.table import interval
 from kshot.report.tables import all_tables
 from kshot.report.verdict import verdict
 from kshot.report.write import write_report

@@ -125,7 +125,7 @@ def test_a_class_is_added_with_pictures_removed_and_undone(served, served_head):
     )
     page.get_by_role("button", name="Add the class").click()
     learnt(page, "Undo: added the class violet <b> with 2 pictures")
-    expect(page.locator("#new-told")).to_have_text("added violet <b>")
+    expect(page.locator("#new-message")).to_have_text("added violet <b>")
     expect(tiles(page, "violet <b>")).to_have_count(2)
     before = {"blue": 4, "green": 4, RED: 4}
     assert classes(served_head) == before | {"violet <b>": 2}
@@ -150,7 +150,7 @@ def test_a_class_may_be_a_name_alone_and_mistakes_are_told(served, served_head):
     learnt(page, "Undo: added the class grey")
     expect(page.locator("#class-list")).to_contain_text("no picture yet: known by its name alone")
     assert classes(served_head)["grey"] == 0
-    told = page.locator("#new-told")
+    told = page.locator("#new-message")
     page.locator("#new-name").fill("green")
     page.locator("#new-name").press("Enter")
     expect(told).to_contain_text("There is a class green already")

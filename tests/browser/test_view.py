@@ -9,8 +9,8 @@ import pytest
 
 from axe import grave_findings
 from browser_names import HOSTILE
-from kshot.report.context import Context, Described
-from kshot.report.numbers import interval
+from kshot.report.context import Context, MethodText
+from kshot.report.table import interval
 from kshot.report.tables import all_tables
 from kshot.report.write import write_report
 from kshot.stats.leaderboard import paired
@@ -182,8 +182,8 @@ def test_one_tab_stop_for_a_chart_and_arrows_inside(page):
 @pytest.fixture(scope="module")
 def wide_report(tmp_path_factory):
     """As many methods as kshot has, with cards."""
-    described = {"clap": Described("A paper, 2024", "What CLAP is.", {"epochs": "Passes."}, "kshot.CLAP")}
-    context = Context(described=described)
+    described = {"clap": MethodText("A paper, 2024", "What CLAP is.", {"epochs": "Passes."}, "kshot.CLAP")}
+    context = Context(method_texts=described)
     found, folder = panel(as_table(many_methods())), tmp_path_factory.mktemp("wide")
     write_report(found, all_tables(found, context), folder, context)
     return folder / "report.html"

@@ -1,11 +1,8 @@
 """Input that nobody meant well: one sentence, never a traceback; and names that do nothing where they are shown."""
 
-import http.server
 import io
 import subprocess
 import sys
-import tempfile
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +13,6 @@ from kshot.bench.study import parse_study
 from kshot.cli.run import parse_shard
 from kshot.data import gate as check
 from kshot.encode.pictures import decode
-from kshot.encode.sources import http as fetching
 from kshot.encode.sources.csv import csv_source
 from kshot.encode.sources.webdataset import webdataset_source
 from kshot.errors import SHOW_CONTROLS, InputError, KshotError, StudyError
@@ -145,36 +141,6 @@ def test_scores_of_many_classes_come_in_blocks(monkeypatch):
     accuracy = 100 * float(np.mean((X @ text.T).argmax(axis=1) == Stratum.test.y))
     monkeypatch.setattr(check, "MOST_SCORES", 20)
     assert f"{accuracy:.1f} %" in judged(Stratum, text, "t").what  # pyright: ignore[reportArgumentType]
-
-
-class Endless(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        if "declared" in self.path:
-            self.send_header("Content-Length", str(10**12))
-        self.end_headers()
-        try:
-            for _ in range(1000):
-                self.wfile.write(b"x" * 1000)
-        except OSError:
-            return
-
-    def log_message(self, format, *args):
-        return
-
-
-@pytest.mark.parametrize("name", ["declared.tar", "endless.tar"])
-def test_a_download_has_an_end(monkeypatch, name):
-    monkeypatch.setattr(fetching, "MOST_BYTES", 100_000)
-    monkeypatch.setattr(fetching, "BLOCK", 1000)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        with tempfile.TemporaryFile() as file, pytest.raises(KshotError, match="the most that is fetched"):
-            fetching.download(f"http://127.0.0.1:{server.server_port}/{name}", file)
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.mark.parametrize("arguments", [["status", "x" * 300], ["run", "/proc/self/mem"], ["run", "a" * 5000]])

@@ -4,14 +4,15 @@ import pytest
 from typer.testing import CliRunner
 
 from kshot.cli.main import app
-from kshot.paper import checks
-from kshot.paper.checks.trial import Verdict
+from kshot.paper.checks import CHECKS
+from kshot.paper.checks.trial import Check, Verdict
 from kshot.theory import shift
 
 
 @pytest.fixture
 def few_checks(monkeypatch):
-    monkeypatch.setattr(checks, "NAMES", ("common_shift", "shot_correction"))
+    for name in CHECKS.keys() - {"common_shift", "shot_correction"}:
+        monkeypatch.delitem(CHECKS, name)
 
 
 @pytest.mark.usefixtures("few_checks")
@@ -33,14 +34,16 @@ def test_a_broken_formula_is_named_and_exits_with_one(monkeypatch):
     assert "1 of" in result.stderr
 
 
+@pytest.mark.usefixtures("few_checks")
 def test_quick_and_full_are_different_efforts(monkeypatch):
     efforts = []
 
-    def remember(effort, progress):
+    def remember(rng, effort):
         efforts.append(effort.reduction)
         return [Verdict("claim", 0.0, 1.0)]
 
-    monkeypatch.setattr(checks, "verify", remember)
+    for name in CHECKS:
+        monkeypatch.setitem(CHECKS, name, Check(name, remember))
     for arguments in ([], ["--quick"]):
         assert CliRunner().invoke(app, ["verify", *arguments]).exit_code == 0
-    assert efforts == [1, 20]
+    assert efforts == [1, 1, 20, 20]

@@ -111,10 +111,9 @@ def test_self_split_when_only_one_part_is_stored(tmp_path):
 
 @pytest.mark.parametrize("half", ["base", "new"])
 def test_half_of_the_classes_is_scored_among_itself(store, half):
-    name = f"sim-satellite+{half}"
-    prior = load_prior(store, name, BACKBONE, "dataset")
-    episode = load_stratum(store, name, BACKBONE).episode(4, 0, prior.text)
+    prior = load_prior(store, "sim-satellite", BACKBONE, "dataset")
     whole = load_stratum(store, "sim-satellite", BACKBONE)
+    episode = whole.episode(4, 0, prior, half)
     asked = range(5) if half == "base" else range(5, 10)
     shown = np.isin(whole.test.y, asked)
     scores = whole.test.X[shown] @ prior.text[list(asked)].T

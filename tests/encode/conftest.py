@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from picture_sets import CONFIG, DroppingServer, write_shards
+from picture_sets import CONFIG, Hub, write_shards
 
 
 @pytest.fixture(scope="session")
@@ -12,7 +12,7 @@ def tiny_clip(tmp_path_factory) -> Path:
     import torch
     from safetensors.torch import save_file
 
-    from kshot.encode.torchvision_fix import import_torchvision
+    from kshot.encode.protocol import import_torchvision
 
     import_torchvision()
     import open_clip
@@ -31,13 +31,24 @@ def shards(tmp_path) -> Path:
 
 
 @pytest.fixture
-def serve():
+def serve(tmp_path, monkeypatch):
+    """Starts hubs; their library keeps what it fetches in tmp_path/hub-cache, here and in children."""
+    from huggingface_hub import constants
+
+    from kshot.encode.hub import offline_reason
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1000)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub-cache"))
     servers = []
 
-    def start(root: Path, gate=None) -> DroppingServer:
-        servers.append(DroppingServer(root, gate))
+    def start(root: Path, **options) -> Hub:
+        servers.append(Hub(root, **options))
         return servers[-1]
 
+    offline_reason.cache_clear()
     yield start
+    offline_reason.cache_clear()
     for server in servers:
         server.close()

@@ -37,8 +37,9 @@ def test_four_commands_to_the_studys_ten_datasets(tiny_clip, serve, tmp_path, mo
     assert len(ten) == 10
     for entry in ten.values():
         splits = {"test": 1} if entry.split == "self" else {"train": 1, "test": 1}
-        write_shards(tmp_path / "hub" / f"wds_{entry.wds.replace('/', '-')}" / "resolve" / "main", splits)
-    monkeypatch.setenv("KSHOT_HUB", f"{serve(tmp_path / 'hub').url}/wds_{{wds}}/resolve/main")
+        name = f"wds_{entry.wds.replace('/', '-')}"
+        write_shards(tmp_path / "hub/datasets/clip-benchmark" / name / "resolve/main", splits)
+    monkeypatch.setenv("HF_ENDPOINT", serve(tmp_path / "hub").url)
     assert "--device cuda" in encode
     out = kshot(encode.replace("--device cuda", "--device cpu"), tmp_path, "--weights", str(tiny_clip))
     assert out.startswith("0\n"), out

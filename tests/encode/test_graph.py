@@ -8,9 +8,8 @@ import onnxruntime
 import pytest
 from PIL import Image
 
-from kshot.encode.graph import FEATURES, OPSET, PICTURE, SCALED, encoder_parts
+from kshot.encode.graph import FEATURES, OPSET, PICTURE, SCALED, GraphBuilder, encoder_parts, scale_picture
 from kshot.encode.openclip import OpenClipEncoder
-from kshot.encode.pillow_graph import GraphBuilder, scale_picture
 from kshot.encode.preprocess import Preprocessing
 
 # Shrinking to 224 × 224 takes twice as many rows as columns, one more, one fewer; the last shrinks in height alone.

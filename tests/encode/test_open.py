@@ -1,7 +1,6 @@
 """Builders of the open benchmark: digits for real, the others on stand-ins of their packages."""
 
 import gzip
-import io
 import json
 import os
 import stat
@@ -11,21 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kshot.encode.open import (
-    SETS,
-    cifar10,
-    emoji,
-    fashion_mnist,
-    fetch,
-    open_set,
-    openclipart,
-    openset,
-    quickdraw,
-    tuxpaint,
-)
+from kshot.encode.open import SETS, drawings, fetch, open_set, small
 from kshot.encode.open.openset import Listing, pictures_sha256, thinned
 from kshot.encode.sources.source import Picture
 from kshot.errors import FeatureError, KshotError
+from picture_sets import add
 
 
 def png(path: Path, values) -> None:
@@ -40,10 +29,12 @@ def test_digits_hash_as_the_catalog_says(tmp_path):
     assert chosen.verify(chosen.source(tmp_path)) == chosen.entry.pictures_sha256
 
 
-def test_other_pictures_are_refused(tmp_path):
+def test_other_pictures_and_other_names_are_refused(tmp_path):
     source = open_set("digits").source(tmp_path, whole=True)
     with pytest.raises(FeatureError, match="the benchmark was made of"):
         open_set("digits").verify(source)
+    with pytest.raises(KshotError, match=r"unknown open set 'cifar'\. Did you mean cifar10"):
+        open_set("cifar")
 
 
 def test_every_set_has_an_entry_with_licence_source_and_hash():
@@ -80,16 +71,16 @@ def test_the_hash_sees_pixels_ids_and_labels():
 
 
 def test_cifar_rows_become_pictures(tmp_path, monkeypatch):
-    monkeypatch.setattr(cifar10, "ROWS", 2)
+    monkeypatch.setattr(small, "CIFAR_ROWS", 2)
     rng = np.random.default_rng(0)
     sheets = {}
-    for batches in cifar10.BATCHES.values():
+    for batches in small.CIFAR_BATCHES.values():
         for batch in batches:
             sheets[batch] = rng.integers(0, 255, (2, 1024, 3))
             png(tmp_path / f"{batch}.png", sheets[batch])
     (tmp_path / "train_lables.json").write_text(json.dumps(list(range(10))))
     (tmp_path / "test_lables.json").write_text("[3, 8]")
-    found = {p.id: p for p in cifar10.listing(tmp_path).pictures}
+    found = {p.id: p for p in small.list_cifar10(tmp_path).pictures}
     assert (found["data_batch_3/00001"].label, found["test_batch/00001"].label) == (5, 8)
     assert found["test_batch/00001"].part == "test"
     values = np.asarray(found["data_batch_3/00001"].load())
@@ -104,7 +95,7 @@ def test_fashion_mnist_files(tmp_path):
         header = b"".join(int(n).to_bytes(4, "big") for n in (2051, 3, 28, 28))
         (folder / f"{stem}-images-idx3-ubyte.gz").write_bytes(gzip.compress(header + images.tobytes()))
         (folder / f"{stem}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(bytes(8) + bytes([9, 0, 4])))
-    found = fashion_mnist.listing(tmp_path)
+    found = small.list_fashion_mnist(tmp_path)
     assert [(p.part, p.label) for p in found.pictures] == [(part, n) for part in ("pool", "test") for n in (9, 0, 4)]
     np.testing.assert_array_equal(np.asarray(found.pictures[1].load())[..., 2], images[1])
 
@@ -115,7 +106,7 @@ def test_sketches_are_dark_on_white(tmp_path):
     strokes = np.zeros(784)
     strokes[30] = 1
     (folder / "wine glass.ndjson.gz").write_bytes(gzip.compress(json.dumps(strokes.tolist()).encode() + b"\n"))
-    only = quickdraw.listing(tmp_path)
+    only = small.list_quickdraw(tmp_path)
     assert only.classes == ("wine glass",)
     values = np.asarray(only.pictures[0].load())
     assert values[1, 2].tolist() == [0, 0, 0]
@@ -124,14 +115,14 @@ def test_sketches_are_dark_on_white(tmp_path):
 
 @pytest.fixture
 def two_are_enough(monkeypatch):
-    monkeypatch.setattr(openset, "LEAST_PICTURES", 2)
+    monkeypatch.setattr(drawings, "LEAST_PICTURES", 2)
 
 
 def test_stamps_take_the_topmost_folder_and_no_mirrored_twin(tmp_path, two_are_enough):
     root = tmp_path / "usr/share/tuxpaint/stamps"
     for name in ("animals/birds/a.png", "animals/b.png", "animals/b_mirror.png", "space/moon.png"):
         png(root / name, np.zeros((2, 2, 3)))
-    found = tuxpaint.listing(tmp_path)
+    found = drawings.list_tuxpaint(tmp_path)
     assert found.classes == ("animals",)
     assert [p.id for p in found.pictures] == ["animals/b.png", "animals/birds/a.png"]
 
@@ -146,14 +137,16 @@ def test_clip_art_takes_folders_with_meaning(tmp_path, two_are_enough):
     monster = bytearray((root / "animals" / "vast.png").read_bytes())
     monster[16:24] = (60_000).to_bytes(4, "big") * 2
     (root / "animals" / "vast.png").write_bytes(monster)
-    found = openclipart.listing(tmp_path)
+    found = drawings.list_openclipart(tmp_path)
     assert found.classes == ("animals", "flags of asia", "fruit")
     assert len(found.pictures) == 6
 
 
 def test_no_emoji_and_no_vendor_straddles_pool_and_test(tmp_path):
-    vendors = {v: tmp_path / f"npm-emoji-datasource-{v}-{emoji.VERSION}/package" for v in emoji.POOL_VENDORS}
-    assets = tmp_path / f"npm-lobehub-fluent-emoji-3d-{emoji.FLUENT_VERSION}/package/assets"
+    vendors = {
+        v: tmp_path / f"npm-emoji-datasource-{v}-{drawings.EMOJI_VERSION}/package" for v in drawings.POOL_VENDORS
+    }
+    assets = tmp_path / f"npm-lobehub-fluent-emoji-3d-{drawings.FLUENT_VERSION}/package/assets"
     table = []
     for number in range(40):
         code = f"{0x1F400 + number:X}" if number else "0023-FE0F-20E3"
@@ -164,7 +157,7 @@ def test_no_emoji_and_no_vendor_straddles_pool_and_test(tmp_path):
             png(folder / "img" / vendor / "64" / entry["image"], np.zeros((2, 2, 3)))
         png(assets / f"{joined.lower().lstrip('0')}.webp", np.zeros((2, 2, 3)))
     (vendors["google"] / "emoji.json").write_text(json.dumps(table))
-    found = emoji.listing(tmp_path)
+    found = drawings.list_emoji(tmp_path)
     assert found.classes == ("bug animal",)
     sides = {part: {tuple(p.id.split("/")) for p in found.pictures if p.part == part} for part in ("pool", "test")}
     codes = {part: {code for _, code in ids} for part, ids in sides.items()}
@@ -182,35 +175,22 @@ def fake_client(folder: Path, name: str, script: str, monkeypatch) -> None:
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
-def test_npm_packages_are_fetched_once_by_name_and_version(tmp_path, monkeypatch):
-    archive = tmp_path / "thing-1.2.tgz"
+def test_npm_packages_are_fetched_once_by_name_and_version_unless_they_broke_off(tmp_path, monkeypatch):
+    archive, calls = tmp_path / "thing-1.2.tgz", tmp_path / "calls"
     with tarfile.open(archive, "w:gz") as tar:
-        info = tarfile.TarInfo("package/package.json")
-        info.size = 2
-        tar.addfile(info, io.BytesIO(b"{}"))
-    calls = tmp_path / "calls"
+        add(tar, "package/package.json", b"{}")
+        add(tar, "package/pictures", os.urandom(100_000))
+    whole = archive.read_bytes()
     fake_client(tmp_path, "npm", f'echo "$@" >> {calls}; cp {archive} .; echo thing-1.2.tgz', monkeypatch)
+    archive.write_bytes(whole[:-50_000])
+    with pytest.raises(EOFError):
+        fetch.npm_package("@scope/thing", "1.2", tmp_path / "downloads")
+    archive.write_bytes(whole)
     for _ in range(2):
         package = fetch.npm_package("@scope/thing", "1.2", tmp_path / "downloads")
     assert (package / "package.json").read_text() == "{}"
-    assert calls.read_text() == "pack @scope/thing@1.2 --silent\n"
-
-
-def test_a_package_that_breaks_off_while_unpacking_is_fetched_again(tmp_path, monkeypatch):
-    archive = tmp_path / "thing-1.tgz"
-    with tarfile.open(archive, "w:gz") as tar:
-        for name in ("package/package.json", "package/pictures"):
-            info = tarfile.TarInfo(name)
-            info.size = 100_000
-            tar.addfile(info, io.BytesIO(os.urandom(100_000)))
-    whole = archive.read_bytes()
-    archive.write_bytes(whole[:-50_000])
-    fake_client(tmp_path, "npm", f"cp {archive} .; echo thing-1.tgz", monkeypatch)
-    with pytest.raises(EOFError):
-        fetch.npm_package("thing", "1", tmp_path / "downloads")
-    archive.write_bytes(whole)
-    package = fetch.npm_package("thing", "1", tmp_path / "downloads")
     assert (package / "pictures").stat().st_size == 100_000
+    assert calls.read_text() == 2 * "pack @scope/thing@1.2 --silent\n"
 
 
 def test_a_client_that_fails_or_is_absent(tmp_path, monkeypatch):
@@ -220,8 +200,3 @@ def test_a_client_that_fails_or_is_absent(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     with pytest.raises(KshotError, match=r"fetched by apt-get .* which is not on this machine"):
         fetch.debian_package("thing", tmp_path / "downloads")
-
-
-def test_a_set_that_does_not_exist():
-    with pytest.raises(KshotError, match=r"unknown open set 'cifar'\. Did you mean cifar10"):
-        open_set("cifar")

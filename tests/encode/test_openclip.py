@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from kshot.encode.encoders import load_encoder
 from kshot.encode.openclip import OpenClipEncoder, _library
 from kshot.encode.preprocess import Preprocessing
+from kshot.encode.protocol import import_torchvision
 from kshot.encode.reference_vectors import hold_to_reference
-from kshot.encode.torchvision_fix import import_torchvision
 from kshot.errors import FeatureError, KshotError
 from picture_sets import CONFIG, picture
 
@@ -72,15 +72,20 @@ def test_facts_come_from_the_checkpoint(encoder):
 
 @pytest.fixture
 def changed(tiny_clip, tmp_path):
-    """The same weights under a configuration with one thing changed."""
+    """The same weights under a configuration with one thing changed; without an edit, other weights."""
 
     def change(edit):
         folder = tmp_path / "changed"
         shutil.copytree(tiny_clip, folder)
         config = json.loads((folder / "open_clip_config.json").read_text())
-        edit(config)
+        if edit:
+            edit(config)
         (folder / "open_clip_config.json").write_text(json.dumps(config))
-        return OpenClipEncoder("ViT-B-32-quickgelu", folder)
+        found = OpenClipEncoder("ViT-B-32-quickgelu", folder)
+        if not edit:
+            with torch.no_grad():
+                found.model.visual.proj += 0.02 * torch.randn_like(found.model.visual.proj)
+        return found
 
     return change
 
@@ -92,24 +97,16 @@ def changed(tiny_clip, tmp_path):
         lambda config: config["preprocess_cfg"].update(mean=[0.5, 0.5, 0.5]),
         lambda config: config["preprocess_cfg"].update(resize_mode="squash"),
         lambda config: config["preprocess_cfg"].update(interpolation="bilinear"),
+        None,
     ],
-    ids=["activation", "mean", "resize", "interpolation"],
+    ids=["activation", "mean", "resize", "interpolation", "weights"],
 )
 def test_a_changed_encoder_is_refused_by_its_reference_vectors(encoder, changed, tmp_path, edit):
     kept = tmp_path / "reference" / "tiny.safetensors"
     hold_to_reference(encoder, "tiny", [kept])
     hold_to_reference(encoder, "tiny", [kept])
+    other = changed(edit)
     with pytest.raises(FeatureError, match="tiny does not encode as it did before"):
-        hold_to_reference(changed(edit), "tiny", [kept])
-
-
-def test_changed_weights_are_refused(encoder, tiny_clip, tmp_path):
-    kept = tmp_path / "reference" / "tiny.safetensors"
-    hold_to_reference(encoder, "tiny", [kept])
-    other = OpenClipEncoder("ViT-B-32-quickgelu", tiny_clip)
-    with torch.no_grad():
-        other.model.visual.proj += 0.02 * torch.randn_like(other.model.visual.proj)
-    with pytest.raises(FeatureError, match="Weights, activation or preprocessing changed"):
         hold_to_reference(other, "tiny", [kept])
 
 
@@ -205,7 +202,5 @@ def test_siglip_offline_is_one_sentence(tmp_path):
     """Nobody listens at the port, and the cache is empty; the hub's own library would try for a minute."""
     said = in_a_child("", HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
     assert len(said.splitlines()) == 1
-    assert said.startswith(
-        "cannot load the tokenizer of ViT-B-16-SigLIP2: the hub cannot be reached (Connection refused)"
-    )
-    assert said.endswith("offline, give a folder of weights and tokenizer with --weights.")
+    assert said.startswith("cannot load the tokenizer of ViT-B-16-SigLIP2: the hub cannot be reached ([Errno 111]")
+    assert "it is not in the hub's cache. Run it once with a connection, or give weights" in said

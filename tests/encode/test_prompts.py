@@ -43,9 +43,6 @@ def test_missing_and_ambiguous_names_are_told_at_once(tmp_path):
     path = sentences(tmp_path, {"T-Shirt": ["x"], "t shirt": ["y"], "bag": ["z"]})
     with pytest.raises(InputError, match=r"missing: coat, hat; ambiguous: T-Shirt = t shirt\."):
         from_sentences(["t-shirt", "bag", "coat", "hat"], path)
-
-
-def test_a_class_without_sentences(tmp_path):
     with pytest.raises(InputError, match="without sentences: bag"):
         from_sentences(["bag"], sentences(tmp_path, {"bag": []}))
 

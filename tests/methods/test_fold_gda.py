@@ -10,7 +10,7 @@ from stanford_cars import mean_accuracy
 
 COUNTS = [2, 5, 3, 1, 7, 4]
 
-# The goal is stated as it was set; docs/fold-gda-appendix.md tells the miss.
+# The goal is stated as it was set; docs/tried.md has the miss.
 MISSED = pytest.mark.xfail(reason="0.03 points short of CLAP + 0.5", raises=AssertionError, strict=True)
 
 

@@ -13,32 +13,33 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import norm
 
-import kshot.bench.cell
-import kshot.data.stratum
-import kshot.methods.js_blend
-import kshot.methods.loo_blend
-import kshot.paper.statistics
-import kshot.solvers.ratio_sweep
-import kshot.stats.bootstrap
-import kshot.theory.capacity
-import kshot.theory.probes.counterfactual
-import kshot.theory.probes.per_class
-import kshot.theory.probes.spread
-import kshot.theory.probes.whole_study
+from kshot.bench import cell
 from kshot.bench.cell import run_cell
-from kshot.bench.record import CELL, table
+from kshot.bench.record import table
 from kshot.bench.study import Cell, MethodSpec, Study
-from kshot.data.draw import too_thin
+from kshot.data import stratum as strata_module
+from kshot.data.draw import draw_support, too_thin
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
+from kshot.methods import js_blend, loo_blend
+from kshot.paper import statistics
 from kshot.paper.arms import Observations, gather, joined
 from kshot.paper.claims import paper_claims, read_claims
 from kshot.paper.compare import DIFFERS, compare_claims
 from kshot.paper.rehearsal import WORLDS, write_stratum
 from kshot.paper.rules import paper_rules
+from kshot.solvers import ratio_sweep
+from kshot.solvers.rows import class_counts
+from kshot.solvers.shrinkage import mean_variances
+from kshot.stats import bootstrap
 from kshot.stats.panel import Panel
-from kshot.theory.probes.whole_study import GROUPS, measure_draws, measure_geometry
+from kshot.theory import capacity
+from kshot.theory.probes import measure, offset, per_class, spread
+from kshot.theory.probes.measure import GROUPS, measure_draws, measure_geometry
+from kshot.theory.probes.stored import probe_rows
+from kshot.theory.sampling import general_standard_error
 
 DATASETS, BACKBONES, TIERS, SHOTS, SEEDS = (
     ("EuroSAT", "Flowers102", "Pets"),
@@ -68,7 +69,7 @@ STUDY = Study("paper", ())
 def few_trials():
     """Coverage is simulated anew in every comparison."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kshot.paper.statistics, "TRIALS", 400)
+        patch.setattr(statistics, "TRIALS", 400)
         yield
 
 
@@ -94,8 +95,8 @@ def records_of(store, methods=(*METHODS, *STAND_INS), tiers=TIERS):
         for tier in tiers:
             prior = load_prior(store, stratum.dataset, stratum.backbone, tier)
             for shots, seed in product(usable, SEEDS):
-                cell = Cell(stratum.dataset, stratum.backbone, tier, shots, seed)
-                tables.append(table(STUDY, *run_cell(cell, specs, stratum, prior)))
+                where = Cell(stratum.dataset, stratum.backbone, tier, shots, seed)
+                tables.append(table(STUDY, *run_cell(where, specs, stratum, prior)))
     return pa.concat_tables(tables)
 
 
@@ -113,12 +114,7 @@ def probes_of(store, groups=GROUPS):
                 measured += measure_draws(draws, stratum, text, "draws")
             if "per_class" in groups and stratum.backbone == "ViT-B-16" and shots == 2:
                 measured += measure_draws(draws, stratum, text, "per_class")
-    rows = [
-        {axis: getattr(cell, axis) for axis in CELL} | {"quantity": f"{probe}.{name}", "value": float(value)}
-        for cell, probe, row in measured
-        for name, value in row.items()
-    ]
-    return pa.Table.from_pylist(rows)
+    return pa.Table.from_pylist(probe_rows(measured))
 
 
 def compared(records, probes, claims):
@@ -191,7 +187,7 @@ def _normal_quantile(freedom, level):
 
 
 def _each_cell_a_cluster(values, clusters):
-    return kshot.stats.bootstrap.cluster_mean(values, np.arange(len(values)).astype(str))
+    return bootstrap.cluster_mean(values, np.arange(len(values)).astype(str))
 
 
 def _share_without_centring(means, text):
@@ -203,9 +199,6 @@ def _no_deflation(X, y, means, counts):
 
 
 def _biased_variances(X, y, means):
-    from kshot.solvers.rows import class_counts
-    from kshot.solvers.shrinkage import mean_variances
-
     counts = class_counts(y, len(means))
     return (mean_variances(X, y, means) * (counts - 1) / counts).astype(X.dtype)
 
@@ -216,20 +209,14 @@ def _odds_the_other_way(lam, shots):
 
 
 def _same_support_for_every_seed(dataset, ids, y, shots, seed):
-    from kshot.data.draw import draw_support
-
     return draw_support(dataset, ids, y, shots, 0)
 
 
 def _spread_of_the_mean(supports, text):
-    from kshot.theory.probes.spread import support_ratios
-
-    return float(np.std([support_ratios(s, text).mean() for s in supports], ddof=1))
+    return float(np.std([spread.support_ratios(s, text).mean() for s in supports], ddof=1))
 
 
 def _error_of_the_whole_margin(squared_margin):
-    from scipy.stats import norm
-
     return norm.cdf(-np.sqrt(squared_margin))
 
 
@@ -242,8 +229,6 @@ def _offset_of_one_class(means, text):
 
 
 def _no_shot_lost(g2, trace, trace_square, along, shots):
-    from kshot.theory.sampling import general_standard_error
-
     return general_standard_error(g2, trace, trace_square, along, shots + 1)
 
 
@@ -252,64 +237,47 @@ STATISTICS = {
     "guard left out": (Panel, "present_at_every_shot_count", _without_guard, "leaderboard.k2.ncm"),
     "baseline of another cell": (Panel, "column", _other_cells_baseline, "headline.clap.allk"),
     "tiers paired across draws": (Observations, "moved", _first_of_the_tier, "priors.dataset.d2"),
-    "normal instead of t quantile": (kshot.stats.bootstrap, "critical_value", _normal_quantile, "coverage.student_t.*"),
-    "cells resampled": (
-        kshot.paper.statistics,
-        "cluster_mean",
-        _each_cell_a_cluster,
-        "coverage.cell_resampling.shrink",
-    ),
+    "normal instead of t quantile": (bootstrap, "critical_value", _normal_quantile, "coverage.student_t.*"),
+    "cells resampled": (statistics, "cluster_mean", _each_cell_a_cluster, "coverage.cell_resampling.shrink"),
 }
 CELLS = {
-    "share without centring": (
-        (kshot.bench.cell, "class_independent_share", _share_without_centring),
-        ("zero_shot",),
-        "share.all",
-    ),
-    "no deflation": (
-        (kshot.solvers.ratio_sweep, "deflated_means", _no_deflation),
-        ("loo_blend",),
-        "leaderboard.k?.loo_blend",
-    ),
+    "share without centring": ((cell, "class_independent_share", _share_without_centring), ("zero_shot",), "share.all"),
+    "no deflation": ((ratio_sweep, "deflated_means", _no_deflation), ("loo_blend",), "leaderboard.k?.loo_blend"),
     "variance divided by K": (
-        (kshot.methods.js_blend, "mean_variances", _biased_variances),
+        (js_blend, "mean_variances", _biased_variances),
         ("js_blend", "oracle_lambda"),
         "js.vs_oracle.allk",
     ),
     "K-correction the other way": (
-        (kshot.methods.loo_blend, "correct_for_shots", _odds_the_other_way),
+        (loo_blend, "correct_for_shots", _odds_the_other_way),
         ("loo_blend_kcorr",),
         "leaderboard.k?.loo_blend_kcorr",
     ),
     "one draw for all seeds": (
-        (kshot.data.stratum, "draw_support", _same_support_for_every_seed),
+        (strata_module, "draw_support", _same_support_for_every_seed),
         ("ncm",),
         "leaderboard.k?.ncm",
     ),
 }
 PROBES = {
     "spread of the mean over classes": (
-        (kshot.theory.probes.whole_study, "measured_spread", _spread_of_the_mean),
+        (measure, "measured_spread", _spread_of_the_mean),
         "draws",
         "strata.*.sd_k2_measured",
     ),
     "prediction for one shot more": (
-        (kshot.theory.probes.spread, "general_standard_error", _no_shot_lost),
+        (spread, "general_standard_error", _no_shot_lost),
         "geometry",
         "strata.*.sd_k16_predicted",
     ),
     "error of the whole margin": (
-        (kshot.theory.capacity, "separation_error", _error_of_the_whole_margin),
+        (capacity, "separation_error", _error_of_the_whole_margin),
         "geometry",
         "strata.*.headroom",
     ),
-    "scored where it was fitted": (
-        (kshot.theory.probes.per_class, "halves", _scored_where_fitted),
-        "per_class",
-        "perclass.out_of_sample",
-    ),
+    "scored where it was fitted": ((per_class, "halves", _scored_where_fitted), "per_class", "perclass.out_of_sample"),
     "offset of one class": (
-        (kshot.theory.probes.counterfactual, "common_offset", _offset_of_one_class),
+        (offset, "common_offset", _offset_of_one_class),
         "draws",
         "perclass.counterfactual.no_offset",
     ),

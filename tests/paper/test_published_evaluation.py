@@ -1,20 +1,31 @@
 """Numbers of the comparison against plain loops over the same records."""
 
 import itertools
+import json
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import spearmanr
 
 from kshot.errors import StudyError
 from kshot.paper.arms import gather
 from kshot.paper.claims import paper_claims
-from kshot.paper.compare import AGREES, DIFFERS, NOT_COMPUTED, as_csv, compare_claims, verdict_sentences
+from kshot.paper.compare import (
+    AGREES,
+    DIFFERS,
+    NOT_COMPUTED,
+    arms_table,
+    as_csv,
+    compare_claims,
+    lines_table,
+    verdict_sentences,
+)
 from kshot.paper.rules import paper_rules
-from kshot.paper.show import arms_table, lines_table
 from synthetic_records import as_table, synthetic_rows
 
 PAPER = paper_rules().paper
+STRATA = list(itertools.product(PAPER["datasets"], PAPER["backbones"]))
 METHODS = ("zero_shot", "js_blend", "loo_blend", "clap", "lpp", "oracle_lambda")
 
 
@@ -35,24 +46,22 @@ def rows():
 @pytest.fixture(scope="module")
 def probes(rows):
     """Headroom of every stratum: its number in the list."""
-    strata = list(itertools.product(PAPER["datasets"], PAPER["backbones"]))
-    return pa.table(
-        {
-            "dataset": [d for d, _ in strata],
-            "backbone": [b for _, b in strata],
-            "tier": ["dataset"] * 50,
-            "shots": [0] * 50,
-            "seed": [-1] * 50,
-            "quantity": ["headroom.headroom"] * 50,
-            "value": [float(i) for i in range(50)],
-        }
+    shared = {"tier": "dataset", "shots": 0, "seed": -1, "profile": "balanced", "quantity": "headroom.headroom"}
+    return pa.Table.from_pylist(
+        [shared | {"dataset": d, "backbone": b, "value": float(i)} for i, (d, b) in enumerate(STRATA)]
     )
+
+
+def compared(tables, probes, *names):
+    """The claims with these names, all unless given."""
+    claims = [claim for claim in paper_claims() if not names or claim.id in names]
+    arms = gather([as_table(rows) for rows in tables], [probes])
+    return {line.claim.id: line for line in compare_claims(claims, paper_rules(), arms)}
 
 
 @pytest.fixture(scope="module")
 def lines(rows, probes):
-    compared = compare_claims(paper_claims(), paper_rules(), gather([as_table(rows)], [probes]))
-    return {line.claim.id: line for line in compared}
+    return compared([rows], probes)
 
 
 def cells(rows, **wanted):
@@ -104,22 +113,12 @@ def test_groups_are_reduced_as_the_claim_says(rows, lines):
         for k in (2, 4, 16)
     ]
     assert lines["loo.vs_zero_shot.pets_min"].ours.mean == pytest.approx(min(by_shots))
-    strata = [
-        np.mean(list(differences(rows, "clap", "oracle_lambda", tier="dataset", dataset=d, backbone=b).values()))
-        for d in PAPER["datasets"]
-        for b in PAPER["backbones"]
-    ]
-    assert lines["strata.count.positive"].ours.mean == sum(s > 0 for s in strata)
 
 
 def test_probes_meet_records_over_strata(rows, lines):
-    from scipy.stats import spearmanr
-
-    surplus = [
-        np.mean(list(differences(rows, "clap", "oracle_lambda", tier="dataset", dataset=d, backbone=b).values()))
-        for d in PAPER["datasets"]
-        for b in PAPER["backbones"]
-    ]
+    truth = differences(rows, "clap", "oracle_lambda", tier="dataset")
+    surplus = [np.mean([value for key, value in truth.items() if key[:2] == stratum]) for stratum in STRATA]
+    assert lines["strata.count.positive"].ours.mean == sum(s > 0 for s in surplus)
     assert lines["capacity.spearman"].ours.mean == pytest.approx(spearmanr(range(50), np.round(surplus, 9)).statistic)
     assert lines["strata.aircraft.vitb32.headroom"].ours.mean == 1
 
@@ -134,10 +133,8 @@ def test_what_the_records_lack_is_named_with_its_command(lines):
 
 def test_a_mean_over_fewer_datasets_is_not_the_papers_mean(rows, probes):
     fewer = [row for row in rows if row["dataset"] != "Pets"]
-    compared = compare_claims(paper_claims(), paper_rules(), gather([as_table(fewer)], [probes]))
-    lines = {line.claim.id: line for line in compared}
-    assert lines["headline.clap.allk"].verdict == NOT_COMPUTED
-    assert lines["strata.dtd.rn50.surplus"].computed
+    mean, stratum = compared([fewer], probes, "headline.clap.allk", "strata.dtd.rn50.surplus").values()
+    assert (mean.verdict, stratum.computed) == (NOT_COMPUTED, True)
 
 
 def test_another_precision_is_paired_cell_by_cell(rows, probes):
@@ -147,10 +144,9 @@ def test_another_precision_is_paired_cell_by_cell(rows, probes):
         for row in rows
         if row["method"] in ("clap", "hoso") and row["dataset"] == "DTD" and row["tier"] == "dataset"
     ]
-    compared = compare_claims(paper_claims(), paper_rules(), gather([as_table(rows), as_table(other)], [probes]))
-    found = {line.claim.id: line for line in compared}
-    assert found["precision.others.max"].ours.mean == pytest.approx(1)
-    assert found["precision.others.max"].verdict == DIFFERS
+    (line,) = compared([rows, other], probes, "precision.others.max").values()
+    assert line.ours.mean == pytest.approx(1)
+    assert line.verdict == DIFFERS
 
 
 def test_an_arm_joins_the_matrix_only_on_the_same_features(rows, probes):
@@ -159,16 +155,13 @@ def test_an_arm_joins_the_matrix_only_on_the_same_features(rows, probes):
         for row in rows
         if row["backbone"] == "RN50" and row["tier"] == "dataset"
     ]
-    found = {
-        line.claim.id: line
-        for line in compare_claims(paper_claims(), paper_rules(), gather([as_table(rows), as_table(arm)], [probes]))
-    }
+    found = compared([rows, arm], probes, "siglip2.k4up.clap", "headline.clap.allk")
     truth = differences(rows, "clap", "oracle_lambda", tier="dataset", backbone="RN50", shots=(4, 16))
     assert found["siglip2.k4up.clap"].ours.mean == pytest.approx(np.mean(list(truth.values())))
     assert found["headline.clap.allk"].ours.n == len(differences(rows, "clap", "oracle_lambda", tier="dataset"))
     known = [row | {"feature_hashes": '{"pool": "one"}'} for row in rows]
     views = [row | {"study": "augmentation", "feature_hashes": '{"pool": "one", "views": "v"}'} for row in rows[:6]]
-    assert "clap+views" in gather([as_table(known), as_table(views)], [probes]).sides["matrix"].panel.methods
+    assert "clap+views" in gather([as_table(known), as_table(views)], [probes])["matrix"].panel.methods
     moved = [row | {"study_hash": "d" * 16, "feature_hashes": '{"pool": "other"}'} for row in rows[:6]]
     with pytest.raises(StudyError, match="different features"):
         gather([as_table(known), as_table(moved)], [probes])
@@ -188,6 +181,4 @@ def test_the_lines_are_counted_printed_and_written(lines):
 
 
 def _ratio(row):
-    import json
-
     return json.loads(row["selected"])["lambda"]

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from kshot.errors import StudyError
-from kshot.paper.arms import Arms
 from kshot.paper.claims import paper_claims, parse_conditions, read_claims
 from kshot.paper.compare import holds
 from kshot.paper.evaluate import Evaluator
-from kshot.paper.formulas import FORMULAS
 from kshot.paper.rules import paper_rules
-from kshot.paper.statistics import OF_CELLS, OF_FIGURES, OF_PAIRS
+from kshot.paper.statistics import FORMULAS, OF_CELLS, OF_FIGURES, OF_PAIRS
 from kshot.stats.bootstrap import Estimate
 
 CLAIMS = {claim.id: claim for claim in paper_claims()}
@@ -71,7 +69,7 @@ class PaperItself(Evaluator):
 
 def test_the_papers_tables_give_its_derived_numbers_back():
     rules = paper_rules()
-    paper = PaperItself(paper_claims(), rules, Arms({}))
+    paper = PaperItself(paper_claims(), rules, {})
     derived = [c for c in CLAIMS.values() if rules.rule(c).over or rules.rule(c).formula]
     assert len(derived) == 42
     wrong = {claim.id for claim in derived if not holds(claim, paper.answer(claim).mean)}

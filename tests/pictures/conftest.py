@@ -1,10 +1,13 @@
-import subprocess
 import sys
+from functools import partial
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
 
 from colours import COLOURS, ColourEncoder, shade
+from kshot.cli.main import main
+from kshot.pictures.fit import fit_folder
 from kshot.pictures.photos import copy_sample
 
 
@@ -19,17 +22,28 @@ def colours():
 
 
 @pytest.fixture
+def fit(colours):
+    """`fit_folder` with the stand-in encoder and a closed form, so that tests do not wait for a solver."""
+    return partial(fit_folder, encoder=colours, method="loo_blend")
+
+
+@pytest.fixture
 def sample(tmp_path):
     copy_sample(tmp_path / "drawings")
     return tmp_path / "drawings"
 
 
 @pytest.fixture
-def kshot(tmp_path, monkeypatch):
+def kshot(tmp_path, monkeypatch, capsys):
+    """Call a command in this process, which has imported torch already."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
-        return subprocess.run([sys.executable, "-m", "kshot", *arguments], capture_output=True, text=True)
+        monkeypatch.setattr(sys, "argv", ["kshot", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return CompletedProcess(arguments, ended.value.code or 0, *capsys.readouterr())
 
     return call
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshot.errors import InputError
-from kshot.pictures.encoded import Encoded
-from kshot.pictures.serve.album import MOST_UNDONE, Album, AlbumPicture, NewClass
+from kshot.pictures.album import MOST_UNDONE, Album, AlbumPicture
+from kshot.pictures.encoded import ClassText, Encoded
 
 CLASSES = ("cat", "dog", "owl")
 
@@ -16,30 +16,28 @@ def encoded(name):
     return Encoded(name, np.zeros(2, np.float32), b"")
 
 
-def known(name):
-    """A class whose text tells it from the others: one number of its own."""
-    return NewClass(name, np.array([sum(map(ord, name)), 1], np.float32), 2.0)
+def text_of(name):
+    """A text prototype of its own for each class."""
+    return ClassText(np.array([sum(map(ord, name)), 1], np.float32), float(len(name)))
 
 
 def start(classes=CLASSES):
-    text = np.stack([known(name).text for name in classes])
     rows = range(3 * len(classes))
     pictures = (AlbumPicture(f"{r}", f"{r}.png", classes[r % len(classes)], encoded(f"{r}")) for r in rows)
-    return Album(classes, text, (3.0,) * len(classes), tuple(pictures))
+    return Album({name: text_of(name) for name in classes}, tuple(pictures))
 
 
 KINDS = ("add", "move", "remove", "add_class", "drop_class")
 
 
 def changed(album, what, number, label):
-    new = known(label)
     if what == "add":
-        return album.add([encoded(f"{number}")], label, new)
+        return album.add([encoded(f"{number}")], label, text_of(label))
     if what == "move":
-        return album.move([f"{number}"], label, new)
+        return album.move([f"{number}"], label, text_of(label))
     if what == "remove":
         return album.remove([f"{number}"])
-    return album.add_class(new) if what == "add_class" else album.drop_class(label)
+    return album.add_class(label, text_of(label)) if what == "add_class" else album.drop_class(label)
 
 
 @given(
@@ -65,12 +63,11 @@ def test_undo_leads_back_through_every_step(steps):
         assert len(after.pictures) - len(now.pictures) == added
         shots = after.shots()
         assert [after.classes[number] for number in shots.y] == [one.label for one in after.pictures]
-        assert shots.text.tolist() == [known(name).text.tolist() for name in after.classes]
+        assert shots.text.tolist() == [text_of(name).unit.tolist() for name in after.classes]
     last = albums[-1]
     for before in reversed(albums[:-1]):
         last = last.undo()
-        assert (last.pictures, last.classes) == (before.pictures, before.classes)
-        assert (last.text_norms, last.text.tolist()) == (before.text_norms, before.text.tolist())
+        assert (last.pictures, last.texts) == (before.pictures, before.texts)
     with pytest.raises(InputError, match="nothing to undo"):
         last.undo()
 
@@ -85,17 +82,16 @@ def test_old_steps_are_forgotten():
 def test_the_same_content_in_two_classes_is_two_pictures_that_never_meet():
     two = start(CLASSES[:2])
     copy = AlbumPicture("0-1", "copy.png", "dog", encoded("0"))
-    album = Album(two.classes, two.text, (3.0, 3.0), (*two.pictures, copy))
+    album = Album(two.texts, (*two.pictures, copy))
     with pytest.raises(InputError, match="has this picture already"):
         album.move(["0-1"], "cat")
 
 
 def test_pictures_come_together_and_copies_are_left_out():
-    album = start().add([encoded("0"), encoded("new"), encoded("new"), encoded("newer")], "elk", known("elk"))
+    album = start().add([encoded("0"), encoded("new"), encoded("new"), encoded("newer")], "elk", text_of("elk"))
     assert album.counts()["elk"] == 2
     assert album.past[-1][0] == "added the class elk with 2 pictures"
-    assert album.text_norms == (3.0, 3.0, 3.0, 2.0)
-    assert album.drop_class("cat").text_norms == (3.0, 3.0, 2.0)
+    assert album.drop_class("cat").classes == ("dog", "owl", "elk")
     with pytest.raises(InputError, match="shots already"):
         album.add([encoded("0"), encoded("new")], "cat")
     assert album.undo().same_as(start())

@@ -1,13 +1,16 @@
-"""Left-out estimates against brute force and other libraries."""
+"""Left-out estimates and sets of classes against brute force and other libraries."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.stats import binomtest
 
 from kshot.methods import registry
-from kshot.pictures.held_out import Curve, Shots, folds, left_out_scores, paired_difference, wilson
-from kshot.pictures.suspects import repeated
+from kshot.pictures.assess import SET_SHARE, conformal_threshold
+from kshot.pictures.head import PictureHead
+from kshot.pictures.held_out import Curve, Shots, folds, left_out_scores, mean_interval, wilson
+from kshot.pictures.predict import predict_feature
 from kshot.solvers.temperature import calibrate
 
 
@@ -21,10 +24,11 @@ def shots(counts, seed=0, d=12):
 
 
 @pytest.mark.parametrize(("correct", "total"), [(0, 5), (3, 8), (48, 48), (60, 100)])
-def test_wilson_is_scipys(correct, total):
-    theirs = binomtest(correct, total).proportion_ci(0.95, "wilson")
-    ours = wilson(correct, total)
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
+def test_wilson_solves_its_equation(correct, total):
+    """Its ends are the shares p whose normal test just rejects the count: |count − np| = 1.96·√(np(1 − p))."""
+    found = wilson(correct, total)
+    for share in {found.low, found.high} - {0.0, 1.0}:
+        assert abs(correct - total * share) == pytest.approx(1.959964 * np.sqrt(total * share * (1 - share)), rel=1e-5)
 
 
 def test_every_fold_leaves_one_of_each_class_and_only_pictures_stay():
@@ -62,14 +66,14 @@ def test_temperature_is_the_minimum_of_the_smoothed_loss():
     assert calibrate(scores, own.y) == pytest.approx(best, rel=0.03)
 
 
-def test_curve_and_paired_difference():
+def test_curve_and_mean():
     half, most = np.arange(10) < 5, np.arange(10) < 6
     curve = Curve((1.0, 3.0), (half, most))
     assert curve.gain(3.0, 7.0) == pytest.approx(0.1)
     assert Curve((1.0, 3.0), (most, half)).gain(3.0, 7.0) == 0
-    found = paired_difference(np.array([1, 1, 1, 0]), np.array([1, 0, 0, 0]))
+    found = mean_interval(np.array([0.0, 1.0, 1.0, 0.0]))
     assert found.value == 0.5
-    assert found.low < 0.5 < found.high
+    assert found.high - 0.5 == pytest.approx(1.96 * np.sqrt(1 / 3) / 2, abs=1e-4)
 
 
 def test_interval_is_carried_along_the_curve():
@@ -90,5 +94,29 @@ def test_more_shots_never_lower_the_interval():
     assert (worse.low, worse.high) == (plain.low, plain.high)
 
 
-def test_copies_count_once_within_a_class():
-    assert repeated(["a", "a", "b", "a"], [0, 0, 0, 1]) == [1]
+@pytest.mark.parametrize("pictures", [19, 25, 40, 160])
+def test_exchangeable_pictures_reach_the_threshold_as_often_as_promised(pictures):
+    """Of values in random order the last is below the k-th smallest of the others with probability k/(M + 1)."""
+    draws = np.random.default_rng(pictures).gamma(0.5, size=(4000, pictures + 1))
+    reached = np.mean([row[-1] >= conformal_threshold(row[:-1]) for row in draws])
+    expected = 1 - int((1 - SET_SHARE) * (pictures + 1) + 1e-9) / (pictures + 1)
+    assert expected >= SET_SHARE
+    assert reached == pytest.approx(expected, abs=0.015)
+
+
+def test_too_few_pictures_promise_nothing():
+    assert conformal_threshold(np.linspace(0, 1, 18)) is None
+    assert conformal_threshold(np.linspace(0, 1, 19)) == 0
+
+
+def test_a_prediction_names_what_reaches_the_threshold(shades, fit, tmp_path):
+    head = fit(shades).head
+    assert head.about.set_threshold is None
+    assert predict_feature(head, "x", head.shots.X[0]).one_of == ()
+    own = np.sort(head.probabilities(head.shots.X[:1])[0])
+    for threshold, count in ((own[0], 3), (own[1], 2), (own[2], 1), (1.1, 1)):
+        asked = replace(head, about=replace(head.about, set_threshold=float(threshold)))
+        asked.save(tmp_path / "head.safetensors")
+        said = predict_feature(PictureHead.load(tmp_path / "head.safetensors"), "x", head.shots.X[0], top=1)
+        assert len(said.one_of) == count
+        assert said.one_of[0] == said.top[0].name

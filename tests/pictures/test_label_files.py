@@ -6,8 +6,6 @@ import shutil
 import pytest
 
 from kshot.errors import InputError
-from kshot.pictures.fit import fit_folder
-from kshot.pictures.head import PictureHead
 from kshot.pictures.label_files import FORMATS, labelled_photos, write_label_file
 
 
@@ -27,7 +25,7 @@ def read(root, text):
     file = root.parent / "labels.any"
     file.write_text(text, encoding="utf-8")
     folder = labelled_photos(root, file)
-    return {photo.name: folder.classes[photo.label] for photo in folder.photos}, folder.unused
+    return {photo.name: photo.label for photo in folder.photos}, folder.unused
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -37,37 +35,21 @@ def test_what_is_written_is_read_back(flat, form):
     assert read(root, text) == (labels, ())
 
 
-def test_a_head_from_labels_is_the_head_from_folders(shades, flat, colours, tmp_path):
+def test_a_head_from_labels_is_the_head_from_folders(shades, flat, fit, tmp_path):
     root, labels = flat
     (tmp_path / "labels.csv").write_text("picture,label\n" + "".join(f"{n},{c}\n" for n, c in labels.items()))
-    ours = fit_folder(root, labels=tmp_path / "labels.csv", encoder=colours).head
-    theirs = fit_folder(shades, encoder=colours).head
+    ours, theirs = fit(root, labels=tmp_path / "labels.csv").head, fit(shades).head
     assert ours.about.classes == theirs.about.classes
     assert (ours.head.coef_ == theirs.head.coef_).all()
 
 
 def task(image, *annotations):
-    return {
-        "id": 7,
-        "data": {"image": image},
-        "annotations": [
-            {
-                "id": number,
-                "was_cancelled": cancelled,
-                "result": [
-                    {
-                        "from_name": "choice",
-                        "id": "CkRNBWbSiK",
-                        "to_name": "img",
-                        "type": "choices",
-                        "value": {"choices": [*choices]},
-                    }
-                ],
-            }
-            for number, (cancelled, *choices) in enumerate(annotations)
-        ],
-        "predictions": [],
-    }
+    def annotation(cancelled, *choices):
+        result = {"from_name": "choice", "id": "CkRNBWbSiK", "to_name": "img", "type": "choices"}
+        return {"id": 1, "was_cancelled": cancelled, "result": [result | {"value": {"choices": [*choices]}}]}
+
+    given = [annotation(*one) for one in annotations]
+    return {"id": 7, "data": {"image": image}, "annotations": given, "predictions": []}
 
 
 def test_exports_of_label_studio(flat):
@@ -119,39 +101,28 @@ def test_fiftyone_cannot_tell_suffixes_apart():
         write_label_file(["a/0.png", "a/0.jpg"], ["x", "y"], ["x", "y"], "fiftyone")
 
 
-def test_the_command_prints_what_fit_reads(kshot, shades, colours, tmp_path):
-    head = fit_folder(shades, encoder=colours).head
+def test_the_command_prints_what_fit_reads(kshot, shades, fit, tmp_path):
+    head = fit(shades).head
     head.save(tmp_path / "head.safetensors")
     (tmp_path / "labels.csv").write_text(kshot("labels", "head.safetensors").stdout)
-    again = fit_folder(shades, labels=tmp_path / "labels.csv", encoder=colours).head
-    assert again.about.shot_names == PictureHead.load("head.safetensors").about.shot_names
+    assert fit(shades, labels=tmp_path / "labels.csv").head.about.shot_names == head.about.shot_names
     refused = kshot("labels", "head.safetensors", "--format", "coco")
     assert refused.returncode == 2
     assert "Known: csv, fiftyone, label-studio" in refused.stderr
 
 
-@pytest.fixture
-def twins_of_a_name(shades, tmp_path):
+def test_names_that_two_pictures_have_are_refused(shades, tmp_path):
     """a.jpg and a.png in one folder, and b.png beside them."""
     root = tmp_path / "twins"
     root.mkdir()
     for name, source in (("a.jpg", "red/0.png"), ("a.png", "blue/0.png"), ("b.png", "green/0.png")):
         shutil.copy(shades / source, root / name)
-    return root
-
-
-def test_a_name_without_suffix_that_two_pictures_have_is_refused(twins_of_a_name):
-    text = json.dumps({"classes": ["red", "blue"], "labels": {"a": 0, "b": 1}})
-    with pytest.raises(InputError, match=r"labels a, which may be a\.jpg or a\.png"):
-        read(twins_of_a_name, text)
-
-
-def test_names_with_suffix_tell_two_pictures_apart(twins_of_a_name):
-    text = json.dumps({"classes": ["red", "blue"], "labels": {"a.jpg": 0, "a.png": 1, "b": 1}})
-    assert read(twins_of_a_name, text)[0] == {"a.jpg": "red", "a.png": "blue", "b.png": "blue"}
-
-
-def test_a_picture_that_json_names_twice_is_refused(twins_of_a_name):
-    text = '{"classes": ["red", "blue"], "labels": {"b": 0, "a.jpg": 1, "b": 1}}'
-    with pytest.raises(InputError, match="'b' is named twice"):
-        read(twins_of_a_name, text)
+    text = '{"classes": ["red", "blue"], "labels": {%s}}'
+    for labels, words in (
+        ('"a": 0, "b": 1', r"labels a, which may be a\.jpg or a\.png"),
+        ('"b": 0, "a.jpg": 1, "b": 1', "'b' is named twice"),
+    ):
+        with pytest.raises(InputError, match=words):
+            read(root, text % labels)
+    labels, _ = read(root, text % '"a.jpg": 0, "a.png": 1, "b": 1')
+    assert labels == {"a.jpg": "red", "a.png": "blue", "b.png": "blue"}

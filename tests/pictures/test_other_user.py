@@ -4,11 +4,9 @@ import os
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from colours import shade
-from kshot.pictures.fit import fit_folder
+from colours import new_picture
 from other_user import needs_root, tried
 from serving import ask, killable
 
@@ -17,28 +15,27 @@ pytestmark = needs_root
 
 
 @pytest.fixture
-def head(shades, colours):
+def head(shades, fit):
     """Where everybody may look, and made twice under a strict umask."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         before = os.umask(0o077)
         try:
             for _ in range(2):
-                fit_folder(shades, encoder=colours).head.save(Path(folder, "head"))
+                fit(shades).head.save(Path(folder, "head"))
         finally:
             os.umask(before)
         yield Path(folder, "head")
 
 
-def test_another_user_reads_no_head_and_gets_no_answer_from_its_server(head, tmp_path):
+def test_another_user_reads_no_head_and_gets_no_answer_from_its_server(head):
     (head.parent / "open").write_text("for all")
     process, port = killable(head, TOKEN)
     url = f"http://127.0.0.1:{port}"
-    shade(tmp_path / "new.png", "green", np.random.default_rng(7))
     try:
         # A new shot, so that the server too has written the file.
-        sent = (tmp_path / "new.png").read_bytes()
-        added = ask(port, "POST", "/api/shots?label=green", sent, Authorization=f"Bearer {TOKEN}")
+        sent = {"body": new_picture("green", 7), "Authorization": f"Bearer {TOKEN}"}
+        added = ask(port, "POST", "/api/shots?label=green", **sent)
         assert added[0] == 200
         opened, of_head, *of_process, nothing, wrong, download, right = tried(
             ("read", str(head.parent / "open")),

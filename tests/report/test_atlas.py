@@ -10,7 +10,6 @@ from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import parse_study
 from kshot.report.tables import make_table
-from kshot.stats.atlas import knob_cells, surveys
 from kshot.stats.panel import panel
 
 SURVEY = "kshot.methods.knob_survey:KnobSurvey"
@@ -42,30 +41,8 @@ def made(tmp_path_factory):
     return panel(load_table(folder / "records"))
 
 
-def test_every_column_of_a_knob_is_averaged_over_the_same_cells(made):
-    assert surveys(made) == ["blend", "gamma", "ridge"]
-    cells = knob_cells(made, "blend")
-    assert set(made.shots[cells.rows]) == {2}, "K = 1 has no leave-one-out"
-    records = made.records.to_pylist()
-    for position, cell in enumerate(cells.rows):
-        record = records[made.row[cell, made.methods.index("blend")]]
-        survey = json.loads(record["selected"])
-        for name in ("loo", "folds", "validation", "few_shot_validation", "test"):
-            chosen = survey["test"][int(np.argmax(survey[name]))]
-            assert cells.accuracy[name][position] == pytest.approx(100 * chosen)
-        ends = 100 * max(survey["test"][0], survey["test"][-1])
-        assert cells.worth[position] == pytest.approx(100 * max(survey["test"]) - ends)
-
-
 def test_the_oracle_of_a_survey_is_the_oracle_method(made):
     assert np.allclose(made.column("blend"), made.column("oracle_lambda"))
-
-
-def test_worth_counts_from_the_fixed_value_where_there_is_one(made):
-    cells = knob_cells(made, "ridge")
-    assert "fixed" in cells.accuracy
-    assert np.all(cells.known >= cells.accuracy["fixed"])
-    assert np.all(cells.recovered <= cells.worth)
 
 
 def test_transductive_heads_are_ranked_with_nobody(made):

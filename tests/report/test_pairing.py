@@ -117,17 +117,6 @@ def test_by_shots_counts_the_cells_where_all_exist(name, shots, methods):
             assert str(cell) == "–"
 
 
-def test_strata_count_the_cells_where_all_exist():
-    for dataset in ("alpha", "beta", "delta"):
-        wanted = {"tier": ["dataset"], "backbone": ["RN50"], "dataset": [dataset]}
-        clap, lpp, oracle = (accuracies(m, **wanted) for m in ("clap", "lpp", "oracle_lambda"))
-        common = clap.keys() & lpp.keys() & oracle.keys()
-        row = shown("strata", f"{dataset} · RN50")
-        assert str(row[-1]) == str(len(common))
-        assert float(row[4]) == pytest.approx(mean_difference(clap, oracle, common))
-        assert float(row[5]) == pytest.approx(mean_difference(lpp, oracle, common))
-
-
 def test_prior_upgrade_counts_the_draws_where_all_exist():
     def ratios(method, tier):
         return {
@@ -156,13 +145,6 @@ def test_bars_have_one_set_of_cells_and_name_who_has_none():
         assert widths[TITLES[method]] == pytest.approx(np.mean(list(own.values())))
     named = axis.get_xlabel().replace("\n", " ")
     assert "not in every cell: LOO blend, LP++, Oracle ratio" in named
-
-
-def test_costs_are_medians_over_the_cells_that_hold_every_method():
-    sides = {m: accuracies(m, "fit_seconds") for m in TITLES}
-    common = set.intersection(*map(set, sides.values()))
-    for method, title in TITLES.items():
-        assert float(shown("cost", title)[1]) == pytest.approx(np.median([sides[method][cell] for cell in common]))
 
 
 def test_the_better_end_needs_both_ends():

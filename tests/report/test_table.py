@@ -6,8 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
-from kshot.report.numbers import Number
-from kshot.report.table import Table
+from kshot.report.table import Number, Table
 from kshot.report.tables import all_tables
 from kshot.stats.panel import panel
 from synthetic_records import as_table, synthetic_rows
@@ -73,14 +72,6 @@ def test_missing_methods_are_named(absent, key):
     caption = tables(rows)[key].caption
     for method in absent:
         assert method in caption
-
-
-def test_records_with_nothing_but_text_free_cells_still_make_honest_tables():
-    rows = synthetic_rows(backbones=("DINO",), text_free=("DINO",))
-    found = tables(rows)
-    assert "has text" in found["leaderboard"].caption
-    assert not found["leaderboard"].rows
-    assert not found["headline"].rows
 
 
 def test_one_tier_only_says_why_there_is_no_upgrade():

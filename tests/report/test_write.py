@@ -6,10 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from kshot.report.context import Context
+from kshot.report.context import Context, Probed
 from kshot.report.figures import FIGURES, write_figures
 from kshot.report.figures.style import DATASET_COLOURS
-from kshot.report.probed import Probed
 from kshot.report.tables import TABLES, all_tables
 from kshot.report.write import write_report
 from kshot.stats.panel import panel
@@ -71,7 +70,7 @@ def test_same_records_same_bytes(tmp_path):
 def test_all_figures_as_vector_and_picture(tmp_path):
     rows = [r | {"title": r["title"] + " $\\frac{1}"} for r in synthetic_rows(seeds=(0, 1))]
     headroom = {(d, b): 0.1 * i for i, d in enumerate(("alpha", "beta", "gamma")) for b in ("ViT-B-16", "RN50")}
-    cells = [(*stratum, "dataset", k, s) for stratum in headroom for k in (2, 4) for s in (0, 1)]
+    cells = [(*stratum, "dataset", k, s, "balanced") for stratum in headroom for k in (2, 4) for s in (0, 1)]
     moved = {f"translation.a = {a:+.2f}": dict.fromkeys(cells, -abs(a)) for a in (-0.5, -0.25, 0.25, 0.5)}
     context = Context(sketches=[sketch()], headroom=headroom, probed=Probed(moved))
     paths, missing = write_figures(panel(as_table(rows)), context, tmp_path)

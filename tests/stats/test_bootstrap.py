@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kshot.stats.bootstrap import RESAMPLES, Estimate, cluster_mean, cluster_means, cluster_sums, resampled_means
+from kshot.stats.bootstrap import (
+    RESAMPLES,
+    Estimate,
+    cluster_mean,
+    cluster_means,
+    cluster_sums,
+    finite_mean,
+    finite_median,
+    resampled_means,
+)
 
 
 def clustered(seed=0, sizes=(5, 9, 3, 7, 6, 8)):
@@ -67,6 +76,12 @@ def test_missing_values_are_left_out_and_one_cluster_has_no_interval():
     nothing = cluster_mean(np.full(3, np.nan), names[:3])
     assert nothing.n == 0
     assert np.isnan(nothing.mean)
+
+
+def test_a_mean_and_a_median_of_what_is_known():
+    values = np.array([1.0, np.nan, 2.0, 9.0, np.inf])
+    assert (finite_mean(values), finite_median(values)) == (4.0, 2.0)
+    assert np.isnan([finite_mean(values[1:2]), finite_median(values[:0])]).all()
 
 
 def test_cluster_interval_is_wider_than_one_that_ignores_clusters():

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kshot.stats.association import within
 from kshot.stats.bootstrap import shared_draws
-from kshot.stats.correlation import rank_correlation, spearman, weighted_ranks
+from kshot.stats.correlation import rank_correlation, spearman, weighted_ranks, within
 
 RNG = np.random.default_rng(5)
 NAMES = np.repeat(list("abcdefg"), 6)

@@ -124,7 +124,7 @@ def coverage(spread):
                 values[dataset, cell] = one - other
     held = {}
     for name, values in bank.items():
-        chosen = rng.integers(0, len(values), (10, 8000))
+        chosen = rng.integers(0, len(values), (10, 2000))
         cells = np.concatenate([values[chosen, 0], values[chosen, 1]])
         found = cluster_means(cells, np.tile(np.arange(10), 2))
         held[name] = np.mean([one.low <= values.mean() <= one.high for one in found])

@@ -1,5 +1,7 @@
 """The pivot, the guard and the refusals."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,21 @@ def test_holes_become_nan_and_absent_methods_a_column_of_nan():
     assert np.isnan(found.column("clap")[found.dataset == "beta"]).all()
     assert np.isfinite(found.column("clap")[found.dataset == "alpha"]).all()
     assert np.isnan(found.column("never_heard_of")).all()
+
+
+def test_a_panel_gives_the_columns_and_the_records_of_its_cells():
+    rows = synthetic_rows(("beta", "alpha"), ("RN50",), ("dataset",), (2,), (0,), ("clap", "oracle_lambda"))
+    found = panel(as_table([row for row in rows if (row["dataset"], row["method"]) != ("beta", "clap")]))
+    assert found.names("dataset") == ["alpha", "beta"]
+    assert found.cell_keys(("dataset", "shots")) == [("alpha", 2), ("beta", 2)]
+    assert found.value.shape == found.fit_seconds.shape == (2, 2)
+    oracle = {row["dataset"]: json.loads(row["selected"]) for row in rows if row["method"] == "oracle_lambda"}
+    assert found.selected("oracle_lambda") == [oracle["alpha"], oracle["beta"]]
+    assert found.recorded("clap", "status") == ["ok", None]
+    assert found.recorded("never", "status") == [None, None]
+    assert found.selected("clap")[1] == {}
+    with pytest.raises(AttributeError, match="colour"):
+        _ = found.colour
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sklearn.covariance import OAS
 
 from kshot.errors import InputError
 from kshot.solvers.shrinkage import james_stein_ratio, optimal_ratio
-from kshot.theory import blend_error, covariance, sampling, shift, two_class
+from kshot.theory import blend_error, capacity, sampling, shift, two_class
 
 positive = st.floats(0.01, 10)
 
@@ -116,23 +116,15 @@ def test_shrinkage_limits():
         two_class.blend_error(1.0, two_class.PairGeometry(u2=1.0, delta2=0.25, gamma=-0.5), 1.0)
 
 
-def test_pooled_covariance_is_scikit_learns_oas_of_the_residuals():
+def test_pooled_covariance_is_scikit_learns_oas_of_the_first_hundred_residuals_of_each_class():
     rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(5), 9)[rng.permutation(45)]
-    X = rng.normal(size=(45, 20)) + y[:, None]
-    residuals = np.concatenate([X[y == c] - X[y == c].mean(axis=0) for c in range(5)])
-    expected = OAS(assume_centered=True).fit(residuals).covariance_
-    assert np.allclose(covariance.pooled_covariance(X, y, 5), expected)
-
-
-def test_at_most_so_many_residuals_per_class_each_around_its_own_mean():
-    rng = np.random.default_rng(0)
-    y = rng.permutation(np.repeat(np.arange(3), (4, 7, 12)))
-    residuals = covariance.pooled_residuals(rng.normal(size=(23, 6)), y, 3, per_class=5)
-    assert len(residuals) == 4 + 5 + 5
-    assert np.allclose(residuals.sum(axis=0), 0)
+    y = rng.permutation(np.repeat(np.arange(3), (9, 100, 130)))
+    X = rng.normal(size=(239, 20)) + y[:, None]
+    firsts = [X[y == c][:100] for c in range(3)]
+    expected = OAS(assume_centered=True).fit(np.concatenate([rows - rows.mean(axis=0) for rows in firsts])).covariance_
+    assert np.allclose(capacity.pooled_covariance(X, y, 3), expected)
 
 
 def test_a_pool_without_spread_is_refused():
     with pytest.raises(InputError, match="images that differ"):
-        covariance.pooled_covariance(np.eye(3), np.arange(3), 3)
+        capacity.pooled_covariance(np.eye(3), np.arange(3), 3)

@@ -1,8 +1,9 @@
-"""What a method costs: seconds measured at some sizes, and how they grow to others."""
+"""What a method costs: processor seconds at some sizes, and how they grow to others."""
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,9 +12,15 @@ from jaxtyping import Float
 
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import this_machine
+from kshot.bench.study import MethodSpec
 from kshot.bench.work import Sizes
 from kshot.errors import KshotError
 from kshot.types import Array
+
+# Written by `python -m benchmarks.seconds`.
+TABLE = Path(__file__).with_name("seconds.json")
+# The cell itself: loading, drawing, measuring its geometry, writing its file.
+CELL_ITSELF = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +55,6 @@ class CellSize:
         passes = [rows * d, rows * c * d, rows * c * min(d, rows + c)]
         scored = [n * d, n * c * d, n * rows, n * rows * d, pool * d, pool * c * d]
         return np.array([1, *passes, rows * d**2, d**3, *scored], float)
-
-    def cut(self, products: float) -> "CellSize":
-        """The same with so many fewer classes, and test pictures, that a pass takes at most so many products."""
-        share = min(1.0, (products / self.products) ** 0.5)
-        classes = max(2, round(self.classes * share))
-        kept = classes / self.classes
-        n_test, n_pool = max(classes, round(self.n_test * kept)), round(self.n_pool * kept)
-        return replace(self, classes=classes, n_test=n_test, n_pool=n_pool)
 
 
 def cell_size(size: Sizes, shots: int, views: int = 0) -> CellSize:
@@ -98,6 +97,37 @@ def grow(measured: Sequence[Measured]) -> Growth:
     scale = terms.max(axis=0)
     scale[scale == 0] = np.inf
     return Growth(nnls(terms / scale, np.ones(len(terms)))[0] / scale)
+
+
+def product_peak() -> float:
+    """Operations a second of one float32 product large enough to run at full speed, on one thread."""
+    from threadpoolctl import threadpool_limits
+
+    side, times = 1024, []
+    A, B = np.random.default_rng(0).standard_normal((2, side, side), np.float32)
+    out = np.empty_like(A)
+    with threadpool_limits(1):
+        for _ in range(6):
+            start = time.process_time()
+            np.matmul(A, B, out=out)
+            times.append(time.process_time() - start)
+    return 2 * side**3 / min(times)
+
+
+def kept_costs() -> Costs:
+    """The table that comes with kshot, scaled by this machine's speed of matrix products."""
+    table = json.loads(TABLE.read_text(encoding="utf-8"))
+    slower = table["peak"] / product_peak()
+    found: Costs = {}
+    for method, views, classes, shots, dim, n_test, n_pool, seconds in table["rows"]:
+        size = CellSize(classes, shots, dim, n_test, views, n_pool)
+        found.setdefault(Subject(method, views), []).append(Measured(size, seconds * slower))
+    return found
+
+
+def views_of(specs: Iterable[MethodSpec]) -> int:
+    """The most augmented views that one of the methods is given."""
+    return max((spec.views.count for spec in specs if spec.views is not None), default=0)
 
 
 def earlier_costs(folders: Iterable[Path], strata: Mapping[tuple[str, str], Sizes], dtype: str) -> Costs:

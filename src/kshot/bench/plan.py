@@ -1,4 +1,4 @@
-"""What runs will take, before they run: from what this machine recorded earlier, and from methods timed now."""
+"""What runs will take: by the seconds this machine recorded, else by a table that comes with kshot."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,17 +7,25 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.bench.costs import CellSize, Costs, Subject, cell_size, earlier_costs, grow
-from kshot.bench.study import MethodSpec
-from kshot.bench.timing import CELL_ITSELF, probe_sizes, time_methods, views_of
+from kshot.bench.costs import (
+    CELL_ITSELF,
+    CellSize,
+    Costs,
+    Subject,
+    cell_size,
+    earlier_costs,
+    grow,
+    kept_costs,
+    views_of,
+)
 from kshot.bench.work import Work
 from kshot.methods import registry
 
-# A method that was recorded at so many sizes is not timed again.
+# A method that was recorded at so many sizes needs no table.
 ENOUGH_SIZES = 5
 FORECAST_BASIS = (
-    "Processor time: from what this machine recorded beside this folder, and from methods timed just now on cells of "
-    "at most some 250 classes, trained ones for a few of their epochs. Larger cells are extrapolated."
+    "Processor time: from what this machine recorded beside this folder, else from a table of timings scaled by this "
+    "machine's speed of matrix products. The table ends at 250 classes; larger cells are extrapolated."
 )
 # A worker loads its modules once.
 SECONDS_TO_START = 1.0
@@ -30,32 +38,45 @@ ANSWER_BYTES_PER_PICTURE = 4
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Processor seconds and bytes on disk for the missing cells, and bytes in memory of a worker at its largest."""
+    """Processor seconds and bytes on disk for the missing cells, and bytes in memory of a worker at its largest;
+    `unknown` methods have no timings and are not counted."""
 
     cpu_seconds: float
     disk_bytes: int
     memory_bytes: int
+    unknown: tuple[str, ...] = ()
 
 
 def forecast(works: Sequence[Work], around: Iterable[Path] = ()) -> list[Forecast]:
-    """One for each work. `around` are records folders, whose seconds count where this machine wrote them; what several
-    works need is timed once."""
-    folders = list(around)
-    found: dict[int, Forecast] = {}
-    for dtype in {work.study.dtype: None for work in works}:
-        alike = {number: work for number, work in enumerate(works) if work.study.dtype == dtype}
-        needed = {number: _needed(work) for number, work in alike.items()}
-        strata = {stratum: sizes for work in alike.values() for stratum, sizes in work.strata.items()}
-        known = earlier_costs(folders, strata, dtype)
-        problems = [problem for counts in needed.values() for _, problem in counts]
-        specs = _unknown(alike.values(), known)
-        for subject, measured in time_methods(specs, probe_sizes(problems), dtype).items():
-            known.setdefault(subject, []).extend(measured)
-        for number, work in alike.items():
-            seconds = SECONDS_TO_START + _seconds(needed[number], known) if work.missing else 0.0
-            largest = max((worker_bytes(size, dtype) for _, size in needed[number]), default=0)
-            found[number] = Forecast(seconds, _disk(work), largest)
-    return [found[number] for number in range(len(works))]
+    """One for each work. `around` are records folders, whose seconds count where this machine wrote them."""
+    folders, table = list(around), kept_costs()
+    return [_forecast(work, folders, table) for work in works]
+
+
+def _forecast(work: Work, folders: Sequence[Path], table: Costs) -> Forecast:
+    needed, dtype = _needed(work), work.study.dtype
+    recorded = earlier_costs(folders, work.strata, dtype)
+    enough = {subject: measured for subject, measured in recorded.items() if len(measured) >= ENOUGH_SIZES}
+    known = _of_table(work, {subject for subject, _ in needed}, table) | enough
+    unknown = sorted({subject.method for subject, _ in needed} - {subject.method for subject in known})
+    seconds = SECONDS_TO_START + _seconds(needed, known) if work.missing else 0.0
+    largest = max((worker_bytes(size, dtype) for _, size in needed), default=0)
+    return Forecast(seconds, _disk(work), largest, tuple(unknown))
+
+
+def _of_table(work: Work, wanted: Iterable[Subject], table: Costs) -> Costs:
+    """The table under the study's names. Parameters other than the defaults are not known to it, and another number of
+    views is priced like the nearest that was timed."""
+    uses = {CELL_ITSELF: CELL_ITSELF} | {spec.name: spec.use for spec in work.study.methods().values()}
+    # Twice the bytes, half the speed.
+    factor = np.dtype(work.study.dtype).itemsize / 4
+    found: Costs = {}
+    for subject in wanted:
+        timed = [other for other in table if other.method == uses[subject.method]]
+        if timed:
+            nearest = min(timed, key=lambda other: abs(other.views - subject.views))
+            found[subject] = [m._replace(seconds=factor * m.seconds) for m in table[nearest]]
+    return found
 
 
 def worker_bytes(size: CellSize, dtype: str) -> int:
@@ -88,17 +109,6 @@ def _needed(work: Work) -> Counter[tuple[Subject, CellSize]]:
                 views = views_of([spec])
                 found[Subject(spec.name, views), cell_size(size, cell.shots, views)] += 1
     return found
-
-
-def _unknown(works: Iterable[Work], known: Costs) -> list[MethodSpec]:
-    """Methods to be timed."""
-    specs = {
-        Subject(spec.name, views_of([spec])): spec
-        for work in works
-        for missing in work.missing.values()
-        for spec in missing
-    }
-    return [spec for subject, spec in specs.items() if len(known.get(subject, ())) < ENOUGH_SIZES]
 
 
 def _seconds(needed: Mapping[tuple[Subject, CellSize], int], known: Costs) -> float:

@@ -21,7 +21,7 @@ def change(
 ) -> None:
     """Add pictures and classes to a head, or drop classes; the old pictures are not needed."""
     from kshot.errors import InputError
-    from kshot.pictures.change import change_head
+    from kshot.pictures.fit import change_head
     from kshot.pictures.head import PictureHead
     from kshot.pictures.predict import head_encoder
 

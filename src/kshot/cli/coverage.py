@@ -35,7 +35,7 @@ def coverage(
 def _matched(folder: Path, method: str, baseline: str):
     from kshot.bench.records import load_table
     from kshot.errors import StudyError, unknown
-    from kshot.report.focus import primary
+    from kshot.report.slices import primary
     from kshot.stats.coverage import matched_design
     from kshot.stats.panel import panel
 

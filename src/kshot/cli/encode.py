@@ -27,10 +27,9 @@ def encode(
     source: Annotated[
         str,
         typer.Argument(
-            envvar="KSHOT_HUB",
             help="Folder of pictures, CSV file, CoOp split (split_zhou_*.json), dataset saved by the `datasets` "
-            "library, or webdataset shards (folder or http address). {wds} stands for clip-benchmark's name of each "
-            "--dataset.",
+            "library, or webdataset shards (folder, or address of a dataset on the hub). {wds} stands for "
+            "clip-benchmark's name of each --dataset."
         ),
     ] = DATASETS,
     dataset: Annotated[
@@ -65,9 +64,9 @@ def encode(
     from kshot.data.store import Store
     from kshot.encode.encoders import load_encoder, local_weights, stored_name
     from kshot.encode.encoding import check_reference, encode_pictures
-    from kshot.encode.origins import find_origins
+    from kshot.encode.prompts import encode_tiers, tier_prompts
+    from kshot.encode.sources import find_origins
     from kshot.encode.targets import Encoding
-    from kshot.encode.tiers import encode_tiers, tier_prompts
     from kshot.progress import Progress
 
     wanted = asked_views(views, view_recipe)
@@ -76,7 +75,7 @@ def encode(
     checkpoints = local_weights(backbone, weights or [])
     sources = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
     # A wrong tier is told before hours of encoding.
-    prompts = {o.dataset: tier_prompts(opened, o.template, names, files) for o, opened in sources}
+    prompts = {o.dataset: tier_prompts(o.dataset, opened, o.template, names, files) for o, opened in sources}
     encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), device) for b in backbone}
     store = Store(features)
     for origin, opened in sources:

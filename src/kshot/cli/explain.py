@@ -18,13 +18,12 @@ def explain(
 ) -> None:
     """The nearest shots, and how much the names and the pictures say for each of the likeliest classes."""
     from kshot.pictures.head import PictureHead
-    from kshot.pictures.predict import encode_one, evidence, head_encoder, judge_picture, nearest_shots
-    from kshot.report.numbers import Number, signed
-    from kshot.report.table import Table
+    from kshot.pictures.predict import encode_one, evidence, head_encoder, nearest_shots, predict_feature
+    from kshot.report.table import Number, Table, signed
 
     loaded = PictureHead.load(head)
     feature = encode_one(head_encoder(loaded, backbone, weights), picture).feature
-    typer.echo(f"{picture}: {judge_picture(loaded, str(picture), feature).answer}")
+    typer.echo(f"{picture}: {predict_feature(loaded, str(picture), feature).answer}")
     rows = tuple(
         (one.name, Number(one.probability, ".1%"), signed(one.text), signed(one.pictures))
         for one in evidence(loaded, feature)

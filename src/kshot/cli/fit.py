@@ -116,8 +116,7 @@ def _percent(value: "Interval | None") -> str:
 
 
 def _per_class(classes: tuple[str, ...], counts: list[int], found: "Assessment") -> None:
-    from kshot.report.numbers import count
-    from kshot.report.table import Table
+    from kshot.report.table import Table, count
 
     order = sorted(range(len(classes)), key=lambda c: own.value if (own := found.per_class[c]) else 2.0)
     rows = tuple((classes[c], count(counts[c]), _percent(found.per_class[c])) for c in order[: 3 * MOST_LISTED])
@@ -147,12 +146,12 @@ def _advice(fitted: "Fitted") -> None:
     names, classes, y = head.about.shot_names, head.about.classes, head.shots.y
     for one in assessment.suspects[:MOST_LISTED]:
         typer.echo(
-            f"look again: {names[one.row]} may be {classes[one.says]} ({100 * one.probability:.0f} %), "
+            f"look again: {names[one.row]} may be {classes[one.predicted]} ({100 * one.probability:.0f} %), "
             f"not {classes[y[one.row]]}"
         )
-    for pair in fitted.twins[:MOST_LISTED]:
-        where = "in two classes" if y[pair.first] != y[pair.second] else "twice"
-        typer.echo(f"look again: the same picture {where}: {names[pair.first]}, {names[pair.second]}")
+    for first, second in fitted.twins[:MOST_LISTED]:
+        where = "in two classes" if y[first] != y[second] else "twice"
+        typer.echo(f"look again: the same picture {where}: {names[first]}, {names[second]}")
     single = [classes[c] for c, n in enumerate(head.shots.counts) if n == 1]
     if single:
         typer.echo(f"needs more pictures (one only, so not measured): {_some(single)}")

@@ -45,13 +45,12 @@ def import_(
     """Check features from elsewhere and store them as a dataset; nothing in the files is run."""
     from kshot.data.catalog import backbones
     from kshot.data.store import Store
-    from kshot.encode.caches.importing import cache_provenance, read_cache, write_cache
-    from kshot.encode.caches.looks import zero_shot
-    from kshot.encode.caches.options import named_cache
-    from kshot.encode.caches.own_text import text_encoder
+    from kshot.encode.caches.importing import cache_provenance, read_cache, text_writer, write_cache
+    from kshot.encode.caches.layouts import named_cache
     from kshot.encode.encoders import stored_name
     from kshot.errors import InputError
     from kshot.files import real_path, safe_name
+    from kshot.methods.zero_shot import ZeroShot
 
     given = {"pool": pool, "test": test, "val": val, "all": whole}
     cache = named_cache(source, {k: v for k, v in given.items() if v is not None}, text or [], classes)
@@ -61,19 +60,19 @@ def import_(
     if entry is not None and entry.dim != read.dim:
         raise InputError(f"{source} has {read.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
-    encode_text = text_encoder(read, name, backbone, tier or [], template, weights)
+    write_text = text_writer(read, name, backbone, tier or [], template, weights)
     about = {"logit_scale": scale, "source": origin or real_path(source).name, "licence": licence}
     manifests = write_cache(
-        read, Store(features), name, stored, encode_text, **about, provenance=cache_provenance(cache, read.told)
+        read, Store(features), name, stored, write_text, **about, provenance=cache_provenance(cache, read.notes)
     )
     for manifest in manifests:
         typer.echo(f"{name}/{stored}/{manifest.part}: {manifest.rows} × {manifest.dim}, {manifest.dtype}")
-    for sentence in read.told:
-        typer.echo(f"note: {sentence}")
+    for note in read.notes:
+        typer.echo(f"note: {note}")
     tiers = [m.part.removeprefix("text-") for m in manifests if m.part.startswith("text-")]
     for kept in tiers:
         prototypes = Store(features).text(name, stored, kept).prototypes
-        accuracy = zero_shot(read.test, prototypes)
+        accuracy = 100 * ZeroShot().fit(text=prototypes).score(*read.test)
         typer.echo(f"zero-shot with tier {kept}: {accuracy:.1f} % ({100 / len(read.classes):.1f} % by chance)")
     of = f"{name}/{stored}/{tiers[0] if tiers else 'none'}"
     typer.echo(f"next: kshot run embedded --on {of} --features {features} --report")

@@ -49,8 +49,7 @@ def knob(
 
 
 def _by_dataset(name: str, rows: "list[KnobRow]") -> "Table":
-    from kshot.report.numbers import count, number
-    from kshot.report.table import Table
+    from kshot.report.table import Table, count, number
 
     def cells(row: "KnobRow") -> "tuple[TableCell, ...]":
         chosen, oracle, folds = (row.values(which) for which in ("chosen", "oracle", "fold_chosen"))
@@ -74,8 +73,7 @@ def _on_average(rows: "list[KnobRow]") -> "Table":
     """Regret at each K over the datasets, with intervals that take datasets as the unit."""
     import numpy as np
 
-    from kshot.report.numbers import count, interval
-    from kshot.report.table import Table
+    from kshot.report.table import Table, count, interval
     from kshot.stats.bootstrap import cluster_mean
 
     shown = []

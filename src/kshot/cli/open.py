@@ -41,8 +41,8 @@ def build(
     from kshot.encode.encoders import load_encoder, stored_name
     from kshot.encode.encoding import check_reference, encode_pictures
     from kshot.encode.open import open_set
+    from kshot.encode.prompts import encode_tiers, tier_prompts
     from kshot.encode.targets import Encoding
-    from kshot.encode.tiers import encode_tiers, tier_prompts
     from kshot.progress import Progress
 
     wanted = asked_views(views, view_recipe)
@@ -64,7 +64,7 @@ def build(
     with Progress(f"pictures of {job.dataset}") as progress:
         encode_pictures([job], store, progress.advance, wanted)
     if encoder.text:
-        encode_tiers(job, store, tier_prompts(source, chosen.entry.template, TIERS, {}))
+        encode_tiers(job, store, tier_prompts(name, source, chosen.entry.template, TIERS, {}))
     typer.echo(f"next: kshot check {job.dataset} --features {features}")
 
 

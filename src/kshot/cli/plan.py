@@ -39,6 +39,8 @@ def plan(
             markup=False,
         )
     out.print(f"time     about {human_seconds(expected.cpu_seconds)} of one core")
+    if expected.unknown:
+        out.print(f"         without {', '.join(expected.unknown)}: no timings of these yet", markup=False)
     out.print(f"disk     about {human_bytes(expected.disk_bytes)}")
     out.print(f"memory   about {human_bytes(expected.memory_bytes)} of each worker")
     out.print(FORECAST_BASIS)

@@ -57,11 +57,11 @@ def _files(given: Path) -> list[Path]:
     """What looks like a picture; formats that are not read are answered with an error, as damaged pictures are."""
     from kshot.encode.pictures import SUFFIXES, visible_files
     from kshot.errors import InputError
-    from kshot.pictures.unread import UNREAD
+    from kshot.pictures.photos import UNSUPPORTED
 
     if not given.is_dir():
         return [given]
-    pictures = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNREAD)
+    pictures = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNSUPPORTED)
     if not pictures:
         raise InputError(f"{given} holds no pictures.")
     return pictures

@@ -35,9 +35,8 @@ def published(
     """The paper: every number of it beside the records (agrees, differs, not computed, not reproducible)."""
     from kshot.files import write_text
     from kshot.paper.claims import paper_claims, read_claims
-    from kshot.paper.compare import as_csv, verdict_sentences
+    from kshot.paper.compare import arms_table, as_csv, lines_table, verdict_sentences
     from kshot.paper.folders import compare_folders
-    from kshot.paper.show import arms_table, lines_table
 
     folder = existing_records(records)
     lines, simulated = compare_folders(folder, paper_claims() if against is None else read_claims(against))

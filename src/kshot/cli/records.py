@@ -56,8 +56,7 @@ def precision(
 
 
 def show_difference(found: "Difference", direction: str) -> None:
-    from kshot.report.numbers import Number, count, signed
-    from kshot.report.table import Table
+    from kshot.report.table import Number, Table, count, signed
 
     out = console()
     for name, (before, after) in found.circumstances.items():

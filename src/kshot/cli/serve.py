@@ -30,14 +30,13 @@ def serve(
 
     token = None if no_token else read_token(token_file, os.environ.get("KSHOT_TOKEN"))
     check_binding(host, token)
-    uvicorn = need("uvicorn", "serve")
+    need("uvicorn", "serve")
     need("starlette", "serve")
     from kshot.pictures.head import PictureHead
-    from kshot.pictures.serve.app import make_app
-    from kshot.pictures.serve.connections import server_config
+    from kshot.pictures.serve.app import make_app, make_server
     from kshot.pictures.serve.live import LiveHead
 
     live = LiveHead(head, head_encoder(PictureHead.load(head), backbone, weights))
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"http://{shown}:{port}/{f'#token={token}' if token else ''} (stop with Ctrl-C)")
-    uvicorn.Server(server_config(make_app(live, host, token), host, port)).run()
+    make_server(make_app(live, host, token), host, port).run()

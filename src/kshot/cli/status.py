@@ -63,8 +63,7 @@ def _retry(study: str, methods: list[str]) -> str:
 
 
 def _show(found: "RunStatus", folder: Path, retry: str, time_left: str) -> None:
-    from kshot.report.numbers import count
-    from kshot.report.table import Table
+    from kshot.report.table import Table, count
 
     out = console()
     out.print(f"{found.study}, hash {found.hash}, in {folder}", markup=False)

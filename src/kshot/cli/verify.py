@@ -16,20 +16,15 @@ def verify(
     ] = False,
 ) -> None:
     """Theory: check every closed form by Monte Carlo; exit code 1 if a claim fails."""
-    from kshot.paper import checks
+    from kshot.paper.checks import CHECKS
     from kshot.paper.checks.trial import FULL, QUICK
     from kshot.progress import Progress
 
-    out = console()
-    with Progress("checks", len(checks.NAMES), pause=0) as progress:
-        finished: set[str] = set()
-
-        def heard(title: str, share: float) -> None:
-            if share >= 1 and title not in finished:
-                finished.add(title)
-                progress.advance(1, title)
-
-        verdicts = checks.verify(QUICK if quick else FULL, heard)
+    out, verdicts = console(), []
+    with Progress("checks", len(CHECKS), pause=0) as progress:
+        for check in CHECKS.values():
+            verdicts += check(QUICK if quick else FULL)
+            progress.advance(1, check.title)
     out.print(_table(verdicts))
     failed = [v for v in verdicts if not v.passed]
     if failed:
@@ -39,8 +34,7 @@ def verify(
 
 
 def _table(verdicts: "list[Verdict]"):
-    from kshot.report.numbers import Number
-    from kshot.report.table import Table
+    from kshot.report.table import Number, Table
 
     rows = tuple(
         (v.claim, Number(v.estimate, ".2g"), Number(v.tolerance, ".2g"), "holds" if v.passed else "FAILS")

@@ -9,7 +9,7 @@ from kshot.errors import InputError, KshotError, need, unknown
 
 
 def load_encoder(name: str, weights: Path | None = None, device: str = "auto") -> Encoder:
-    """A catalog backbone, or MODEL/WEIGHTS of open_clip; `weights` is a local checkpoint for it."""
+    """Load a backbone of the catalog, or MODEL/WEIGHTS of open_clip; `weights` is a local checkpoint."""
     if weights is not None and not weights.exists():
         raise KshotError(f"there is no checkpoint at {weights}.")
     need("torch", "encode")
@@ -21,9 +21,7 @@ def load_encoder(name: str, weights: Path | None = None, device: str = "auto") -
             raise KshotError(f"{name} brings its own weights; leave --weights out.")
         return lite.LiteEncoder(name, where)
     if name in vision.VARIANTS:
-        encoder = vision.VisionEncoder(name, weights, where)
-        vision.check_trained(encoder, name)
-        return encoder
+        return vision.VisionEncoder(name, weights, where)
     from kshot.encode.openclip import OpenClipEncoder, known_models
 
     entry = backbones().get(name)

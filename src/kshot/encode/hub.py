@@ -1,54 +1,94 @@
-"""The hub that holds clip-benchmark's datasets and open_clip's weights, and whether it can be reached from here."""
+"""Files of a dataset on the Hugging Face hub, fetched by `huggingface_hub` with its cache, tokens and offline mode.
 
-import os
-import socket
-import sys
+A shard is removed when the next one comes, so that the disk does not fill. What was in the hub's cache before stays.
+"""
+
+import re
+import weakref
 from functools import cache
-from urllib.parse import urlsplit
+from pathlib import Path
 
-from kshot.errors import KshotError
+from kshot.errors import InputError, KshotError, need
 
 HUB = "https://huggingface.co"
 # {wds} stands for clip-benchmark's name of a dataset.
 DATASETS = f"{HUB}/datasets/clip-benchmark/wds_{{wds}}/resolve/main"
 SECONDS_TO_ANSWER = 5
-OFFLINE = "HF_HUB_OFFLINE"
+_ADDRESS = re.compile(r"(https?://.+?)/datasets/([^/]+/[^/]+?)(?:/(?:resolve|tree)/([^/]+))?/?")
 
 
-def require_connection(url: str) -> None:
-    """Tell within seconds that an address cannot be reached, and what can be done without it."""
-    if (reason := unreachable(url)) is not None:
-        raise KshotError(
-            f"no connection to {urlsplit(url).hostname} ({reason}). Encode a local copy of the shards: kshot encode "
-            "FOLDER --dataset NAME --backbone …; or run the same command again with a connection."
-        )
+def is_url(where: str) -> bool:
+    return where.startswith(("http://", "https://"))
+
+
+class HubDataset:
+    """The dataset at HUB/datasets/OWNER/NAME or …/resolve/REVISION; fetched files stay in `keep` if that is given."""
+
+    def __init__(self, url: str, keep: Path | None = None):
+        found = _ADDRESS.fullmatch(url)
+        if found is None:
+            raise InputError(
+                f"{url} is not the address of a dataset on a hub: {HUB}/datasets/OWNER/NAME. Fetch files of other "
+                "servers yourself (wget -r) and give their folder."
+            )
+        endpoint, self.name, revision = found.groups()
+        # HF_ENDPOINT may name a mirror of the hub.
+        self.endpoint = None if endpoint == HUB else endpoint
+        self.revision, self.keep = revision or "main", keep
+        self.offline = offline_reason(self.endpoint)
+        self.own: list[Path] = []
+        weakref.finalize(self, _remove, self.own)
+
+    def find(self, file: str) -> Path | None:
+        """Return the local copy of a file, or None where the dataset has no such file."""
+        from huggingface_hub import errors, hf_hub_download, try_to_load_from_cache
+
+        cached = try_to_load_from_cache(self.name, file, revision=self.revision, repo_type="dataset")
+        fetched = self.keep is None and not isinstance(cached, str)
+        if fetched:
+            _remove(self.own)
+        try:
+            options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
+            local = {"local_dir": self.keep, "local_files_only": self.offline is not None}
+            path = Path(hf_hub_download(self.name, file, **options, **local))
+        except Exception as error:  # whatever the library or its HTTP client raises
+            offline = isinstance(error, errors.LocalEntryNotFoundError)
+            if isinstance(error, errors.EntryNotFoundError) and not offline:
+                return None
+            reason = self.offline or " ".join(str(error).split())[:300]
+            raise KshotError(
+                f"cannot fetch {file} of {self.name}: {reason}. What is encoded is kept: run the same command again "
+                "with a connection, log in (hf auth login), or encode a local copy: kshot encode FOLDER …"
+            ) from None
+        if fetched:
+            self.own.append(path)
+        return path
 
 
 @cache
-def spare_the_wait() -> str | None:
-    """Why the hub cannot be reached; its library then looks into its cache alone instead of trying for a minute."""
-    if os.environ.get(OFFLINE):
-        return f"{OFFLINE} is set"
-    reason = unreachable(os.environ.get("HF_ENDPOINT", HUB))
-    if reason is not None:
-        os.environ[OFFLINE] = "1"
-        # The variable is only read when the library is imported.
-        if (constants := sys.modules.get("huggingface_hub.constants")) is not None:
-            constants.__dict__[OFFLINE] = True
-    return reason
+def offline_reason(endpoint: str | None = None) -> str | None:
+    """Why the hub cannot be reached, or None. Its library would try for a minute before it says so."""
+    need("huggingface_hub", "encode")
+    from huggingface_hub import constants
+    from huggingface_hub.utils import disable_progress_bars, get_session
 
-
-def unreachable(url: str) -> str | None:
-    """The reason why nobody answers at an address; None where somebody does, or a proxy stands between."""
-    # Late: every command imports this module for its names, and few ever connect.
-    from urllib.request import getproxies, proxy_bypass
-
-    parts = urlsplit(url)
-    if parts.hostname is None or (getproxies().get(parts.scheme) and not proxy_bypass(parts.hostname)):
-        return None
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    disable_progress_bars()
+    if constants.HF_HUB_OFFLINE:
+        return "HF_HUB_OFFLINE is set"
     try:
-        socket.create_connection((parts.hostname, port), SECONDS_TO_ANSWER).close()
-    except OSError as error:
-        return error.strerror or str(error)
+        get_session().head(endpoint or constants.ENDPOINT, timeout=SECONDS_TO_ANSWER)
+    except Exception as error:  # whatever the library's HTTP client raises
+        return f"the hub cannot be reached ({first_line(error)})"
     return None
+
+
+def first_line(error: Exception) -> str:
+    return str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+
+
+def _remove(files: list[Path]) -> None:
+    """Delete files from the hub's cache: the link and the content behind it."""
+    while files:
+        link = files.pop()
+        link.resolve().unlink(missing_ok=True)
+        link.unlink(missing_ok=True)

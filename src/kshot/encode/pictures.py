@@ -25,12 +25,12 @@ SAVE_AGAIN = "Save it with 8 or 16 bits."
 
 
 def list_pictures(folder: Path) -> list[Path]:
-    """Picture files at any depth, by path; not what systems hide beside them (thumbnails, resource forks)."""
+    """Picture files at any depth, sorted by path, without hidden ones (thumbnails, resource forks)."""
     return sorted(path for path in visible_files(folder) if path.suffix.lower() in SUFFIXES and path.is_file())
 
 
 def visible_files(folder: Path, entered: frozenset[Path] = frozenset()) -> Iterator[Path]:
-    """Everything that is no folder, without what systems hide. Links to folders are followed, but not in a circle."""
+    """All files below a folder whose names do not begin with a dot; links to folders are followed once."""
     if (real := folder.resolve()) in entered:
         return
     inside = entered | {real}
@@ -44,15 +44,15 @@ def visible_files(folder: Path, entered: frozenset[Path] = frozenset()) -> Itera
 
 
 def decode(content: bytes | Path, name: str, *, most_pixels: int | None = None, as_seen: bool = False) -> "Image":
-    """An RGB picture; transparency becomes white. Damaged or absurdly large pictures are refused by name.
+    """Decode to RGB on white; a damaged picture or one of too many pixels raises an error with its name.
 
-    `as_seen` gives what a viewer shows: turned as the camera noted (EXIF), and greys of more than 8 bits scaled
+    `as_seen` decodes to what a viewer shows: turned as the camera noted (EXIF), and greys of more than 8 bits scaled
     instead of clipped. The published pipelines do neither.
     """
     need("PIL", "encode")
     from PIL import Image, UnidentifiedImageError
 
-    _learn_heif()
+    _register_heif()
 
     most = most_pixels or MOST_PIXELS
     try:
@@ -66,12 +66,8 @@ def decode(content: bytes | Path, name: str, *, most_pixels: int | None = None, 
                         f"{most:,} are decoded. Shrink the picture or remove it."
                     )
                 return on_white(_as_seen(picture, name) if as_seen else picture)
-    except Image.DecompressionBombError as error:
-        raise InputError(f"{name} is too large to decode: {error}") from None
     except UnidentifiedImageError:
-        raise InputError(
-            f"{name} is not a readable picture (not recognised as {', '.join(FORMATS[:-1])} or {FORMATS[-1]})."
-        ) from None
+        raise InputError(f"{name} is not a readable picture (none of {', '.join(FORMATS)}).") from None
     except InputError:
         raise
     except Exception as error:
@@ -80,8 +76,8 @@ def decode(content: bytes | Path, name: str, *, most_pixels: int | None = None, 
 
 
 @cache
-def _learn_heif() -> None:
-    """Phones write HEIC; Pillow reads it with the help of a package of its own."""
+def _register_heif() -> None:
+    """Let Pillow read HEIC, the format of phones, through pillow_heif."""
     need("pillow_heif", "encode").register_heif_opener(thumbnails=False)
 
 
@@ -106,7 +102,7 @@ def _eight_bits(grey: Array, mode: str, format: str, name: str) -> UInt8[Array, 
 
 
 def on_white(picture: "Image") -> "Image":
-    """RGB, with whatever is transparent shown on white."""
+    """Convert to RGB, with white behind transparent pixels."""
     from PIL import Image
 
     if "A" not in picture.getbands() and "transparency" not in picture.info:

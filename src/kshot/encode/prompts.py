@@ -1,6 +1,7 @@
-"""Prompt tiers: classes to sentences to prototypes."""
+"""Prompt tiers: classes to sentences, sentences to prototypes, prototypes into the store."""
 
 import json
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
@@ -8,10 +9,20 @@ from pathlib import Path
 
 import numpy as np
 
+from kshot.data.catalog import COOP_SUFFIX, tiers
+from kshot.data.store import Store
 from kshot.encode.protocol import PromptFeatures
-from kshot.errors import InputError
+from kshot.encode.sentences import kept_sentences, match_classes
+from kshot.encode.sources.source import Source
+from kshot.encode.targets import Encoding
+from kshot.errors import InputError, unknown
+from kshot.progress import Progress
 
 PROMPT_BATCH = 256
+PHOTO = "a photo of a {}."
+logger = logging.getLogger(__name__)
+
+Prompts = dict[str, list[list[str]]]
 
 
 def from_templates(classes: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
@@ -25,7 +36,7 @@ def from_templates(classes: Sequence[str], templates: Sequence[str]) -> list[lis
 def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
     """A JSON file {class: [sentences]}; a sentence that lacks its class name gets it in front.
 
-    Names match when their lower-cased letters and digits agree. All missing and ambiguous names are told at once.
+    Names match when their lower-cased letters and digits agree. One error lists all missing and ambiguous names.
     """
     written = _read(file)
     by_key: dict[str, list[str]] = {}
@@ -35,11 +46,47 @@ def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
     ambiguous = [names for name in classes if len(names := by_key.get(_key(name), [])) > 1]
     empty = [name for name in classes if not missing and not written[by_key[_key(name)][0]]]
     if missing or ambiguous or empty:
-        told = [f"missing: {', '.join(missing)}"] if missing else []
-        told += [f"ambiguous: {' = '.join(names)}" for names in ambiguous]
-        told += [f"without sentences: {', '.join(empty)}"] if empty else []
-        raise InputError(f"{file} does not fit the classes; {'; '.join(told)}.")
+        problems = [f"missing: {', '.join(missing)}"] if missing else []
+        problems += [f"ambiguous: {' = '.join(names)}" for names in ambiguous]
+        problems += [f"without sentences: {', '.join(empty)}"] if empty else []
+        raise InputError(f"{file} does not fit the classes; {'; '.join(problems)}.")
     return [[_with_name(s, name) for s in written[by_key[_key(name)][0]]] for name in classes]
+
+
+def from_kept(dataset: str, classes: Sequence[str], template: str | None) -> list[list[str]]:
+    """The sentences that come with kshot; a class that has none gets the dataset's template, with a warning."""
+    kept = kept_sentences().get(dataset.removesuffix(COOP_SUFFIX))
+    if kept is None:
+        raise InputError(
+            f"kshot has no sentences about the classes of {dataset}. Give yours: --sentences cupl=FILE.json with "
+            "{class name: [sentence, …]}."
+        )
+    found = match_classes(classes, kept)
+    if found.unmatched:
+        logger.warning(
+            f"{len(found.unmatched)} of {len(classes)} classes of {dataset} have no kept sentences and get the "
+            f"template '{template or PHOTO}': {', '.join(found.unmatched)}."
+        )
+    filled = from_templates(classes, [template or PHOTO])
+    return [
+        instead if own is None else [_with_name(sentence, name) for sentence in own]
+        for name, own, instead in zip(classes, found.sentences, filled, strict=True)
+    ]
+
+
+def tier_prompts(
+    dataset: str, source: Source, template: str | None, names: Sequence[str], sentence_files: Mapping[str, Path]
+) -> Prompts:
+    """Sentences per class for every tier: from the user's file, else kept ones or templates."""
+    prompts: Prompts = {}
+    for name in names:
+        if name in sentence_files:
+            prompts[name] = from_sentences(source.classes, sentence_files[name])
+        elif name == "cupl":
+            prompts[name] = from_kept(dataset, source.classes, template)
+        else:
+            prompts[name] = from_templates(source.classes, _templates(source, template, name, sentence_files))
+    return prompts
 
 
 def encode_tier(
@@ -49,7 +96,7 @@ def encode_tier(
 ) -> PromptFeatures:
     """Per class: each prompt normalised, averaged, normalised again; the norm is the prompts' mean norm.
 
-    Prompts are encoded in batches; `progress` hears how many each held.
+    Prompts are encoded in batches; `progress` is called with the size of each.
     """
     flat = [prompt for own in prompts for prompt in own]
     batches = []
@@ -62,6 +109,34 @@ def encode_tier(
     norms = np.array([rows.mean() for rows in np.split(encoded.norms, ends)], np.float32)
     unit = means / np.linalg.norm(means, axis=1, keepdims=True)
     return PromptFeatures(unit.astype(np.float32), norms)
+
+
+def encode_tiers(job: Encoding, store: Store, prompts: Prompts) -> None:
+    """Write the prototypes of every tier into the store."""
+    for name, own in prompts.items():
+        with Progress(f"prompts of {job.dataset}, tier {name}", sum(map(len, own))) as progress:
+            prototypes = encode_tier(job.encoder.encode_prompts, own, progress.advance)
+        unit = prototypes.unit.astype(np.float16)
+        store.write_text(job.dataset, job.backbone, name, unit, prototypes.norms, job.source.classes, **job.about())
+
+
+def _templates(source: Source, template: str | None, tier: str, sentence_files: Mapping[str, Path]) -> Sequence[str]:
+    if tier not in tiers():
+        names = [*tiers(), *sentence_files]
+        raise InputError(
+            unknown("tier", tier, names, f"Your own tier: --sentences {tier}=FILE.json with its sentences.")
+        )
+    generic = tiers()[tier].template
+    if generic is not None:
+        return [generic]
+    if tier == "dataset" and template is not None:
+        return [template]
+    if tier == "ensemble" and source.templates:
+        return source.templates
+    raise InputError(
+        f"no templates are known for tier {tier} of {source.origin}. Leave the tier out, or write its "
+        f"sentences: --sentences {tier}=FILE.json with {{class name: [sentence, …]}}."
+    )
 
 
 def _read(file: Path) -> Mapping[str, list[str]]:
@@ -90,7 +165,7 @@ def _with_name(sentence: str, name: str) -> str:
 
 
 def _is_named(name: str, sentence: str) -> bool:
-    """Whether whole words of the sentence, one after another, spell the name or its plural."""
+    """Whether successive whole words of the sentence spell the name or its plural."""
     words, key = _words(sentence), _key(name)
     runs = (accumulate(words[start:]) for start in range(len(words)))
     return any(run in (key, f"{key}s", f"{key}es") for own in runs for run in own)

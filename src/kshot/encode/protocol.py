@@ -1,9 +1,12 @@
-"""What every encoder offers, whatever library stands behind it."""
+"""What every encoder offers, and what all of them need from torch."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 from jaxtyping import Float
 
 from kshot.encode.preprocess import Preprocessing
@@ -11,6 +14,7 @@ from kshot.errors import KshotError, unknown
 from kshot.types import Array
 
 DEVICES = ("auto", "cpu", "cuda")
+_declared = []
 
 
 class PromptFeatures(NamedTuple):
@@ -22,7 +26,7 @@ class PromptFeatures(NamedTuple):
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Pictures and prompts to unit features, with everything that a manifest must say about how."""
+    """Pictures and prompts to unit features, with the facts that a manifest records."""
 
     @property
     def dim(self) -> int: ...
@@ -44,6 +48,42 @@ class Encoder(Protocol):
         ...
 
 
+def unit_and_norms(rows: Float[Array, "N d"]) -> PromptFeatures:
+    norms = np.linalg.norm(rows, axis=1)
+    return PromptFeatures(rows / norms[:, None], norms)
+
+
+class TorchEncoder:
+    """Base of the encoders that run a torch network; `tower` returns features before normalisation, as tensors."""
+
+    library = ""
+    tower: Callable[[Any], Any]
+
+    def __init__(self, model: Any, preprocessing: Preprocessing, device: str, name: str, activation: str):
+        self.preprocessing, self.device, self.name, self.activation = preprocessing, device, name, activation
+        self.weights_sha256 = weights_fingerprint(model.state_dict())
+        self.model = model.eval().to(device)
+
+    def encode_images(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
+        return unit_and_norms(self.pooled(batch)).unit
+
+    def pooled(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
+        """Features before normalisation."""
+        import torch
+
+        with torch.inference_mode():
+            return self.tower(torch.from_numpy(batch).to(self.device)).float().cpu().numpy()
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "library": self.library,
+            "activation": self.activation,
+            "weights_sha256": self.weights_sha256,
+            "preprocessing": self.preprocessing.facts(),
+        }
+
+
 def weights_fingerprint(state: Mapping[str, Any]) -> str:
     """sha256 over names, shapes and bytes of a state dict, so that a file's packaging does not matter."""
     digest = hashlib.sha256()
@@ -55,19 +95,40 @@ def weights_fingerprint(state: Mapping[str, Any]) -> str:
 
 
 def pick_device(wanted: str) -> str:
-    """`auto` takes a GPU where there is one; any other device must hold a number before work begins on it."""
+    """Return a GPU for `auto` where there is one; raise if a tensor cannot be put on the device."""
     import torch
 
     if wanted == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.device(wanted)
-    except RuntimeError:
-        raise KshotError(unknown("device", wanted, DEVICES, "Leave --device out for auto.")) from None
-    try:
         torch.zeros(1, device=wanted).cpu()
     except (RuntimeError, AssertionError):
-        raise KshotError(
-            f"torch cannot use the device '{wanted}' on this machine. Give --device cpu, or leave it out for auto."
-        ) from None
+        advice = "Give --device cpu, or leave --device out for auto."
+        if wanted.partition(":")[0] not in DEVICES:
+            raise KshotError(unknown("device", wanted, DEVICES, advice)) from None
+        raise KshotError(f"torch cannot use the device '{wanted}' on this machine. {advice}") from None
     return wanted
+
+
+def import_torchvision() -> None:
+    """Make `import torchvision` work for the libraries that import it.
+
+    Its wheel is built against a CUDA torch. Beside a CPU torch its extension does not load, and the import fails on
+    two box operators that nothing here uses. Declaring them without an implementation lets the import pass.
+    """
+    try:
+        importlib.import_module("torchvision")
+    except ModuleNotFoundError:
+        return
+    except RuntimeError as error:
+        if "torchvision::" not in str(error):
+            raise
+        import torch
+
+        for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        library = torch.library.Library("torchvision", "DEF")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _declared.append(library)  # torch forgets the declaration with the object
+        importlib.import_module("torchvision")

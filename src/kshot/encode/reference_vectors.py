@@ -44,23 +44,19 @@ def hold_to_reference(encoder: Encoder, backbone: str, kept: list[Path]) -> None
     except SafetensorError as error:
         raise FeatureError(f"{path} is damaged ({error}). Delete it; it is then made anew.") from error
     for name, rows in before.items():
-        if name not in now or now[name].shape != rows.shape:
-            raise FeatureError(_differs(backbone, path, "their shape"))
-        distance = float(((rows - now[name]).astype(np.float64) ** 2).sum(axis=1).max() / 2)
+        distance = float("inf")
+        if name in now and now[name].shape == rows.shape:
+            distance = float(((rows - now[name]).astype(np.float64) ** 2).sum(axis=1).max() / 2)
         if not distance <= TOLERANCE:
-            raise FeatureError(_differs(backbone, path, f"{name} by a cosine distance of {distance:.1e}"))
-
-
-def _differs(backbone: str, path: Path, what: str) -> str:
-    return (
-        f"{backbone} does not encode as it did before: the reference vectors differ in {what} "
-        f"(allowed {TOLERANCE:.0e}). Weights, activation or preprocessing changed. Use the earlier ones, or "
-        f"another --features folder; {path} keeps the earlier vectors."
-    )
+            raise FeatureError(
+                f"{backbone} does not encode as it did before: reference {name} differ by a cosine distance of "
+                f"{distance:.1e} (allowed {TOLERANCE:.0e}). Weights, activation or preprocessing changed. Use the "
+                f"earlier ones, or another --features folder; {path} keeps the earlier vectors."
+            )
 
 
 def _pictures() -> list:
-    """Smooth colour waves with sharp bars, neither square nor of one size, so that every step of resizing shows."""
+    """Smooth colour waves with sharp bars, of several shapes, so that every step of resizing matters."""
     from PIL import Image
 
     pictures = []

@@ -1,4 +1,4 @@
-"""What is to be encoded: a dataset by a backbone, each part as it is and as augmented views, each a file."""
+"""What is to be encoded: a dataset by a backbone; each part, and each augmented view of it, becomes a file."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ WORK = ".encoding"
 
 @dataclass(frozen=True)
 class Encoding:
-    """One dataset by one backbone."""
+    """One dataset, encoded by one backbone."""
 
     dataset: str
     backbone: str
@@ -46,10 +46,12 @@ class Encoding:
         }
 
 
-@dataclass(frozen=True)
-class Look:
-    """A part's pictures as they are, or, with a recipe, one augmented view of each."""
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A part, or with a recipe one augmented view of it, by one encoder; joined from a file for each shard."""
 
+    job: Encoding
+    store: Store
     part: str
     recipe: str = ""
     number: int = 0
@@ -59,35 +61,16 @@ class Look:
         """The part in the store."""
         return view_part(self.part, self.recipe, self.number) if self.recipe else self.part
 
-    def facts(self) -> dict[str, Any]:
-        return {"view_least_area": RECIPES[self.recipe]} if self.recipe else {}
-
-    def prepared(self, picture: Picture, preprocessings: Sequence[Preprocessing]) -> list[Array]:
-        """The picture is decoded once, however many encoders look at it."""
-        image = picture.load()
-        if not self.recipe:
-            return [preprocessing(image) for preprocessing in preprocessings]
-        view = draw_view(picture.id, self.number, image.size, RECIPES[self.recipe])
-        return [preprocessing.view(image, *view) for preprocessing in preprocessings]
-
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """One look by one encoder: a part of the store, made of a file for each shard."""
-
-    job: Encoding
-    look: Look
-    store: Store
-
-    def about(self) -> dict[str, Any]:
-        about = self.job.about()
-        return about | {"encoder": about["encoder"] | self.look.facts()}
+    @property
+    def encoder(self) -> dict[str, Any]:
+        """The encoder's facts, with the recipe of the view."""
+        view = {"view_least_area": RECIPES[self.recipe]} if self.recipe else {}
+        return self.job.encoder.facts() | view
 
     @property
     def work(self) -> Path:
-        """Shards of different weights, sources or batch sizes never meet in one file."""
-        source, encoder = self.job.source, self.about()["encoder"]
-        facts = [self.look.name, source.origin, source.classes, self.job.batch, encoder]
+        """The folder of the shards' files; another encoder, source or batch size has another one."""
+        facts = [self.name, self.job.source.origin, self.job.source.classes, self.job.batch, self.encoder]
         key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
         return self.store.root / WORK / self.job.dataset / self.job.backbone / key
 
@@ -95,20 +78,29 @@ class Target:
         name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
         return self.work / f"{number:05d}-{name}.safetensors"
 
+    def inputs(self, picture: Picture, preprocessings: Sequence[Preprocessing]) -> list[Array]:
+        """Decode the picture once and prepare it for each encoder."""
+        image = picture.load()
+        if not self.recipe:
+            return [preprocessing(image) for preprocessing in preprocessings]
+        view = draw_view(picture.id, self.number, image.size, RECIPES[self.recipe])
+        return [preprocessing.view(image, *view) for preprocessing in preprocessings]
+
     def join(self, shards: Sequence[Shard]) -> Manifest:
-        """The finished part; the files of its shards go."""
+        """Join the shards into the part and remove their files."""
         job, files = self.job, [self.file(number, shard) for number, shard in enumerate(shards)]
-        manifest = self.store.join_images(
-            job.dataset, job.backbone, self.look.name, files, job.source.classes, **self.about()
-        )
+        about = job.about() | {"encoder": self.encoder}
+        manifest = self.store.join_images(job.dataset, job.backbone, self.name, files, job.source.classes, **about)
         shutil.rmtree(self.work, ignore_errors=True)
         return manifest
 
     def present(self) -> Manifest | None:
-        """The part if this very encoder has written it from the pictures that are there now; anything else under its
-        name is refused."""
-        job, encoder = self.job, self.about()["encoder"]
-        path = self.store.path(job.dataset, job.backbone, self.look.name).with_suffix(".json")
+        """Return the manifest if this encoder wrote the part from these pictures, None if there is no such part.
+
+        Anything else under its name is refused.
+        """
+        job, encoder = self.job, self.encoder
+        path = self.store.path(job.dataset, job.backbone, self.name).with_suffix(".json")
         if not path.is_file():
             return None
         manifest = read_manifest(path)
@@ -117,18 +109,15 @@ class Target:
         if manifest.classes != job.source.classes:
             differs.append("classes")
         elif isinstance(job.source, Listed):
-            then, now = _listing(self.store, manifest), job.source.listing(self.look.part)
-            # What could not be read was left out; it is looked at again only where something is missing.
-            if then != now and then != job.source.readable(self.look.part, {name for name, _ in then}):
+            tensors = map_tensors(path.with_suffix(".safetensors"))
+            then = list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))
+            now = job.source.listing(self.part)
+            # Pictures that could not be read were left out; try them again only where something is missing.
+            if then != now and then != job.source.readable(self.part, {name for name, _ in then}):
                 differs.append(f"pictures: {len(then)} then, {len(now)} now")
         if not differs:
             return manifest
         raise FeatureError(
-            f"{path.parent} holds {self.look.name} of another encoding (differs in {', '.join(differs)}). "
+            f"{path.parent} holds {self.name} of another encoding (differs in {', '.join(differs)}). "
             "Delete it or give another folder with --features."
         )
-
-
-def _listing(store: Store, manifest: Manifest) -> list[tuple[str, int]]:
-    tensors = map_tensors(store.path(manifest.dataset, manifest.backbone, manifest.part))
-    return list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))

@@ -44,7 +44,7 @@ class HOSO(AdaptedFeature):
     - the adapter is then trained once more, from the same start, on all K shots: the held-out ones have done
       their duty, and at K = 2 they are half of the evidence.
 
-    How the recipe was found, and how far rounding moves it, is in docs/audit-appendix.md. The random start lives in the
+    How the recipe was found, and how far rounding moves it, is in docs/tried.md. The random start lives in the
     coordinates of the features, so a rotation of all features changes the head.
 
     Parameters

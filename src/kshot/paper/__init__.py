@@ -1,1 +1,1 @@
-"""The paper's own numbers, how each is computed from records and probes, and what a re-run says beside them."""
+"""Everything that exists because of one publication: its claims, the rules that compute them, reproduction, checks."""

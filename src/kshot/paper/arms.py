@@ -1,14 +1,15 @@
-"""Records and probes of all arms side by side: named columns over cells, ready to be filtered and paired."""
+"""Records and probes of all arms of the paper as named columns over cells."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from kshot.errors import StudyError
+from kshot.report.tables.stratum_probes import selected_alpha
 from kshot.stats.panel import CELL, FACTS, Panel, panel
 from kshot.types import Array
 
@@ -21,8 +22,8 @@ MATRIX = "matrix"
 
 @dataclass(frozen=True)
 class Observations:
-    """Columns over keys. The panel's cells come first; probes of a stratum have shots 0 and seed −1, those of a shot
-    count seed −1."""
+    """Columns over keys: first the panel's cells, then probes of a stratum (shots 0, seed −1) or of all draws of a shot
+    count (seed −1)."""
 
     panel: Panel
     keys: Mapping[str, Array]
@@ -43,16 +44,15 @@ class Observations:
         return np.full(len(self.keys["shots"]), np.nan)
 
     def moved(self, values: Float[Array, " n"], axis: str, to: str) -> Float[Array, " n"]:
-        """For every row the value at the same key with one axis changed."""
-        return look_up(
-            values, self, [(*key[: CELL.index(axis)], to, *key[CELL.index(axis) + 1 :]) for key in self.rows()]
-        )
+        """The value of each row at the same key with one axis changed."""
+        place = CELL.index(axis)
+        return look_up(values, self, [(*key[:place], to, *key[place + 1 :]) for key in self.rows()])
 
     def rows(self) -> list[tuple]:
         return list(zip(*(self.keys[axis].tolist() for axis in CELL), strict=True))
 
     def balanced(self, keep: Bool[Array, " n"]) -> Bool[Array, " n"]:
-        """Of the cells kept, those whose combination is present at every K."""
+        """Kept cells whose (dataset, backbone, tier) is present at every K."""
         cells = keep[: len(self.panel.shots)]
         kept = np.zeros(len(keep), bool)
         kept[np.flatnonzero(cells)] = self.panel.where(cells).present_at_every_shot_count()
@@ -64,49 +64,35 @@ class Observations:
     def _of_method(self, method: str, measure: str) -> Float[Array, " m"]:
         if measure == "absent":
             return np.isnan(self.panel.column(method)).astype(float)
-        if measure == "accuracy":
-            return self.panel.column(method)
-        if measure != "alpha":
-            return self.panel.column(method, measure)
-        rows, selected = self.panel.row[:, self.panel.methods.index(method)], self.panel.records["selected"]
-        chosen = [json.loads(selected[int(r)].as_py() or "{}") if r >= 0 else {} for r in rows]
-        return np.array([choice.get("alpha", np.nan) for choice in chosen], float)
+        if measure == "alpha":
+            return selected_alpha(self.panel, method)
+        return self.panel.column(method, "value" if measure == "accuracy" else measure)
 
 
-@dataclass(frozen=True)
-class Arms:
-    """The matrix in the main precision, and the arms that have cells of the same names: CoOp's splits, the other
-    precision."""
-
-    sides: Mapping[str, Observations]
+# Observations of the matrix in the main precision, of CoOp's splits, and of the other precision.
+Arms: TypeAlias = Mapping[str, Observations]
 
 
 def look_up(values: Float[Array, " n"], at: Observations, keys: Sequence[tuple]) -> Float[Array, " m"]:
+    """The values at these keys; NaN where there are none."""
     known = dict(zip(at.rows(), values.tolist(), strict=True))
     return np.array([known.get(key, np.nan) for key in keys], float)
 
 
 def gather(records: "Sequence[pa.Table]", probes: "Sequence[pa.Table]") -> Arms:
     """Join the records of all arms that describe the same cells; of a method recorded twice the first counts."""
-    sides: dict[str, list[pa.Table]] = {}
+    arms: dict[str, list[pa.Table]] = {}
     for table in records:
-        name = table["study"][0].as_py()
-        if table["dtype"][0].as_py() != MAIN_PRECISION:
-            side = table["dtype"][0].as_py()
-        elif name.startswith(COOP):
-            side = COOP
-        else:
-            side = MATRIX
-        sides.setdefault(side, []).append(_renamed(table) if name.startswith(AUGMENTED) else table)
-    if MATRIX not in sides:
+        study, dtype = table["study"][0].as_py(), table["dtype"][0].as_py()
+        arm = dtype if dtype != MAIN_PRECISION else COOP if study.startswith(COOP) else MATRIX
+        arms.setdefault(arm, []).append(_renamed(table) if study.startswith(AUGMENTED) else table)
+    if MATRIX not in arms:
         raise StudyError(f"none of these records are in {MAIN_PRECISION} on the paper's splits. Run `kshot run paper`.")
-    return Arms(
-        {side: _observed(panel(joined(tables)), probes if side == MATRIX else ()) for side, tables in sides.items()}
-    )
+    return {arm: _observed(panel(joined(tables)), probes if arm == MATRIX else ()) for arm, tables in arms.items()}
 
 
 def joined(tables: "Sequence[pa.Table]") -> "pa.Table":
-    """One table under the first study's name. Cells that were computed on other features do not compare."""
+    """One table under the first study's name; refused where two folders computed a cell on different features."""
     import pyarrow as pa
 
     if len(tables) == 1:
@@ -141,16 +127,12 @@ def _renamed(table: "pa.Table") -> "pa.Table":
 
 
 def _observed(cells: Panel, probes: "Sequence[pa.Table]") -> Observations:
-    keys = list(zip(*(getattr(cells, axis).tolist() for axis in CELL), strict=True))
-    place = {key: row for row, key in enumerate(keys)}
-    entries: list[tuple[str, int, float]] = []
-    for table in probes:
-        columns = (table[name].to_pylist() for name in (*CELL, "quantity", "value"))
-        for *key, quantity, value in zip(*columns, strict=True):
-            entries.append((quantity, place.setdefault(tuple(key), len(place)), value))
-    observed: dict[str, Array] = {}
-    for quantity, row, value in entries:
-        observed.setdefault(quantity, np.full(len(place), np.nan))[row] = value
-    return Observations(
-        cells, {axis: np.array(values) for axis, values in zip(CELL, zip(*place, strict=True), strict=True)}, observed
-    )
+    of_cells = zip(*(getattr(cells, axis).tolist() for axis in CELL), strict=True)
+    place = {key: row for row, key in enumerate(of_cells)}
+    found = [row for table in probes for row in table.select([*CELL, "quantity", "value"]).to_pylist()]
+    rows = [place.setdefault(tuple(row[axis] for axis in CELL), len(place)) for row in found]
+    columns: dict[str, Array] = {}
+    for row, probe in zip(rows, found, strict=True):
+        columns.setdefault(probe["quantity"], np.full(len(place), np.nan))[row] = probe["value"]
+    keys = {axis: np.array(values) for axis, values in zip(CELL, zip(*place, strict=True), strict=True)}
+    return Observations(cells, keys, columns)

@@ -1,16 +1,14 @@
-"""The registry: every number of the paper that a re-run could check, with the cells it speaks about.
+"""Claims: every number of the paper that a re-run could check, with its cells.
 
-`claims.csv` keeps the printed digits; its column `restrict` is a list of `key=value`, `key>=value` or
-`key in {a,b}` joined by `; `.
+`claims.csv` keeps the printed digits; its column `restrict` is a list of `key=value`, `key>=value` or `key in {a,b}`
+joined by `; `.
 """
 
 import csv
-import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from pathlib import Path
 
 from kshot.errors import StudyError
@@ -68,7 +66,7 @@ class Claim:
 
 
 def parse_conditions(text: str) -> dict[str, Condition]:
-    """Parts without a value, such as `float64 minus float32`, are keys with none."""
+    """Conditions by key; a part without a value, such as `float64 minus float32`, is a key without values."""
     conditions = {}
     for part in filter(None, text.split("; ")):
         match = _PART.fullmatch(part)
@@ -83,32 +81,26 @@ def parse_conditions(text: str) -> dict[str, Condition]:
 
 @lru_cache
 def paper_claims() -> tuple[Claim, ...]:
-    """The paper's registry, as it comes with the package."""
-    text = files("kshot.paper").joinpath("claims.csv").read_text(encoding="utf-8")
-    return tuple(_parse(csv.DictReader(io.StringIO(text)), "claims.csv"))
+    """The paper's claims, as they come with the package."""
+    return read_claims(Path(__file__).with_name("claims.csv"))
 
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
-    """A registry of one's own in the same columns, for example that of an earlier run."""
+    """Claims of your own in the columns of `claims.csv`, for example the numbers of an earlier run."""
     if not path.is_file():
         raise StudyError(f"there is no registry at {path}. Leave --against out for the paper's.")
     with path.open(encoding="utf-8", newline="") as lines:
-        return tuple(_parse(csv.DictReader(lines), str(path)))
+        return tuple(_claim(row, f"{path}, line {number}") for number, row in enumerate(csv.DictReader(lines), start=2))
 
 
-def _parse(rows: Iterable[Mapping[str, str]], where: str) -> Iterable[Claim]:
-    for number, row in enumerate(rows, start=2):
-        try:
-            yield Claim(
-                **{key: row[key] for key in ("id", "place", "arm", "quantity", "unit", "restrict", "kind")},
-                printed=_number(row["value"]),
-                low=float(row["low"]) if row["low"] else None,
-                high=float(row["high"]) if row["high"] else None,
-            )
-        except (KeyError, ValueError, TypeError) as error:
-            raise StudyError(f"{where}, line {number} is no claim ({type(error).__name__} {error}).") from error
-
-
-def _number(printed: str) -> str:
-    float(printed)
-    return printed
+def _claim(row: Mapping[str, str], where: str) -> Claim:
+    try:
+        float(row["value"])
+        return Claim(
+            **{key: row[key] for key in ("id", "place", "arm", "quantity", "unit", "restrict", "kind")},
+            printed=row["value"],
+            low=float(row["low"]) if row["low"] else None,
+            high=float(row["high"]) if row["high"] else None,
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise StudyError(f"{where} is no claim ({type(error).__name__} {error}).") from error

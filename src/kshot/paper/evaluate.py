@@ -1,6 +1,6 @@
-"""A claim's own number, from records, probes or other claims."""
+"""Compute a claim from records, probes or other claims."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -9,11 +9,10 @@ from jaxtyping import Bool, Float
 
 from kshot.paper.arms import COOP, MATRIX, Arms, Observations, look_up
 from kshot.paper.claims import Claim, Condition, parse_conditions
-from kshot.paper.formulas import FORMULAS
 from kshot.paper.rules import Rule, Rules, matches
-from kshot.paper.statistics import NOT_KNOWN, OF_CELLS, OF_FIGURES, OF_PAIRS, Figures, Slice, without_interval
-from kshot.stats.association import association
+from kshot.paper.statistics import FORMULAS, NOT_KNOWN, OF_CELLS, OF_FIGURES, OF_PAIRS, Figures, Slice, without_interval
 from kshot.stats.bootstrap import Estimate
+from kshot.stats.correlation import association
 from kshot.types import Array
 
 OTHER_PRECISION = "float64"
@@ -23,7 +22,7 @@ AXIS = {"dataset": "dataset", "backbone": "backbone", "tier": "tier", "K": "shot
 
 
 class Evaluator:
-    """Answers claims one by one; those made of other claims ask for them first."""
+    """Computes claims, each once; those made of other claims after these."""
 
     def __init__(self, claims: Sequence[Claim], rules: Rules, arms: Arms):
         self.claims = {claim.id: claim for claim in claims}
@@ -31,7 +30,7 @@ class Evaluator:
         self.known: dict[str, Estimate] = {}
 
     def answer(self, claim: Claim) -> Estimate:
-        """The estimate; its mean is NaN where records and probes do not reach."""
+        """The estimate; its mean is NaN where records and probes lack what it needs."""
         if claim.id not in self.known:
             self.known[claim.id] = self._answer(claim, self.rules.rule(claim))
         return self.known[claim.id]
@@ -49,7 +48,7 @@ class Evaluator:
             return _reduce(rule, self._figures(rule.over))
         return self._measure(claim, rule)
 
-    def _figures(self, patterns: tuple[str, ...]) -> Figures:
+    def _figures(self, patterns: Sequence[str]) -> Figures:
         chosen = sorted(name for name in self.claims if matches(name, patterns))
         return {tuple(name.split(".")): self.answer(self.claims[name]) for name in chosen}
 
@@ -61,22 +60,21 @@ class Evaluator:
             by_place = {label[:-1]: figure for label, figure in second.items()}
             pairs = [(figure, by_place[label[:-1]]) for label, figure in first.items()]
         values = np.array([[a.mean, b.mean] for a, b in pairs])
-        return (
-            without_interval(OF_PAIRS[rule.reduce](*values.T), len(pairs)) if np.isfinite(values).all() else NOT_KNOWN
-        )
+        if not np.isfinite(values).all():
+            return NOT_KNOWN
+        return without_interval(OF_PAIRS[rule.reduce](*values.T), len(pairs))
 
     def _association(self, rule: Rule) -> Estimate:
         """Headroom against surplus over the strata of the matrix, zero-shot accuracy as difficulty."""
-        conditions = parse_conditions("tier=dataset")
-        observed = self.arms.sides[MATRIX]
+        observed = self.arms[MATRIX]
         columns = (
             observed.column("headroom.headroom"),
             observed.column("clap") - observed.column("oracle_lambda"),
             observed.column("zero_shot"),
         )
-        keep = self._kept(observed, conditions)
+        keep = self._kept(observed, parse_conditions("tier=dataset"))
         strata = list(product(self.rules.paper["datasets"], self.rules.paper["backbones"]))
-        means = np.array([[_mean(column, keep & _stratum(observed, *s)) for column in columns] for s in strata])
+        means = np.array([[_stratum_mean(observed, column, keep, *s) for column in columns] for s in strata])
         if not np.isfinite(means).all():
             return NOT_KNOWN
         names = np.array(strata)
@@ -87,10 +85,10 @@ class Evaluator:
 
     def _measure(self, claim: Claim, rule: Rule) -> Estimate:
         conditions = {**claim.conditions, **parse_conditions(rule.keep)}
-        side = COOP if "splits" in conditions else MATRIX
+        arm = COOP if "splits" in conditions else MATRIX
         if "float64 minus float32" in conditions:
-            side = OTHER_PRECISION
-        observed = self.arms.sides.get(side)
+            arm = OTHER_PRECISION
+        observed = self.arms.get(arm)
         if observed is None:
             return NOT_KNOWN
         keep = self._kept(observed, conditions)
@@ -98,10 +96,10 @@ class Evaluator:
         figures: dict[tuple[str, ...], Estimate] = {}
         of_method = rule.measure[0] in OF_METHODS
         for method, measure in product(_methods(conditions, observed) if of_method else [""], rule.measure):
-            values = rule.scale * self._values(observed, method, measure, conditions, side)
+            values = rule.scale * self._values(observed, method, measure, conditions, arm)
             other = observed.column(conditions["against"].values[0], rule.other) if rule.other else values
             known = keep & np.isfinite(values) & np.isfinite(other)
-            if not rule.partial and side == MATRIX and not self._complete(observed, known, conditions):
+            if not rule.partial and arm == MATRIX and not self._complete(observed, known, conditions):
                 return NOT_KNOWN
             for label, rows in _groups(observed, known, [axis for axis in by if axis in AXIS]):
                 if rows.any():
@@ -111,13 +109,13 @@ class Evaluator:
         return _reduce(replace(rule, reduce=rule.reduce or _aggregate(conditions)), figures)
 
     def _values(
-        self, observed: Observations, method: str, measure: str, conditions: Mapping[str, Condition], side: str
+        self, observed: Observations, method: str, measure: str, conditions: Mapping[str, Condition], arm: str
     ) -> Float[Array, " n"]:
         """One column, minus another method, the same on another tier or backbone, or in the main precision."""
         values = observed.column(method, measure) if method else observed.column(measure)
         minus = conditions["minus"].values[0] if "minus" in conditions else ""
-        if side == OTHER_PRECISION:
-            main = self.arms.sides[MATRIX]
+        if arm == OTHER_PRECISION:
+            main = self.arms[MATRIX]
             return values - look_up(main.column(method, measure), main, observed.rows())
         if minus.startswith("tier:"):
             return values - observed.moved(values, "tier", minus.removeprefix("tier:"))
@@ -129,40 +127,31 @@ class Evaluator:
     def _kept(self, observed: Observations, conditions: Mapping[str, Condition]) -> Bool[Array, " n"]:
         """Rows that the conditions admit; without a backbone those of the paper's matrix."""
         paper = self.rules.paper
-        wanted = {
-            "backbone": conditions.get("backbone", Condition(tuple(paper["backbones"]))),
-            **{key: conditions[key] for key in ("tier", "dataset") if key in conditions},
-        }
+        wanted = {"backbone": Condition(tuple(paper["backbones"])), **conditions}
         keep = np.ones(len(observed.keys["shots"]), bool)
-        for key, condition in wanted.items():
-            if condition.values != ("all",):
-                names = [_folder_name(value) for value in condition.values]
-                keep &= np.isin(observed.keys[key], names)
+        for key in ("backbone", "tier", "dataset"):
+            if key in wanted and wanted[key].values != ("all",):
+                keep &= np.isin(observed.keys[key], [_folder_name(value) for value in wanted[key].values])
         if "datasets" in conditions:
             keep &= ~np.isin(observed.keys["dataset"], paper["self_split"])
         if "combos" in conditions:
             keep &= observed.balanced(keep)
         if "K" in conditions:
-            shots = conditions["K"]
-            low = shots.values == ("low",)
-            admitted = (
-                paper["low_shots"]
-                if low
-                else [k for k in np.unique(observed.keys["shots"]).tolist() if shots.admits(k)]
-            )
-            keep &= np.isin(observed.keys["shots"], admitted)
+            shots = np.unique(observed.keys["shots"]).tolist()
+            keep &= np.isin(observed.keys["shots"], self._admitted(conditions["K"], shots))
         if "seeds" in conditions:
             keep &= observed.keys["seed"] < int(conditions["seeds"].values[0])
         return keep
 
     def _complete(self, observed: Observations, known: Bool[Array, " n"], conditions: Mapping[str, Condition]) -> bool:
-        """Whether every stratum that the claim averages over has a value: a mean over fewer is another mean."""
+        """Whether every stratum of the claim has a value; a mean over fewer would be another number."""
         paper = self.rules.paper
         datasets = conditions["dataset"].values if "dataset" in conditions else tuple(paper["datasets"])
         if "datasets" in conditions:
             datasets = tuple(d for d in datasets if d not in paper["self_split"])
-        late = "combos" in conditions or ("K" in conditions and not _admits_up_to(conditions["K"], 4))
-        if late:
+        # Some datasets have too few pictures for more than four shots.
+        late = "K" in conditions and not self._admitted(conditions["K"], range(1, 5))
+        if late or "combos" in conditions:
             datasets = tuple(d for d in datasets if d not in paper["few_shots_only"])
         backbones = conditions["backbone"].values if "backbone" in conditions else tuple(paper["backbones"])
         tiers = conditions["tier"].values if "tier" in conditions else ("",)
@@ -172,9 +161,13 @@ class Evaluator:
         keys = [observed.keys[axis][known].tolist() for axis in ("dataset", "backbone", "tier")]
         return wanted <= {(d, b, t if tiers != ("",) else "") for d, b, t in zip(*keys, strict=True)}
 
+    def _admitted(self, condition: Condition, shots: Iterable[int]) -> list[int]:
+        low = condition.values == ("low",)
+        return [k for k in shots if (k in self.rules.paper["low_shots"] if low else condition.admits(k))]
+
 
 def _methods(conditions: Mapping[str, Condition], observed: Observations) -> list[str]:
-    """The methods a claim speaks about; one without a name where it speaks about a fact or a probe."""
+    """The methods of a claim; one without a name where it is about a fact or a probe."""
     if "method" not in conditions:
         return [""]
     named = conditions["method"].values
@@ -211,21 +204,14 @@ def _slice(observed: Observations, rows: Bool[Array, " n"], values: Array, other
     return Slice(values[rows], other[rows], **axes)
 
 
-def _stratum(observed: Observations, dataset: str, backbone: str) -> Bool[Array, " n"]:
-    return (observed.keys["dataset"] == dataset) & (observed.keys["backbone"] == backbone)
-
-
-def _mean(values: Float[Array, " n"], keep: Bool[Array, " n"]) -> float:
-    known = values[keep & np.isfinite(values)]
+def _stratum_mean(
+    observed: Observations, values: Float[Array, " n"], keep: Bool[Array, " n"], dataset: str, backbone: str
+) -> float:
+    here = (observed.keys["dataset"] == dataset) & (observed.keys["backbone"] == backbone)
+    known = values[keep & here & np.isfinite(values)]
     return float(known.mean()) if len(known) else float("nan")
 
 
 def _folder_name(name: str) -> str:
     """Backbones are printed with a slash and stored with a dash."""
     return name.replace("/", "-")
-
-
-def _admits_up_to(shots: Condition, most: int) -> bool:
-    if shots.values == ("low",):
-        return True
-    return any(shots.admits(k) for k in range(1, most + 1))

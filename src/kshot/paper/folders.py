@@ -1,4 +1,4 @@
-"""Records of the paper's studies, wherever they lie, beside what the paper printed."""
+"""Find the records of the paper's studies and compare them with what the paper printed."""
 
 from collections.abc import Sequence
 from dataclasses import astuple
@@ -11,7 +11,7 @@ from kshot.data import catalog
 from kshot.errors import StudyError
 from kshot.paper.arms import MATRIX, gather
 from kshot.paper.claims import Claim
-from kshot.paper.compare import Beside, compare_claims
+from kshot.paper.compare import Comparison, compare_claims
 from kshot.paper.rules import paper_rules
 from kshot.theory.probes.stored import ProbeFolder
 from kshot.types import BALANCED
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 MATRIX_STUDY = "paper"
 
 
-def compare_folders(folder: Path, claims: Sequence[Claim]) -> tuple[list[Beside], bool]:
-    """All lines, and whether the features behind them are simulated."""
+def compare_folders(folder: Path, claims: Sequence[Claim]) -> tuple[list[Comparison], bool]:
+    """Every claim's comparison, and whether the features are simulated."""
     folders = arm_folders(folder)
     probes = [ProbeFolder(path).load() for path in folders]
     arms = gather([load_table(path) for path in folders], [*probes, _facts(folders)])
-    return compare_claims(claims, paper_rules(), arms), arms.sides[MATRIX].panel.simulated
+    return compare_claims(claims, paper_rules(), arms), arms[MATRIX].panel.origin.simulated
 
 
 def arm_folders(folder: Path) -> list[Path]:
@@ -52,7 +52,7 @@ def _begun(folder: Path) -> bool:
 
 
 def _facts(folders: Sequence[Path]) -> "pa.Table":
-    """What records do not hold: the cells dropped for a thin pool, and the published zero-shot bands."""
+    """Cells dropped for a thin pool and published zero-shot bands, which records do not hold, as a table of probes."""
     import pyarrow as pa
 
     dropped = {cell for path in folders for cell in Records(path).dropped()}

@@ -1,7 +1,6 @@
-"""The paper's datasets and encoders with generated numbers in place of pictures, small enough to run everything.
+"""Simulated features under the paper's dataset and encoder names, small enough to run every arm, probe and table.
 
-A rehearsal shows that every arm, probe, table and comparison works from end to end. Its numbers say nothing about the
-paper, and every part is labelled simulated.
+All of it is labelled simulated; its numbers say nothing about the paper.
 """
 
 from collections.abc import Collection, Mapping
@@ -44,8 +43,8 @@ TIER_ERROR = {"photo": 0.35, "dataset": 0.2, "ensemble": 0.1, "cupl": 0.15}
 
 
 def write_rehearsal(store: Store, datasets: Collection[str] = tuple(WORLDS)) -> int:
-    """Write these datasets for every encoder, CoOp's splits for two of them and the augmented views of one; returns the
-    number of strata."""
+    """Write these datasets for every encoder, CoOp's splits for two and augmented views for one; returns how many
+    strata."""
     worlds = [WORLDS[name] for name in datasets]
     for backbone, world in product(BACKBONES, worlds):
         write_stratum(store, world, backbone, VIEWS if backbone == VIEWED_BACKBONE else None)
@@ -55,18 +54,18 @@ def write_rehearsal(store: Store, datasets: Collection[str] = tuple(WORLDS)) -> 
 
 
 def write_stratum(store: Store, world: World, backbone: str, views: Mapping[str, int] | None = None) -> None:
-    """One dataset for one encoder: pictures, the text of every tier, and so many augmented views by each recipe."""
+    """Write one dataset for one encoder: pictures, text of every tier, and the given number of views by each recipe."""
     few = FEW_IN_POOL.get(world.name.removesuffix(COOP), world.pool_per_class)
     sized = replace(world, pool_per_class=few)
     drawn = sample(replace(sized, name=f"{world.name} {backbone}"))
     texts = {}
     if catalog.backbones()[backbone].text:
-        texts = {tier: _further(drawn.text, error, tier) for tier, error in TIER_ERROR.items()}
+        texts = {tier: _perturbed(drawn.text, error, tier) for tier, error in TIER_ERROR.items()}
     parts = _parts(world.name, drawn)
     put(store, sized, backbone, parts, texts)
     base, pictures = next(iter(parts.items()))
     augmented = {
-        view_part(base, recipe, number): Labelled(_further(pictures.X, VIEW_ERROR, f"{recipe}{number}"), pictures.y)
+        view_part(base, recipe, number): Labelled(_perturbed(pictures.X, VIEW_ERROR, f"{recipe}{number}"), pictures.y)
         for recipe, count in (views or {}).items()
         for number in range(count)
     }
@@ -81,6 +80,6 @@ def _parts(dataset: str, drawn: Sample) -> dict[str, Labelled]:
     return {"all": Labelled(*(np.concatenate(arrays) for arrays in zip(drawn.pool, drawn.test, strict=True)))}
 
 
-def _further(text: Float[Array, "C d"], error: float, tier: str) -> Float[Array, "C d"]:
-    noise = np.random.default_rng(list(tier.encode())).normal(size=text.shape)
-    return unit(text + error * noise / np.sqrt(text.shape[1]))
+def _perturbed(rows: Float[Array, "N d"], error: float, seed: str) -> Float[Array, "N d"]:
+    noise = np.random.default_rng(list(seed.encode())).normal(size=rows.shape)
+    return unit(rows + error * noise / np.sqrt(rows.shape[1]))

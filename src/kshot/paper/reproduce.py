@@ -1,15 +1,14 @@
-"""The paper from features to comparison: every arm, the probes, the reports and what was printed beside them."""
+"""Reproduce the paper from features: every arm, the probes, the reports and the comparison."""
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from kshot.bench.engines import Engine
-from kshot.bench.plan import FORECAST_BASIS, Forecast, forecast
+from kshot.bench.plan import FORECAST_BASIS, forecast
 from kshot.bench.records import Records, records_around
 from kshot.bench.study import Study, load_study
-from kshot.bench.work import Work, find_work
+from kshot.bench.work import find_work
 from kshot.data.store import Store
 from kshot.files import write_text
 from kshot.paper.claims import paper_claims
@@ -17,8 +16,7 @@ from kshot.paper.compare import as_csv, verdict_sentences
 from kshot.paper.folders import MATRIX_STUDY, compare_folders
 from kshot.paper.rules import paper_rules
 from kshot.progress import human_seconds
-from kshot.report.numbers import count
-from kshot.report.table import Table
+from kshot.report.table import Table, count
 from kshot.results import load_records
 from kshot.runs import measure, run
 
@@ -26,61 +24,44 @@ logger = logging.getLogger("kshot")
 PRECISION, AUGMENTATION = "precision", "augmentation"
 
 
-@dataclass(frozen=True)
-class Leg:
-    """One arm against what is recorded of it."""
-
-    study: str
-    work: Work
-    expected: Forecast
-
-
 def arms() -> list[str]:
     """The studies of the paper, the matrix first."""
     return list(paper_rules().paper["studies"])
 
 
-def plan_road(features: Path, records: Path, wanted: Sequence[str]) -> list[Leg]:
-    """What each of these arms still takes; features need not be there yet."""
+def plan_table(features: Path, records: Path, wanted: Sequence[str]) -> Table:
+    """Missing cells, drops, time and disk of each of these arms; features need not be stored yet."""
     works = [
         find_work(load_study(arm), Store(features), Records(records / arm), must_be_stored=False) for arm in wanted
     ]
-    expected = forecast(works, records_around(records))
-    return [Leg(*leg) for leg in zip(wanted, works, expected, strict=True)]
-
-
-def road_table(legs: Sequence[Leg]) -> Table:
-    """Cells, drops, time and disk of every arm."""
+    sizes = [(len(work.cells), len(work.dropped), len(work.missing)) for work in works]
+    costs = [(cost.cpu_seconds, cost.disk_bytes) for cost in forecast(works, records_around(records))]
     rows = [
-        (
-            leg.study,
-            *map(count, (len(leg.work.cells), len(leg.work.dropped), len(leg.work.missing))),
-            count(len(leg.work.unstored)),
-            human_seconds(leg.expected.cpu_seconds),
-            f"{leg.expected.disk_bytes / 1e6:.0f} MB",
-        )
-        for leg in legs
+        (arm, *map(count, size), count(len(work.unstored)), *_cost(*cost))
+        for arm, work, size, cost in zip(wanted, works, sizes, costs, strict=True)
     ]
-    columns = zip(*((len(x.work.cells), len(x.work.dropped), len(x.work.missing)) for x in legs), strict=True)
-    seconds, size = sum(x.expected.cpu_seconds for x in legs), sum(x.expected.disk_bytes for x in legs)
-    total = ("all", *(count(sum(column)) for column in columns), "", human_seconds(seconds), f"{size / 1e6:.0f} MB")
+    all_sizes, all_costs = (map(sum, zip(*columns, strict=True)) for columns in (sizes, costs))
     return Table(
-        key="road",
-        title="The paper's road: what each arm still takes",
+        key="plan",
+        title="What each arm of the paper still takes",
         columns=("study", "cells", "dropped", "missing", "not stored", "one core", "disk"),
-        rows=(*rows, total),
+        rows=(*rows, ("all", *map(count, all_sizes), "", *_cost(*all_costs))),
         caption=f"Not stored: strata without features. {FORECAST_BASIS} Probes, reports, comparison come on top.",
         rule=len(rows),
         below_rule="total",
     )
 
 
-def walk(
+def _cost(seconds: float, disk_bytes: float) -> tuple[str, str]:
+    return human_seconds(seconds), f"{disk_bytes / 1e6:.0f} MB"
+
+
+def reproduce(
     features: Path, records: Path, studies: Sequence[Study], *, workers: int, engine: Engine | str = "local"
 ) -> list[str]:
-    """Everything for these arms; the verdict in words.
+    """Run these arms, measure probes, write reports, compare; returns the verdict in sentences.
 
-    Every step looks first at what is there, so a second walk goes on where the first ended.
+    Every step keeps what is there, so a second call goes on where the first ended.
     """
     compute_arms(features, records, studies, workers=workers, engine=engine)
     write_reports(features, records, [study.name for study in studies])
@@ -98,7 +79,7 @@ def compute_arms(
 
 
 def write_reports(features: Path, records: Path, names: Sequence[str]) -> None:
-    """A report of each of these arms, beside the matrix where its table asks for it."""
+    """Write the report of each of these arms; two of them are compared with the matrix."""
     matrix = records / MATRIX_STUDY if Records(records / MATRIX_STUDY).header.is_file() else None
     for name in names:
         found = load_records(
@@ -111,7 +92,7 @@ def write_reports(features: Path, records: Path, names: Sequence[str]) -> None:
 
 
 def compare_arms(records: Path) -> list[str]:
-    """Write the paper's numbers beside those of these records; the verdict in words."""
+    """Write published.csv, the paper's numbers beside ours; returns the verdict in sentences."""
     lines, simulated = compare_folders(records, paper_claims())
     write_text(records / "published.csv", as_csv(lines))
     return [*verdict_sentences(lines, simulated), f"wrote {records / 'published.csv'}"]

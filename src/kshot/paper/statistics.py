@@ -1,4 +1,4 @@
-"""What can be made of a column of cells (one figure each), and of several such figures."""
+"""Statistics that `rules.toml` names: of a column of cells, of several figures, of pairs, and of formulas alone."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,9 +7,12 @@ from typing import SupportsFloat, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from kshot.paper.claims import Claim
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.correlation import rank_correlation, spearman
 from kshot.stats.coverage import matched_design, simulate_coverage
+from kshot.theory.blend_error import dominates_mean
+from kshot.theory.sampling import isotropic_standard_error
 from kshot.types import Array
 
 TRIALS = 4_000
@@ -20,7 +23,7 @@ NOT_KNOWN = Estimate(float("nan"), None, None, 0, 0)
 
 @dataclass(frozen=True)
 class Slice:
-    """The rows a claim speaks about where its value is known; `other` is the column it is compared with."""
+    """A claim's rows where its value is known; `other` is the column it is compared with."""
 
     values: Float[Array, " n"]
     other: Float[Array, " n"]
@@ -50,43 +53,42 @@ def _seed_spread(cells: Slice) -> Estimate:
 
 def _coverage(kind: str) -> Callable[[Slice], Estimate]:
     def simulated(cells: Slice) -> Estimate:
-        simulated_coverage = simulate_coverage(matched_design(cells.values, cells.dataset), TRIALS)
-        return without_interval(100 * getattr(simulated_coverage, kind), simulated_coverage.trials)
+        coverage = simulate_coverage(matched_design(cells.values, cells.dataset), TRIALS)
+        return without_interval(100 * getattr(coverage, kind), coverage.trials)
 
     return simulated
 
 
 def _shrink(cells: Slice) -> Estimate:
-    """How much narrower an interval would be that resamples cells instead of datasets."""
+    """Standard error from resampling datasets over that from independent cells."""
     error = cluster_mean(cells.values, cells.dataset).error
     if error is None:
         return NOT_KNOWN
     return without_interval(error / (cells.values.std(ddof=1) / np.sqrt(len(cells.values))), len(cells.values))
 
 
-def _rank(cells: Slice) -> Estimate:
-    return spearman(cells.values, cells.other, cells.dataset)
+def _of_values(by: Callable[[Float[Array, " n"]], SupportsFloat]) -> Callable[[Slice], Estimate]:
+    return lambda cells: without_interval(by(cells.values), len(cells.values))
 
 
-def _distinct(*axes: str) -> Callable[[Slice], Estimate]:
-    return lambda cells: without_interval(len(cells.per(*axes)), len(cells.values))
+def _of_means(by: Callable[[list[float]], SupportsFloat], *axes: str) -> Callable[[Slice], Estimate]:
+    """A number of the means over cells that agree in these axes."""
+    return lambda cells: without_interval(by(cells.per(*axes)), len(cells.values))
 
 
 OF_CELLS: Mapping[str, Callable[[Slice], Estimate]] = {
     "mean": lambda cells: cluster_mean(cells.values, cells.dataset),
-    "mean of column means": lambda cells: without_interval(np.mean(cells.per("shots")), len(cells.values)),
-    "largest |value|": lambda cells: without_interval(np.abs(cells.values).max(), len(cells.values)),
+    "mean of column means": _of_means(np.mean, "shots"),
+    "largest |value|": _of_values(lambda values: np.abs(values).max()),
     "mean |value|": lambda cells: cluster_mean(np.abs(cells.values), cells.dataset),
-    "sum": lambda cells: without_interval(cells.values.sum(), len(cells.values)),
-    "sum over strata": lambda cells: without_interval(sum(cells.per("dataset", "backbone")), len(cells.values)),
-    "sum over datasets": lambda cells: without_interval(sum(cells.per("dataset")), len(cells.values)),
-    "orders of magnitude": lambda cells: without_interval(
-        np.log10(cells.values.max() / cells.values.min()), len(cells.values)
-    ),
-    "cells": lambda cells: without_interval(len(cells.values), len(cells.values)),
-    "strata": _distinct("dataset", "backbone"),
-    "datasets": _distinct("dataset"),
-    "Spearman": _rank,
+    "sum": _of_values(np.sum),
+    "sum over strata": _of_means(sum, "dataset", "backbone"),
+    "sum over datasets": _of_means(sum, "dataset"),
+    "orders of magnitude": _of_values(lambda values: np.log10(values.max() / values.min())),
+    "cells": _of_values(len),
+    "strata": _of_means(len, "dataset", "backbone"),
+    "datasets": _of_means(len, "dataset"),
+    "Spearman": lambda cells: spearman(cells.values, cells.other, cells.dataset),
     "mean |difference|": lambda cells: cluster_mean(np.abs(cells.values - cells.other), cells.dataset),
     "seed SD": _seed_spread,
     "percentile coverage": _coverage("percentile"),
@@ -156,10 +158,30 @@ OF_FIGURES: Mapping[str, Callable[[Figures], Estimate]] = {
     "count led by a probe or GDA": _led_by_probe,
     "part of the gap closed": _gap_closed,
 }
-Values: TypeAlias = Float[Array, " n"]
-OF_PAIRS: Mapping[str, Callable[[Values, Values], float]] = {
+OF_PAIRS: Mapping[str, Callable[[Float[Array, " n"], Float[Array, " n"]], float]] = {
     "median of quotients": lambda first, second: float(np.median(first / second)),
     "quotient": lambda first, second: float(first[0] / second[0]),
     "per cent of |value|": lambda first, second: float(100 * first[0] / abs(second[0])),
     "rank correlation with |value|": lambda first, second: rank_correlation(first, np.abs(second)),
+}
+
+
+def _whole(claim: Claim, key: str) -> int:
+    return int(claim.conditions[key].values[0])
+
+
+def _standard_error(claim: Claim) -> float:
+    ratio = float(claim.conditions["lambda"].values[0])
+    return float(isotropic_standard_error(ratio, _whole(claim, "d"), _whole(claim, "K")))
+
+
+def _least_dimension(claim: Claim) -> float:
+    return float(next(d for d in range(1, 100) if dominates_mean(_whole(claim, "K"), d)))
+
+
+FORMULAS: Mapping[str, Callable[[Claim], float]] = {
+    "(d-2)/d": lambda claim: (_whole(claim, "d") - 2) / _whole(claim, "d"),
+    "1/d": lambda claim: 1 / _whole(claim, "d"),
+    "isotropic standard error": _standard_error,
+    "least dimension of dominance": _least_dimension,
 }

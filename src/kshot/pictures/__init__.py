@@ -1,1 +1,1 @@
-"""One's own pictures → head → predictions, a file for elsewhere, a small server."""
+"""One's own pictures → head → predict, explain, export, serve."""

@@ -1,4 +1,4 @@
-"""Which method to use with so many shots, and why: what the records of open and real sets say, in one place."""
+"""Recommend a method by the number of shots, from the records of open and real sets."""
 
 import json
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from kshot.methods.base import Classifier
 from kshot.types import FREE_EVIDENCE, Array
 
 AUTO = "auto"
-# Written by tools/evidence.py from the records in docs: by shots and kind of dataset, the best head and its leads.
+# Written by tools/evidence.py from the records in docs: the best head and its leads, by shots and kind of dataset.
 EVIDENCE = Path(__file__).with_name("evidence.json")
-# Whoever asks has heard of this one; where it is best itself, the next best is told.
+# The best head is compared with CLAP, or with the next best if CLAP is best.
 KNOWN = "clap"
 
 
@@ -31,7 +31,7 @@ class Advice:
 
 
 def advise(counts: Int[Array, " C"], wanted: str = AUTO) -> Advice:
-    """By the middle class's shots; `wanted` names a method instead, which must need no more than the shots."""
+    """Recommend by the median class's shots; a `wanted` method is taken if it needs text and shots only."""
     shots = int(np.median(counts))
     if wanted == AUTO:
         method, reason = _by_evidence(shots)
@@ -45,14 +45,14 @@ def advise(counts: Int[Array, " C"], wanted: str = AUTO) -> Advice:
     return Advice(method, reason)
 
 
-def known_method(wanted: str) -> None:
-    """A wrong name is told before pictures are encoded."""
+def check_method(wanted: str) -> None:
+    """Refuse an unknown method before pictures are encoded."""
     if wanted != AUTO:
         registry.create(wanted)
 
 
 def _by_evidence(shots: int) -> tuple[str, str]:
-    """The head with the best mean at as many shots or the next fewer, and how sure that is."""
+    """The head with the best mean at this many shots or the next fewer, and its lead with an interval."""
     rows = [row for row in json.loads(EVIDENCE.read_text(encoding="utf-8")) if row["kind"] == "all"]
     row = max((r for r in rows if r["shots"] <= shots), key=lambda r: r["shots"], default=rows[0])
     head, leads = row["head"], row["lead"]

@@ -1,4 +1,4 @@
-"""Everything an honest report says about a head: accuracy with an interval, rivals, confusion, the next shot."""
+"""The report on a head: accuracy with an interval, rivals, confusions, the next shot, suspicious pictures."""
 
 from dataclasses import dataclass
 
@@ -7,39 +7,48 @@ from jaxtyping import Bool, Float, Int
 
 from kshot.methods import registry
 from kshot.pictures.advice import Advice
-from kshot.pictures.held_out import Curve, Interval, LeftOut, Shots, folds, left_out_scores, paired_difference, wilson
-from kshot.pictures.suspects import Mislabelled, mislabelled
+from kshot.pictures.held_out import Curve, Interval, LeftOut, Shots, folds, left_out_scores, mean_interval, wilson
 from kshot.solvers.rows import class_counts
 from kshot.solvers.temperature import calibrate
 from kshot.types import Array
 
-# Of the left-out pictures that were recognised, this share stays above the "none of these" threshold.
+# Share of the recognised left-out pictures that stays above the "none of these" threshold.
 KEPT_SHARE = 0.95
-# The set of classes that a prediction names is to hold the right one this often.
+# How often the set of classes of a prediction shall hold the right one.
 SET_SHARE = 0.95
+# Cosine from which two pictures are reported as the same.
+NEAR_DUPLICATE = 0.995
+# The left-out head must find another class this many times as likely as the given one.
+ODDS = 3.0
+BLOCK = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Mislabelled:
+    """A picture that its left-out head and its nearest neighbour both put into another class."""
+
+    row: int
+    predicted: int
+    probability: float
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What left-out pictures say; `accuracy` is None where no class has two pictures.
-
-    The left-out heads had fewer shots than the head itself, so the high end of `accuracy` is carried along the
-    learning curve.
-    """
+    """Measurements on left-out pictures; `accuracy` is None if no class has two pictures."""
 
     measured: int
-    accuracy: Interval | None
     per_class: tuple[Interval | None, ...]
     zero_shot: Interval
-    blend: Interval | None
-    over_zero_shot: Interval | None
-    confusion: tuple[tuple[int, ...], ...]
-    next_shot: float | None
     temperature: float
-    threshold: float
-    set_threshold: float | None
-    suspects: tuple[Mislabelled, ...]
-    left_out: LeftOut | None
+    accuracy: Interval | None = None
+    blend: Interval | None = None
+    over_zero_shot: Interval | None = None
+    confusion: tuple[tuple[int, ...], ...] = ()
+    next_shot: float | None = None
+    threshold: float = 0.0
+    set_threshold: float | None = None
+    suspects: tuple[Mislabelled, ...] = ()
+    left_out: LeftOut | None = None
 
     @property
     def verdict(self) -> str:
@@ -69,9 +78,10 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
     rows = np.flatnonzero(fold >= 0)
     zero_scores = shots.fit(registry.create("zero_shot")).scores(shots.X)
     zero_hits = zero_scores.argmax(axis=1) == shots.y
-    needed = advice.make().info.min_shots
-    if not len(rows) or _left(shots, fold) < needed:
-        return _unmeasured(advice, shots, zero_scores, zero_hits)
+    if not len(rows) or _fewest_kept(shots, fold) < advice.make().info.min_shots:
+        # Zero-shot learns from no picture, so the pictures may calibrate it; a trained head has its own scale.
+        temperature = calibrate(zero_scores, shots.y) if advice.method == "zero_shot" else 1.0
+        return Assessment(0, (None,) * len(shots.text), wilson(int(zero_hits.sum()), len(zero_hits)), temperature)
     y = shots.y[rows]
     scores = left_out_scores(advice.make, shots, fold)
     predicted = scores.argmax(axis=1)
@@ -90,13 +100,13 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
         per_class=tuple(per_class),
         zero_shot=wilson(int(zero_hits[rows].sum()), len(rows)),
         blend=_blend(shots, fold),
-        over_zero_shot=paired_difference(hits, zero_hits[rows]),
+        over_zero_shot=mean_interval(hits.astype(float) - zero_hits[rows]),
         confusion=tuple(map(tuple, confusion.tolist())),
         next_shot=curve.gain(now, now + 1),
         temperature=temperature,
-        threshold=_threshold(probabilities, hits),
+        threshold=float(np.quantile(probabilities.max(axis=1)[hits], 1 - KEPT_SHARE)) if hits.any() else 0.0,
         set_threshold=conformal_threshold(probabilities[np.arange(len(y)), y]),
-        suspects=tuple(mislabelled(shots, rows, probabilities)),
+        suspects=tuple(_mislabelled(shots, rows, probabilities)),
         left_out=LeftOut.of(shots, rows, probabilities),
     )
 
@@ -104,7 +114,7 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
 def _curve(
     advice: Advice, shots: Shots, fold: Int[Array, " N"], hits: Bool[Array, " M"], zero_hits: Bool[Array, " M"]
 ) -> Curve:
-    """Through the left-out heads and others with half their shots, or zero-shot where half is too few."""
+    """The learning curve through the left-out heads and heads with half their shots, or zero-shot for too few."""
     had = _mean_count(shots.y) - (fold >= 0).sum() / (fold.max() + 1) / len(np.unique(shots.y))
     fewer = int(had) // 2
     if fewer < max(1, advice.make().info.min_shots):
@@ -114,58 +124,62 @@ def _curve(
 
 
 def _mean_count(y: Int[Array, " N"]) -> float:
-    """Pictures per class, over the classes that have some."""
+    """Mean number of pictures of the classes that have some."""
     return len(y) / len(np.unique(y))
 
 
 def _blend(shots: Shots, fold: Int[Array, " N"]) -> Interval | None:
-    """The LOO blend, left out in the same way; its own leave-one-out needs two pictures to be left."""
-    if _left(shots, fold) < 2:
+    """Left-out accuracy of the LOO blend, whose own leave-one-out needs two pictures of each class."""
+    if _fewest_kept(shots, fold) < 2:
         return None
     scores = left_out_scores(lambda: registry.create("loo_blend"), shots, fold)
     return wilson(int((scores.argmax(axis=1) == shots.y[fold >= 0]).sum()), len(scores))
 
 
-def _left(shots: Shots, fold: Int[Array, " N"]) -> int:
-    """The fewest pictures of a class that a left-out head learns from; a class by its name alone is not counted."""
+def _fewest_kept(shots: Shots, fold: Int[Array, " N"]) -> int:
+    """The fewest pictures of a class that a left-out head learns from, over the classes that have some."""
     taught = np.unique(shots.y)
-    left = (class_counts(shots.y[fold != n], len(shots.text))[taught] for n in range(fold.max() + 1))
-    return min(int(own.min()) for own in left)
-
-
-def _threshold(probabilities: Float[Array, "M C"], hits: Bool[Array, " M"]) -> float:
-    top = probabilities.max(axis=1)[hits]
-    return float(np.quantile(top, 1 - KEPT_SHARE)) if len(top) else 0.0
+    kept = (class_counts(shots.y[fold != n], len(shots.text))[taught] for n in range(fold.max() + 1))
+    return min(int(own.min()) for own in kept)
 
 
 def conformal_threshold(own: Float[Array, " M"]) -> float | None:
-    """The least probability of a class in a conformal set; None where there are too few pictures to tell.
+    """The least probability of a class in a conformal set; None for fewer than 19 pictures.
 
-    `own` is what left-out pictures gave their own class. Were a new picture exchangeable with them, its own class would
-    reach the k-th smallest of M with probability 1 − k/(M + 1), so k = ⌊(1 − share)·(M + 1)⌋ (Vovk, Gammerman and
-    Shafer, Algorithmic learning in a random world, 2005; cross-conformal, all classes pooled). The left-out heads had
-    fewer shots than the head itself; docs/promises.md shows what that changes.
+    `own` are the probabilities of left-out pictures' own classes. That of an exchangeable new picture reaches the k-th
+    smallest of M with probability 1 − k/(M + 1), so k = ⌊(1 − share)·(M + 1)⌋ (Vovk, Gammerman and Shafer, Algorithmic
+    learning in a random world, 2005; cross-conformal, all classes pooled). The left-out heads had fewer shots than the
+    head itself; docs/promises.md shows the effect.
     """
     k = int((1 - SET_SHARE) * (len(own) + 1) + 1e-9)
     return float(np.sort(own)[k - 1]) if k else None
 
 
-def _unmeasured(
-    advice: Advice, shots: Shots, zero_scores: Float[Array, "N C"], zero_hits: Bool[Array, " N"]
-) -> Assessment:
-    """Zero-shot looks at no picture, so the pictures may calibrate it; a trained head has its own scale."""
-    return Assessment(
-        measured=0,
-        accuracy=None,
-        per_class=(None,) * len(shots.text),
-        zero_shot=wilson(int(zero_hits.sum()), len(zero_hits)),
-        blend=None,
-        over_zero_shot=None,
-        confusion=(),
-        next_shot=None,
-        temperature=calibrate(zero_scores, shots.y) if advice.method == "zero_shot" else 1.0,
-        threshold=0.0,
-        set_threshold=None,
-        suspects=(),
-        left_out=None,
-    )
+def _mislabelled(shots: Shots, measured: Int[Array, " M"], probabilities: Float[Array, "M C"]) -> list[Mislabelled]:
+    """Pictures that may have a wrong label, the most suspicious first."""
+    nearest, _ = _nearest_rows(shots)
+    suspects = []
+    for row, own in zip(measured.tolist(), probabilities, strict=True):
+        predicted, label = int(own.argmax()), shots.y[row]
+        if predicted != label and shots.y[nearest[row]] == predicted and own[predicted] >= ODDS * own[label]:
+            suspects.append(Mislabelled(row, predicted, float(own[predicted])))
+    return sorted(suspects, key=lambda one: -one.probability)
+
+
+def twins(shots: Shots) -> tuple[tuple[int, int], ...]:
+    """Pairs of pictures that are almost the same to the encoder."""
+    nearest, cosine = _nearest_rows(shots)
+    pairs = {(min(i, int(n)), max(i, int(n))) for i, n in enumerate(nearest) if cosine[i] >= NEAR_DUPLICATE}
+    return tuple(sorted(pairs))
+
+
+def _nearest_rows(shots: Shots) -> tuple[Int[Array, " N"], Float[Array, " N"]]:
+    """The nearest other picture of each picture, and the cosine to it."""
+    nearest, best = np.zeros(len(shots.y), np.int64), np.full(len(shots.y), -1.0, np.float32)
+    for start in range(0, len(shots.y), BLOCK):
+        cosine = shots.X[start : start + BLOCK] @ shots.X.T
+        rows = np.arange(len(cosine))
+        cosine[rows, start + rows] = -np.inf
+        nearest[start + rows] = cosine.argmax(axis=1)
+        best[start + rows] = cosine.max(axis=1)
+    return nearest, best

@@ -1,4 +1,4 @@
-"""Picture files to unit features, each remembered by the hash of its content and of the encoder."""
+"""Picture files to unit features, cached under the hashes of the file's content and of the encoder."""
 
 import hashlib
 import io
@@ -7,17 +7,16 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from kshot.encode.pictures import decode
 from kshot.encode.prompts import encode_tier, from_templates
-from kshot.encode.protocol import Encoder, PromptFeatures
+from kshot.encode.protocol import Encoder
 from kshot.errors import InputError, KshotError
 from kshot.files import read_about, seal_tensors, unseal_tensors, write_bytes
 from kshot.progress import Progress
@@ -27,23 +26,28 @@ logger = logging.getLogger("kshot")
 
 BATCH = 32
 THUMBNAIL_PIXELS = 96
-T = TypeVar("T")
-# Told once, however many commands of one program meet it.
+# Cache folders that were warned about.
 _unwritable: set[Path] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A picture as the head sees it, and small enough to be shown again: feature (d,) and a JPEG."""
+    """A picture's sha256, its feature (d,) and a small JPEG of it."""
 
     sha256: str
     feature: Array
     thumbnail: bytes
 
 
+class ClassText(NamedTuple):
+    """The text prototype (d,) of a class and its norm before normalisation."""
+
+    unit: Array
+    norm: float
+
+
 class PictureCache:
-    """Features under ~/.cache/kshot, or where KSHOT_CACHE points; a damaged entry is encoded again, and a folder
-    that cannot be written costs a warning, not the work."""
+    """Features under ~/.cache/kshot or KSHOT_CACHE; damaged entries are encoded again."""
 
     def __init__(self, encoder: Encoder):
         home = os.environ.get("KSHOT_CACHE") or Path.home() / ".cache" / "kshot"
@@ -73,59 +77,75 @@ class PictureCache:
 
 
 def fingerprint(facts: dict[str, Any]) -> str:
-    """One hash for everything that must match for features to mix."""
+    """The hash of everything that must match for features to mix."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def encode_files(encoder: Encoder, paths: Sequence[Path]) -> Iterator[Encoded | InputError]:
-    """Every file in its turn: its features, or why it has none."""
+    """The feature of each file in order, or why it has none."""
     cache = PictureCache(encoder)
     with ThreadPoolExecutor(2) as pool:
-        for some in _batches(paths, BATCH):
-            yield from encode_contents(encoder, list(pool.map(_content, some)), cache)
+        for start in range(0, len(paths), BATCH):
+            contents = list(pool.map(_read, paths[start : start + BATCH]))
+            yield from encode_contents(encoder, contents, cache)
+
+
+def encode_readable(encoder: Encoder, paths: Sequence[Path], unit: str) -> tuple[list[tuple[Path, Encoded]], list[str]]:
+    """The files that can be read with their features, and why others cannot; progress counts `unit`."""
+    read, unreadable = [], []
+    with Progress(unit, len(paths), ends=False) as progress:
+        for path, result in zip(paths, encode_files(encoder, paths), strict=True):
+            if isinstance(result, Encoded):
+                read.append((path, result))
+            else:
+                unreadable.append(str(result))
+            progress.advance()
+    return read, unreadable
+
+
+def all_encoded(results: Iterable[Encoded | InputError]) -> list[Encoded]:
+    """The features of all pictures, or the error of the first that cannot be read."""
+    encoded = []
+    for result in results:
+        if isinstance(result, InputError):
+            raise result
+        encoded.append(result)
+    return encoded
 
 
 def encode_contents(
     encoder: Encoder, contents: Sequence[tuple[str, bytes] | InputError], cache: PictureCache | None, **limits: int
 ) -> list[Encoded | InputError]:
-    """Named bytes to features; `limits` go to the decoder. Without a cache nothing is written anywhere."""
-    encoded: list[Encoded | InputError | None] = []
-    inputs, keys, thumbnails = [], [], []
+    """Encode named bytes; `limits` go to the decoder. Without a cache nothing is written to disk."""
+    results: list[Encoded | InputError] = []
+    fresh, inputs = [], []
     for item in contents:
-        if isinstance(item, InputError):
-            encoded.append(item)
-            continue
-        name, content = item
-        key = hashlib.sha256(content).hexdigest()
-        known = cache.get(key) if cache is not None else None
-        if known is not None:
-            encoded.append(Encoded(key, known["feature"], known["thumbnail"].tobytes()))
-            continue
         try:
+            if isinstance(item, InputError):
+                raise item
+            name, content = item
+            key = hashlib.sha256(content).hexdigest()
+            if cache is not None and (known := cache.get(key)):
+                results.append(Encoded(key, known["feature"], known["thumbnail"].tobytes()))
+                continue
             picture = _decoded(name, content, **limits)
         except InputError as error:
-            encoded.append(error)
+            results.append(error)
             continue
-        encoded.append(None)
+        without_feature = Encoded(key, np.empty(0), _thumbnail(picture))
+        fresh.append((len(results), without_feature))
+        results.append(without_feature)
         inputs.append(encoder.preprocessing(picture))
-        thumbnails.append(_thumbnail(picture))
-        keys.append(key)
-    fresh = iter(())
-    if inputs:
-        rows = encoder.encode_images(np.stack(inputs)).astype(np.float32)
-        fresh = iter([Encoded(k, row, t) for k, row, t in zip(keys, rows, thumbnails, strict=True)])
-    for row, item in enumerate(encoded):
-        if item is None:
-            own = next(fresh)
-            if cache is not None:
-                pixels = np.frombuffer(own.thumbnail, np.uint8)
-                cache.put(own.sha256, feature=own.feature, thumbnail=pixels)
-            encoded[row] = own
-    return [item for item in encoded if item is not None]
+    features = encoder.encode_images(np.stack(inputs)).astype(np.float32) if inputs else ()
+    for (row, one), feature in zip(fresh, features, strict=True):
+        results[row] = replace(one, feature=feature)
+        if cache is not None:
+            cache.put(one.sha256, feature=feature, thumbnail=np.frombuffer(one.thumbnail, np.uint8))
+    return results
 
 
-def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> PromptFeatures:
-    """Text prototypes of the classes, from the cache where the sentence was met before."""
+def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> dict[str, ClassText]:
+    """Text prototypes by class, from the cache if the sentence was encoded before."""
     cache = PictureCache(encoder)
     prompts = from_templates(classes, [template])
     keys = [hashlib.sha256(f"prompt\x1f{own[0]}".encode()).hexdigest() for own in prompts]
@@ -137,21 +157,21 @@ def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> Pro
         for row, unit, norm in zip(missing, encoded.unit, encoded.norms, strict=True):
             rows[row] = {"feature": unit.astype(np.float32), "norm": np.array([norm], np.float32)}
             cache.put(keys[row], **rows[row])
-    return PromptFeatures(np.stack([r["feature"] for r in rows]), np.concatenate([r["norm"] for r in rows]))
+    return {name: ClassText(row["feature"], float(row["norm"][0])) for name, row in zip(classes, rows, strict=True)}
 
 
 def stacked_rows(rows: Iterable[Encoded]) -> Float[Array, "N d"]:
     return np.stack([row.feature for row in rows])
 
 
-def _content(path: Path) -> tuple[str, bytes] | InputError:
+def _read(path: Path) -> tuple[str, bytes] | InputError:
     try:
         return str(path), path.read_bytes()
     except OSError as error:
         return InputError(f"{path} cannot be read ({error.strerror}).")
 
 
-def _decoded(name: str, content: bytes, **limits: int):
+def _decoded(name: str, content: bytes, **limits: int) -> Any:
     if not content:
         raise InputError(f"{name} is empty (zero bytes).")
     picture = decode(content, name, as_seen=True, **limits)
@@ -160,15 +180,9 @@ def _decoded(name: str, content: bytes, **limits: int):
     return picture
 
 
-def _thumbnail(picture) -> bytes:
+def _thumbnail(picture: Any) -> bytes:
     small = picture.copy()
     small.thumbnail((THUMBNAIL_PIXELS, THUMBNAIL_PIXELS))
     out = io.BytesIO()
     small.save(out, "JPEG", quality=75)
     return out.getvalue()
-
-
-def _batches(items: Sequence[T], size: int) -> Iterator[list[T]]:
-    left = iter(items)
-    while some := list(islice(left, size)):
-        yield some

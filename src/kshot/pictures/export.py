@@ -1,4 +1,4 @@
-"""A picture head as an ONNX graph: pictures in, probabilities out; or features of the head's encoder in."""
+"""Write a picture head as an ONNX graph, from pictures or from features of its encoder to probabilities."""
 
 import json
 from pathlib import Path
@@ -14,13 +14,15 @@ from kshot.pictures.head import PictureHead
 from kshot.pictures.predict import linear_parts
 
 IR_VERSION = 8
-# What one file of the format may hold.
+# Limit of one ONNX file.
 MOST_BYTES = 2**31 - 1
 
 
 def export_onnx(head: PictureHead, path: Path, encoder: Encoder | None = None) -> None:
-    """With the encoder: `picture`, bytes (height, width, 3) in RGB → probabilities (1, C). Without: `features` (n, d)
-    → probabilities (n, C). Class names, threshold and the encoder's facts are in the metadata."""
+    """With the encoder: `picture`, bytes (height, width, 3) in RGB → probabilities (1, C).
+
+    Without: `features` (n, d) → probabilities (n, C). Class names, threshold and encoder are in the metadata.
+    """
     onnx = need("onnx", "serve")
     own = _head_parts(onnx, head)
     if encoder is None:
@@ -61,12 +63,6 @@ def _model(onnx: Any, head: PictureHead, parts: GraphParts, given: tuple, rows: 
     info = helper.make_tensor_value_info
     graph = helper.make_graph(parts.nodes, "kshot", [info(*given)], [info(*answer)], parts.constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    told = {
-        "classes": about.classes,
-        "encoder": about.encoder,
-        "backbone": about.backbone,
-        "method": about.method,
-        "threshold": about.threshold,
-    }
-    helper.set_model_props(model, {key: json.dumps(v, ensure_ascii=False) for key, v in told.items()})
+    names = ("classes", "encoder", "backbone", "method", "threshold")
+    helper.set_model_props(model, {name: json.dumps(getattr(about, name), ensure_ascii=False) for name in names})
     return model

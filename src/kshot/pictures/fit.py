@@ -1,34 +1,28 @@
-"""From a folder of pictures to a head and an honest report."""
+"""Fit a head on folders of pictures, or change one, and assess it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
-from kshot.pictures.advice import AUTO, advise, known_method
-from kshot.pictures.assess import Assessment, assess
-from kshot.pictures.encoded import Encoded, encode_files, encode_names, stacked_rows
+from kshot.pictures.advice import AUTO, advise, check_method
+from kshot.pictures.album import Album, AlbumPicture
+from kshot.pictures.assess import Assessment, assess, twins
+from kshot.pictures.encoded import Encoded, encode_names, encode_readable, stacked_rows
 from kshot.pictures.head import About, PictureHead, mean_norm
-from kshot.pictures.held_out import Interval, Shots, wilson
+from kshot.pictures.held_out import Interval, wilson
 from kshot.pictures.label_files import labelled_photos
-from kshot.pictures.layout import Layout, folder_layout, majority_note
-from kshot.pictures.photos import Folder, Photo, existing_folder, list_photos, listed
-from kshot.pictures.suspects import Twins, repeated, twins
-from kshot.progress import Progress
+from kshot.pictures.photos import Folder, Layout, Photo, existing_folder, folder_layout, list_photos, listed
 
 PROMPT = "a photo of a {}."
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The head, what left-out pictures say of it, and what was noticed on the way.
-
-    `tested` is the accuracy on the pictures of a test folder, where there is one.
-    """
+    """The head, its assessment, the accuracy on a test folder if there is one, and what was left out or noticed."""
 
     head: PictureHead
     assessment: Assessment
@@ -36,7 +30,7 @@ class Fitted:
     tested: Interval | None
     unreadable: tuple[str, ...]
     copies: tuple[str, ...]
-    twins: tuple[Twins, ...]
+    twins: tuple[tuple[int, int], ...]
 
 
 def fit_folder(
@@ -50,96 +44,73 @@ def fit_folder(
     weights: Path | None = None,
     encoder: Encoder | None = None,
 ) -> Fitted:
-    """Pictures that cannot be read and copies of a picture are left out and listed; a class that loses all its
-    pictures is an error. Of ROOT/train and ROOT/test the first teaches and the second tests; where a file of `labels`
-    says what the pictures show, folders mean nothing."""
-    known_method(method)
+    """Fit a head on ROOT/CLASS/…, on ROOT/train with ROOT/test to test it, or on the pictures of a file of `labels`.
+
+    Pictures that cannot be read and copies of a picture are left out and listed; a class without readable pictures is
+    an error.
+    """
+    check_method(method)
     layout = folder_layout(existing_folder(Path(root))) if labels is None else Layout(Path(root), None, ())
-    folder = list_photos(layout.teaches, names) if labels is None else labelled_photos(Path(root), labels)
+    folder = list_photos(layout.train, names) if labels is None else labelled_photos(Path(root), labels)
     encoder = encoder or load_encoder(backbone, weights)
     if not encoder.text:
         raise InputError(f"{backbone} has no text tower, so class names cannot help. Choose lite0 or a CLIP.")
-    read, unreadable = read_photos(encoder, folder)
-    again = set(repeated([r.sha256 for _, r in read], [p.label for p, _ in read]))
-    kept = [pair for row, pair in enumerate(read) if row not in again]
-    y = np.array([photo.label for photo, _ in kept], np.int64)
-    lost = [name for label, name in enumerate(folder.classes) if label not in y]
+    album, unreadable, copies = _with_photos(Album({}, ()), folder, encoder, prompt)
+    lost = [name for name in folder.classes if name not in album.texts]
     if lost:
         raise InputError(f"no readable picture is left for {listed(lost)}. {' '.join(unreadable[:5])}")
-    text = encode_names(encoder, folder.classes, prompt)
-    shots = Shots(stacked_rows(r for _, r in kept), y, text.unit)
     about = {
-        "classes": folder.classes,
         "backbone": backbone,
         "encoder": encoder.facts(),
         "logit_scale": encoder.logit_scale,
-        "text_norms": tuple(text.norms.tolist()),
         "prompt": prompt,
         "wanted": method,
-        "shot_names": tuple(photo.name for photo, _ in kept),
-        "shot_sha256": tuple(r.sha256 for _, r in kept),
     }
-    head, assessment = learn(shots, tuple(r.thumbnail for _, r in kept), about)
-    copies = tuple(read[row][0].name for row in sorted(again))
-    tested, untested = _tested(head, encoder, layout.tests, names)
-    notes = (*layout.notes, *majority_notes(shots, assessment, folder.classes))
-    return Fitted(head, assessment, notes, tested, (*unreadable, *untested), copies, tuple(twins(shots)))
+    fitted = _fitted(album, about, layout.notes, unreadable, copies)
+    tested, untested = _tested(fitted.head, encoder, layout.test, names)
+    return replace(fitted, tested=tested, unreadable=(*unreadable, *untested))
 
 
-def read_photos(encoder: Encoder, folder: Folder) -> tuple[list[tuple[Photo, Encoded]], tuple[str, ...]]:
-    """The pictures that can be read, and why others cannot."""
-    results = []
-    with Progress("pictures", len(folder.photos), ends=False) as progress:
-        for result in encode_files(encoder, [photo.path for photo in folder.photos]):
-            results.append(result)
-            progress.advance()
-    read = [(p, r) for p, r in zip(folder.photos, results, strict=True) if isinstance(r, Encoded)]
-    return read, (*folder.unused, *(str(r) for r in results if isinstance(r, InputError)))
+def fit_pictures(root: Path | str, **options) -> PictureHead:
+    """Fit a head on a folder of pictures: `fit_pictures("PHOTOS").save("head.safetensors")`."""
+    return fit_folder(root, **options).head
 
 
-def _tested(
-    head: PictureHead, encoder: Encoder, tests: Path | None, names: Path | None
-) -> tuple[Interval | None, tuple[str, ...]]:
-    """Accuracy on the test folder's pictures that the head did not learn from."""
-    if tests is None:
-        return None, ()
-    folder = list_photos(tests, names)
-    strange = [name for name in folder.classes if name not in head.about.classes]
-    if strange:
-        raise InputError(
-            f"{tests} has classes that are not taught: {listed(strange)}. Known: {listed(head.about.classes)}. "
-            "Rename or remove their folders."
-        )
-    read, unreadable = read_photos(encoder, folder)
-    taught = set(head.about.shot_sha256)
-    fresh = [(photo, encoded) for photo, encoded in read if encoded.sha256 not in taught]
-    seen = len(read) - len(fresh)
-    told = (f"{seen} pictures of {tests} are also taught; they test nothing.",) if seen else ()
-    if not fresh:
-        return None, (*unreadable, *told)
-    own = head.probabilities(stacked_rows(encoded for _, encoded in fresh)).argmax(axis=1)
-    truth = [head.about.classes.index(folder.classes[photo.label]) for photo, _ in fresh]
-    return wilson(int(np.count_nonzero(own == truth)), len(truth)), (*unreadable, *told)
+def change_head(
+    head: PictureHead, encoder: Encoder | None = None, add: Path | None = None, drop: Sequence[str] = ()
+) -> Fitted:
+    """Drop classes, add the pictures of ADD/CLASS/… to new classes or known ones, then choose and fit again.
+
+    The old pictures are not needed, because the head has their features; only adding needs the `encoder`.
+    """
+    album, unreadable, copies = Album.of(head), (), ()
+    for name in dict.fromkeys(drop):
+        album = album.drop_class(name)
+    if add is not None:
+        if encoder is None:
+            raise InputError("pictures can only be added with the head's encoder.")
+        head.check_encoder(encoder)
+        folder = list_photos(add, least_classes=1)
+        album, unreadable, copies = _with_photos(album, folder, encoder, head.about.prompt)
+    return _fitted(album, head.about.setting(), (), unreadable, copies)
 
 
-def majority_notes(shots: Shots, assessment: Assessment, classes: tuple[str, ...]) -> tuple[str, ...]:
-    if assessment.accuracy is None:
-        return ()
-    note = majority_note(shots.counts.tolist(), classes, assessment.accuracy.low)
-    return (note,) if note else ()
-
-
-def learn(shots: Shots, thumbnails: Sequence[bytes], about: dict) -> tuple[PictureHead, Assessment]:
-    """Choose, fit and assess; `about` lacks only what this decides."""
-    constants = {"logit_scale": about["logit_scale"], "anchor_scale": mean_norm(about["text_norms"])}
+def learn(album: Album, about: dict[str, Any]) -> tuple[PictureHead, Assessment]:
+    """Choose, fit and assess a head; `about` has the fields of About that do not depend on the pictures."""
+    norms = tuple(text.norm for text in album.texts.values())
+    constants = {"logit_scale": about["logit_scale"], "anchor_scale": mean_norm(norms)}
     known = {name: value for name, value in constants.items() if value is not None}
-    shots = replace(shots, constants=known)
+    shots = replace(album.shots(), constants=known)
     advice = advise(shots.counts, about["wanted"])
     head = shots.fit(advice.make())
     assessment = assess(advice, shots)
     accuracy = assessment.accuracy and (assessment.accuracy.value, assessment.accuracy.low, assessment.accuracy.high)
     decided = About(
         **about,
+        classes=album.classes,
+        text_norms=norms,
+        shot_names=tuple(one.name for one in album.pictures),
+        shot_sha256=tuple(one.encoded.sha256 for one in album.pictures),
         method=advice.method,
         reason=advice.reason,
         temperature=assessment.temperature,
@@ -147,9 +118,72 @@ def learn(shots: Shots, thumbnails: Sequence[bytes], about: dict) -> tuple[Pictu
         set_threshold=assessment.set_threshold,
         accuracy=accuracy,
     )
-    return PictureHead(head, shots, tuple(thumbnails), decided, assessment.left_out), assessment
+    thumbnails = tuple(one.encoded.thumbnail for one in album.pictures)
+    return PictureHead(head, shots, thumbnails, decided, assessment.left_out), assessment
 
 
-def fit_pictures(root: Path | str, **options) -> PictureHead:
-    """The head alone, for Python: `fit_pictures("PHOTOS").save("head.safetensors")`."""
-    return fit_folder(root, **options).head
+def _with_photos(
+    album: Album, folder: Folder, encoder: Encoder, prompt: str
+) -> tuple[Album, tuple[str, ...], tuple[str, ...]]:
+    """Add a folder's pictures to an album; also returns why files are not used, and which are copies.
+
+    A copy is no further shot, and left out it would be scored by a head that has seen it.
+    """
+    read, unreadable = _read_photos(encoder, folder)
+    taught = {(one.encoded.sha256, one.label) for one in album.pictures}
+    fresh, copies = [], []
+    for photo, encoded in read:
+        if (encoded.sha256, photo.label) in taught:
+            copies.append(photo.name)
+        else:
+            taught.add((encoded.sha256, photo.label))
+            fresh.append(AlbumPicture(encoded.sha256, photo.name, photo.label, encoded))
+    labels = {one.label for one in fresh}
+    new = [name for name in folder.classes if name in labels and name not in album.texts]
+    texts = encode_names(encoder, new, prompt) if new else {}
+    return Album({**album.texts, **texts}, (*album.pictures, *fresh)), unreadable, tuple(copies)
+
+
+def _read_photos(encoder: Encoder, folder: Folder) -> tuple[list[tuple[Photo, Encoded]], tuple[str, ...]]:
+    """The pictures that can be read, and why other files are not used."""
+    photos = {photo.path: photo for photo in folder.photos}
+    read, unreadable = encode_readable(encoder, list(photos), "pictures")
+    return [(photos[path], encoded) for path, encoded in read], (*folder.unused, *unreadable)
+
+
+def _fitted(
+    album: Album, about: dict[str, Any], notes: tuple[str, ...], unreadable: tuple[str, ...], copies: tuple[str, ...]
+) -> Fitted:
+    head, assessment = learn(album, about)
+    counts = head.shots.counts
+    share = counts.max() / counts.sum()
+    if assessment.accuracy is not None and share >= assessment.accuracy.low and share > 1 / len(counts):
+        notes += (
+            f"always answering {album.classes[counts.argmax()]} would be right for {100 * share:.0f} % of these "
+            "pictures, so the accuracy alone shows little: look at the classes one by one.",
+        )
+    return Fitted(head, assessment, notes, None, unreadable, copies, twins(head.shots))
+
+
+def _tested(
+    head: PictureHead, encoder: Encoder, test: Path | None, names: Path | None
+) -> tuple[Interval | None, tuple[str, ...]]:
+    """Accuracy on the test folder's pictures that the head did not learn from, and why files are not used."""
+    if test is None:
+        return None, ()
+    folder = list_photos(test, names)
+    strange = [name for name in folder.classes if name not in head.about.classes]
+    if strange:
+        raise InputError(
+            f"{test} has classes that are not taught: {listed(strange)}. Known: {listed(head.about.classes)}. "
+            "Rename or remove their folders."
+        )
+    read, unused = _read_photos(encoder, folder)
+    fresh = [(photo, encoded) for photo, encoded in read if encoded.sha256 not in head.about.shot_sha256]
+    if len(fresh) < len(read):
+        unused += (f"{len(read) - len(fresh)} pictures of {test} are also taught; they test nothing.",)
+    if not fresh:
+        return None, unused
+    own = head.probabilities(stacked_rows(encoded for _, encoded in fresh)).argmax(axis=1)
+    right = sum(head.about.classes[said] == photo.label for said, (photo, _) in zip(own, fresh, strict=True))
+    return wilson(right, len(fresh)), unused

@@ -1,4 +1,4 @@
-"""A head that knows its pictures: what was learnt, from which shots, with which encoder."""
+"""A fitted head with its shots, their thumbnails and the facts of its encoder, in one file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -14,18 +14,18 @@ from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.headfile import read_head_file, save_head
-from kshot.pictures.encoded import fingerprint
+from kshot.pictures.encoded import all_encoded, encode_files, fingerprint, stacked_rows
 from kshot.pictures.held_out import LeftOut, Shots
 from kshot.types import Array
 
 KIND = "pictures"
-# What fitting decides; all else of a head stays as it is when its shots change.
-DECIDED = frozenset({"method", "reason", "temperature", "threshold", "set_threshold", "accuracy", "kshot"})
+# What stays the same when a head learns from other pictures.
+SETTING = ("backbone", "encoder", "logit_scale", "prompt", "wanted")
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """All that must be known besides numbers; it goes into the head file as JSON."""
+    """Everything about a head except its arrays; kept in the head file as JSON."""
 
     classes: tuple[str, ...]
     backbone: str
@@ -48,14 +48,14 @@ class About:
     def text_norm(self) -> float:
         return mean_norm(self.text_norms)
 
-    def undecided(self) -> dict[str, Any]:
-        """What `learn` is given to fit again."""
-        return {f.name: getattr(self, f.name) for f in fields(About) if f.name not in DECIDED}
+    def setting(self) -> dict[str, Any]:
+        """What `learn` needs, beside the pictures, to fit again."""
+        return {name: getattr(self, name) for name in SETTING}
 
 
 @dataclass(frozen=True)
 class PictureHead:
-    """A fitted head, the shots it was fitted on, their thumbnails, and what heads without them said of them."""
+    """A fitted head, its shots with thumbnails, and the predictions of heads that had not seen them."""
 
     head: Classifier
     shots: Shots
@@ -64,23 +64,20 @@ class PictureHead:
     left_out: LeftOut | None = None
 
     def probabilities(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
-        """Softmax of the scores at the temperature that left-out pictures chose."""
+        """Softmax of the scores over the temperature that was fitted on left-out pictures."""
         from scipy.special import softmax
 
         return softmax(self.head.scores(X).astype(np.float64) / self.about.temperature, axis=1)
 
     def predict(self, pictures: Sequence[Path | str]) -> list[str]:
-        """The class name of each picture file; one that cannot be read is an error."""
-        from kshot.pictures.predict import predict_files
+        """The class name of each picture file; an unreadable file is an error."""
+        from kshot.pictures.predict import head_encoder
 
-        answers = predict_files(self, [Path(picture) for picture in pictures], top=1)
-        for one in answers:
-            if one.error:
-                raise InputError(one.error)
-        return [one.top[0].name for one in answers]
+        encoded = all_encoded(encode_files(head_encoder(self), [Path(picture) for picture in pictures]))
+        return [self.about.classes[c] for c in self.probabilities(stacked_rows(encoded)).argmax(axis=1)]
 
     def check_encoder(self, encoder: Encoder) -> None:
-        """Features of another encoder mean nothing to this head."""
+        """Refuse an encoder whose features this head was not fitted on."""
         now, then = encoder.facts(), self.about.encoder
         if fingerprint(now) != fingerprint(then):
             differs = [key for key in sorted({*now, *then}) if now.get(key) != then.get(key)]
@@ -90,17 +87,16 @@ class PictureHead:
             )
 
     def save(self, path: Path | str) -> None:
-        """Whole or not at all: the file is renamed into place."""
-        ends = np.cumsum([len(own) for own in self.thumbnails])
+        """Write the head file; an interrupted write leaves the old file."""
         beside = {
             "X": self.shots.X,
             "y": self.shots.y,
             "text": self.shots.text,
             "thumbnails": np.frombuffer(b"".join(self.thumbnails), np.uint8),
-            "thumbnail_ends": ends,
+            "thumbnail_ends": np.cumsum([len(own) for own in self.thumbnails]),
         }
         if self.left_out is not None:
-            beside |= {"left_out_own": self.left_out.own, "left_out_says": self.left_out.says}
+            beside |= {"left_out_own": self.left_out.own, "left_out_says": self.left_out.predicted}
         save_head(self.head, path, method=self.about.method, beside=beside, kind=KIND, about=asdict(self.about))
 
     @staticmethod
@@ -114,9 +110,7 @@ class PictureHead:
         content, ends = arrays["thumbnails"].tobytes(), [0, *arrays["thumbnail_ends"].tolist()]
         thumbnails = tuple(content[a:b] for a, b in pairwise(ends))
         shots = Shots(arrays["X"], arrays["y"], arrays["text"])
-        left_out = None
-        if "left_out_own" in arrays:
-            left_out = LeftOut(arrays["left_out_own"], arrays["left_out_says"])
+        left_out = LeftOut(arrays["left_out_own"], arrays["left_out_says"]) if "left_out_own" in arrays else None
         return PictureHead(head, shots, thumbnails, _about(stored["about"]), left_out)
 
 
@@ -132,9 +126,9 @@ def _about(stored: Mapping[str, Any]) -> About:
     known = {field.name for field in fields(About)}
     values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in stored.items() if key in known}
     about = About(**values)
-    for name in ("temperature", "threshold"):
-        if not np.isfinite(value := getattr(about, name)) or (name == "temperature" and value <= 0):
-            raise InputError(
-                f"the head's {name} is {value}, so its answers mean nothing. Fit it again with `kshot fit`."
-            )
+    sound = {"temperature": 0 < about.temperature < np.inf, "threshold": np.isfinite(about.threshold)}
+    for name in (name for name, is_sound in sound.items() if not is_sound):
+        raise InputError(
+            f"the head's {name} is {getattr(about, name)}, so its answers mean nothing. Fit it again with `kshot fit`."
+        )
     return about

@@ -1,7 +1,7 @@
-"""How good a head is, told by pictures that it has not seen.
+"""Accuracy of a head on pictures that it has not seen.
 
-Fold j leaves out the j-th picture of every class, so all classes compete with equally many; every picture with a
-sibling is scored once by a head that never saw it. A class's only picture cannot be left out and is not measured.
+Fold j leaves out the j-th picture of every class, so that all classes lose equally many; every picture is scored once
+by a head that has not seen it. A class's only picture cannot be left out and is not measured.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from kshot.solvers.rows import class_counts, shot_numbers
 from kshot.types import Array
 
 MOST_FOLDS = 8
-# Above this many multiplications per pass over the pictures a head takes most of a minute, so few are fitted.
+# Multiplications per pass over the pictures above which a head takes most of a minute.
 LARGE = 10**9
 FOLDS_WHEN_LARGE = 2
 Z95 = 1.959964
@@ -47,7 +47,7 @@ class Shots:
 
     @property
     def numbers(self) -> range:
-        """Names every class to a head, so that one without pictures is meant and joins by its text."""
+        """The numbers of all classes, also of those that have text but no pictures."""
         return range(len(self.text))
 
     def fit(self, method: Classifier, rows: Int[Array, " n"] | slice = slice(None)) -> Classifier:
@@ -58,22 +58,21 @@ class Shots:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What heads that had not seen a picture said of it: its own class's probability and the likeliest class, each
-    (N,); NaN and −1 for a class's only picture."""
+    """Probability of the own class (N,) and likeliest class (N,); NaN and −1 for a class's only picture."""
 
     own: Array
-    says: Array
+    predicted: Array
 
     @staticmethod
     def of(shots: Shots, measured: Int[Array, " M"], probabilities: Float[Array, "M C"]) -> "LeftOut":
-        own, says = np.full(len(shots.y), np.nan, np.float32), np.full(len(shots.y), -1, np.int64)
+        own, predicted = np.full(len(shots.y), np.nan, np.float32), np.full(len(shots.y), -1, np.int64)
         own[measured] = probabilities[np.arange(len(measured)), shots.y[measured]]
-        says[measured] = probabilities.argmax(axis=1)
-        return LeftOut(own, says)
+        predicted[measured] = probabilities.argmax(axis=1)
+        return LeftOut(own, predicted)
 
 
 def folds(shots: Shots) -> Int[Array, " N"]:
-    """Which fold leaves a picture out; −1 for a class's only picture."""
+    """The fold that leaves each picture out; −1 for a class's only picture."""
     large = shots.X.size * len(shots.text) > LARGE
     most = min(int(shots.counts.max()), FOLDS_WHEN_LARGE if large else MOST_FOLDS)
     return np.where(has_siblings(shots.y), shot_numbers(shots.y) % most, -1)
@@ -82,7 +81,7 @@ def folds(shots: Shots) -> Int[Array, " N"]:
 def left_out_scores(
     make: Callable[[], Classifier], shots: Shots, fold: Int[Array, " N"], most_shots: int | None = None
 ) -> Float[Array, "M C"]:
-    """Scores of the measured pictures by heads that did not see them; `most_shots` thins what heads learn from."""
+    """Scores of the measured pictures by heads that have not seen them, from `most_shots` of each class at most."""
     scores = np.zeros((len(shots.y), len(shots.text)), shots.X.dtype)
     with Progress("folds", int(fold.max()) + 1, ends=False) as progress:
         for number in range(fold.max() + 1):
@@ -100,19 +99,12 @@ def wilson(correct: int, total: int) -> Interval:
     """Wilson's score interval for a share (Wilson, 1927)."""
     from scipy.stats import binomtest
 
-    if total == 0:
-        return Interval(float("nan"), 0.0, 1.0)
     interval = binomtest(correct, total).proportion_ci(0.95, "wilson")
     return Interval(correct / total, float(interval.low), float(interval.high))
 
 
-def paired_difference(first: Array, second: Array) -> Interval:
-    """Mean difference of two heads' hits on the same pictures."""
-    return mean_interval(first.astype(float) - second.astype(float))
-
-
 def mean_interval(values: Float[Array, " M"]) -> Interval:
-    """A mean with its normal 95 % interval; one value alone says nothing."""
+    """A mean with its normal 95 % interval; ±1 for a single value."""
     mean = float(values.mean())
     half = float(Z95 * values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 1.0
     return Interval(mean, mean - half, mean + half)
@@ -120,21 +112,21 @@ def mean_interval(values: Float[Array, " M"]) -> Interval:
 
 @dataclass(frozen=True)
 class Curve:
-    """Accuracy as a + b·log(1 + shots), through the hits of heads with few and with more shots on the same pictures."""
+    """Accuracy as a + b·log(1 + shots), from the hits of heads with few and with more shots on the same pictures."""
 
     shots: tuple[float, float]
     hits: tuple[Bool[Array, " M"], Bool[Array, " M"]]
 
     def gain(self, before: float, after: float) -> float:
-        """What going from `before` to `after` shots per class would add; a falling curve counts as flat."""
+        """Accuracy gained from `before` to `after` shots per class; zero for a falling curve."""
         few, more = (float(hits.mean()) for hits in self.hits)
         return min(max(0.0, more - few) * self._steps(before, after), 1 - more)
 
     def accuracy(self, shots: float) -> Interval:
-        """Of a head with so many shots: the share that is measured, low end by Wilson.
+        """The measured share with Wilson's interval, its high end carried along the curve to `shots`.
 
-        The measured heads had fewer shots, so the high end is that of the accuracy carried along the curve, where
-        every picture carries its own difference and so tells how uncertain the curve is.
+        The measured heads had fewer shots. Each picture is carried by its own difference, so that the interval
+        includes the uncertainty of the curve.
         """
         few, more = (hits.astype(float) for hits in self.hits)
         measured = wilson(int(more.sum()), len(more))
@@ -143,5 +135,5 @@ class Curve:
         return Interval(measured.value, measured.low, min(1.0, max(measured.high, high)))
 
     def _steps(self, before: float, after: float) -> float:
-        """The way from `before` to `after`, in units of the way between the two measured points."""
+        """The distance from `before` to `after` on the curve, over that between the two measured points."""
         return float(np.diff(np.log1p([before, after]))[0] / np.diff(np.log1p(self.shots))[0])

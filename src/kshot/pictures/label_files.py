@@ -1,6 +1,6 @@
-"""Labels from and to other programs: CSV, tasks of Label Studio, image classification of FiftyOne.
+"""Read and write labels in files of other programs: CSV, Label Studio's tasks, FiftyOne's image classification.
 
-Whatever a file of labels names is looked up among the pictures of the folder; nothing else is opened.
+A name in such a file is looked up among the pictures of the folder; no other file is opened.
 """
 
 import csv
@@ -16,51 +16,48 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from kshot.encode.pictures import list_pictures
 from kshot.errors import InputError, unknown
-from kshot.pictures.photos import Folder, Photo, existing_folder, listed
+from kshot.pictures.photos import Folder, Photo, existing_folder, listed, read_text
 
 PICTURE_COLUMNS = ("picture", "image", "file", "filename", "filepath", "path")
 LABEL_COLUMNS = ("label", "class", "choice")
-# Label Studio puts this before the name of a picture that was uploaded.
+# Label Studio puts this before the name of an uploaded picture.
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
 Pairs = Iterator[tuple[str, str]]
 
 
 def labelled_photos(root: Path, file: Path) -> Folder:
-    """The pictures of the folder that the file labels; what has no picture or no label is told."""
+    """The pictures of the folder that the file labels, and which labels and pictures have no partner."""
     found = {normalize("NFC", p.relative_to(root).as_posix()): p for p in list_pictures(existing_folder(root))}
     lookup = _lookup(found, file)
     labels: dict[str, str] = {}
-    strange = []
+    missing = []
     for named, label in read_label_file(file):
         name = lookup(named)
         if name is None:
-            strange.append(named)
+            missing.append(named)
         elif labels.setdefault(name, label) != label:
             raise InputError(f"{file} gives {name} two labels, {labels[name]} and {label}. Keep one of them.")
     classes = tuple(sorted(set(labels.values())))
     if len(classes) < 2:
         raise InputError(
             f"{file} labels {len(labels)} pictures of {root} with {len(classes)} classes; a classifier needs at least "
-            f"two.{f' Not found there: {listed(strange)}.' if strange else ''}"
+            f"two.{f' Not found there: {listed(missing)}.' if missing else ''}"
         )
-    unused = [f"{name} is labelled in {file.name}, but there is no such picture." for name in strange]
+    unused = [f"{name} is labelled in {file.name}, but there is no such picture." for name in missing]
     bare = [name for name in found if name not in labels]
     if bare:
         unused.append(f"{len(bare)} pictures have no label in {file.name}: {listed(bare)}.")
-    photos = (Photo(found[name], name, classes.index(label)) for name, label in sorted(labels.items()))
+    photos = (Photo(found[name], name, label) for name, label in sorted(labels.items()))
     return Folder(classes, tuple(photos), tuple(unused))
 
 
 def read_label_file(file: Path) -> Pairs:
     """Pairs of a picture's name, as the file writes it, and its label."""
-    try:
-        text = normalize("NFC", file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} is not a readable file of labels ({error}).") from None
+    text = read_text(file)
     if not text.lstrip().startswith(("[", "{")):
         return _from_csv(text, file)
     try:
-        stored = json.loads(text, object_pairs_hook=_each_once)
+        stored = json.loads(text, object_pairs_hook=_unique_keys)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not readable JSON ({error}).") from None
     return _from_label_studio(stored, file) if isinstance(stored, list) else _from_fiftyone(stored, file)
@@ -74,39 +71,41 @@ def write_label_file(names: Sequence[str], labels: Sequence[str], classes: Seque
 
 
 def _lookup(found: Mapping[str, Path], file: Path) -> Callable[[str], str | None]:
-    """By the longest end of a path or address that is a picture's, with or without its suffix; at last by the name of
-    the file alone, where only one picture has it. A name without suffix that two pictures have is refused."""
-    paths = [PurePosixPath(name) for name in found]
-    alone = Counter(path.name for path in paths)
-    known = {path.name: str(path) for path in paths if alone[path.name] == 1}
-    stems: dict[str, list[str]] = {}
-    for path in paths:
-        stems.setdefault(str(path.with_suffix("")), []).append(str(path))
-    known |= {stem: names[0] for stem, names in stems.items()}
-    known |= {name: name for name in found}
+    """Find a picture by the longest end of a path or address, with or without suffix, or by a unique file name.
+
+    A name without suffix that two pictures share is refused.
+    """
+    candidates: dict[str, list[str]] = {}
+    for name in found:
+        candidates.setdefault(str(PurePosixPath(name).with_suffix("")), []).append(name)
+    alone = Counter(PurePosixPath(name).name for name in found)
+    for name in found:
+        if alone[own := PurePosixPath(name).name] == 1:
+            candidates.setdefault(own, [name])
+    candidates |= {name: [name] for name in found}
 
     def lookup(named: str) -> str | None:
         parts = [part for part in _path_of(named).split("/") if part not in ("", ".")]
         for start in range(len(parts)):
             for last in (parts[-1], _UPLOADED.sub("", parts[-1])):
-                end = "/".join([*parts[start:-1], last])
-                if end not in found and len(stems.get(end, ())) > 1:
+                names = candidates.get("/".join([*parts[start:-1], last]), ())
+                if len(names) > 1:
                     raise InputError(
-                        f"{file} labels {named}, which may be {' or '.join(stems[end])}. Rename one of them, or give a "
+                        f"{file} labels {named}, which may be {' or '.join(names)}. Rename one of them, or give a "
                         "CSV file with suffixes."
                     )
-                if end in known:
-                    return known[end]
+                if names:
+                    return names[0]
         return None
 
     return lookup
 
 
 def _path_of(named: str) -> str:
-    """The path within an address: Label Studio names local files in the query, ?d=PATH."""
-    address = urlsplit(named) if "://" in named or named.startswith("/data/") else None
-    if address is None:
+    """The path within an address; Label Studio puts that of a local file into the query, ?d=PATH."""
+    if "://" not in named and not named.startswith("/data/"):
         return named.replace("\\", "/")
+    address = urlsplit(named)
     return parse_qs(address.query).get("d", [unquote(address.path)])[0]
 
 
@@ -124,19 +123,14 @@ def _from_csv(text: str, file: Path) -> Pairs:
 
 
 def _from_label_studio(tasks: Any, file: Path) -> Pairs:
-    """The last annotation of each task that was not cancelled; one choice each."""
+    """The choice of each task's last annotation that was not cancelled."""
     for number, task in enumerate(tasks, 1):
         try:
-            images = [value for value in task["data"].values() if isinstance(value, str)]
-            image = task["data"].get("image") or images[0]
+            image = task["data"].get("image") or next(v for v in task["data"].values() if isinstance(v, str))
             given = [one for one in task.get("annotations", ()) if not one.get("was_cancelled")]
-            chosen = [
-                choice
-                for part in (given[-1]["result"] if given else ())
-                if part["type"] == "choices"
-                for choice in part["value"]["choices"]
-            ]
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            parts = given[-1]["result"] if given else ()
+            chosen = [choice for part in parts if part["type"] == "choices" for choice in part["value"]["choices"]]
+        except (KeyError, TypeError, AttributeError, StopIteration) as error:
             raise InputError(
                 f"{file}: task {number} is not of Label Studio's JSON export ({type(error).__name__}: {error})."
             ) from None
@@ -146,12 +140,11 @@ def _from_label_studio(tasks: Any, file: Path) -> Pairs:
             yield str(image), str(chosen[0])
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise ValueError(f"'{twice}' is named twice in one object")
-    return found
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            raise ValueError(f"'{name}' is named twice in one object")
+    return dict(pairs)
 
 
 def _from_fiftyone(stored: Any, file: Path) -> Pairs:
@@ -181,16 +174,12 @@ def _to_label_studio(names: Sequence[str], labels: Sequence[str], classes: Seque
 
 
 def _to_fiftyone(names: Sequence[str], labels: Sequence[str], classes: Sequence[str]) -> str:
-    stems = [str(PurePosixPath(name).with_suffix("")) for name in names]
-    twice = sorted({stem for stem in stems if stems.count(stem) > 1})
+    stems = Counter(str(PurePosixPath(name).with_suffix("")) for name in names)
+    twice = sorted(stem for stem, count in stems.items() if count > 1)
     if twice:
         raise InputError(f"FiftyOne names pictures without suffix, and {listed(twice)} would be named twice.")
     numbers = {stem: list(classes).index(label) for stem, label in zip(stems, labels, strict=True)}
     return json.dumps({"classes": list(classes), "labels": numbers}, ensure_ascii=False, indent=1)
 
 
-FORMATS: dict[str, Callable[[Sequence[str], Sequence[str], Sequence[str]], str]] = {
-    "csv": _to_csv,
-    "label-studio": _to_label_studio,
-    "fiftyone": _to_fiftyone,
-}
+FORMATS = {"csv": _to_csv, "label-studio": _to_label_studio, "fiftyone": _to_fiftyone}

@@ -1,4 +1,4 @@
-"""A folder of one's own pictures, PHOTOS/CLASS/picture, read with patience: whatever cannot be used is listed."""
+"""Folders of one's own pictures, PHOTOS/CLASS/picture: which are used, and why others are not."""
 
 import os
 import shutil
@@ -8,14 +8,23 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from unicodedata import normalize
 
-from kshot.encode.pictures import list_pictures
+from kshot.encode.pictures import SUFFIXES, list_pictures, visible_files
 from kshot.encode.sources.source import readable_class
 from kshot.errors import InputError, unknown
-from kshot.pictures.layout import visible_folders
-from kshot.pictures.unread import unread_files
 
 MOST_LISTED = 10
 MOST_REASONS = 3
+# Pictures of phones, cameras and drawing programs that cannot be decoded: worth a line, unlike a note or a system file.
+_UNSUPPORTED = "jxl jp2 svg pdf eps psd xcf tga ico exr raw dng cr2 cr3 nef nrw arw orf rw2 raf pef srw"
+UNSUPPORTED = frozenset(f".{suffix}" for suffix in _UNSUPPORTED.split())
+TRAIN = ("train", "training")
+TEST = ("test", "testing", "val", "valid", "validation")
+# Names that people give to collections of pictures, and hardly ever to what a picture shows.
+_COLLECTIONS = (
+    "photos photo pictures picture images image img imgs data dataset datasets new old raw originals unsorted misc "
+    "download downloads dcim camera export exports labelled labeled unlabelled unlabeled"
+)
+COLLECTIONS = frozenset(_COLLECTIONS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,42 +33,80 @@ class Photo:
 
     path: Path
     name: str
-    label: int
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Class names in the order of their folders, their picture files, and why others are not among them."""
+    """Class names in the order of their folders, their picture files, and why other files are not used."""
 
     classes: tuple[str, ...]
     photos: tuple[Photo, ...]
     unused: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The folder to learn from, the folder to test on if there is one, and notes for the user."""
+
+    train: Path
+    test: Path | None
+    notes: tuple[str, ...]
+
+
+def folder_layout(root: Path) -> Layout:
+    """Recognise ROOT/CLASS/picture, or ROOT/train/CLASS/picture beside ROOT/test/CLASS/picture.
+
+    A folder one level too high is refused, because every class would be a mixture of all.
+    """
+    folders = {path.name.lower(): path for path in visible_folders(root)}
+    train, test = (next((folders[name] for name in names if name in folders), None) for names in (TRAIN, TEST))
+    if train is not None and len(visible_folders(train)) > 1 and folders.keys() <= {*TRAIN, *TEST}:
+        used = f"learns from {train.name}/" + (f" and is tested on {test.name}/" if test else "")
+        return Layout(train, test, (f"{root}: {used}.", *_loose_pictures(train)))
+    nested = [folder for folder in folders.values() if _holds_classes(folder)]
+    if nested and (len(folders) == 1 or folders.keys() <= COLLECTIONS.union(TRAIN, TEST)):
+        likely = max(nested, key=lambda folder: (len(visible_folders(folder)), folder.name))
+        raise InputError(
+            f"{root} looks one level too high: its folders ({listed([path.name for path in folders.values()])}) hold "
+            f"folders of pictures. Did you mean {likely}?"
+        )
+    odd = [path.name for name, path in folders.items() if name in COLLECTIONS]
+    notes = _loose_pictures(root)
+    if odd:
+        what = "looks like a collection" if len(odd) == 1 else "look like collections"
+        notes += (f"{', '.join(odd)} {what}, not like a class: the folders' names are what the head learns to say.",)
+    return Layout(root, None, notes)
+
+
+def visible_folders(root: Path) -> list[Path]:
+    return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
 def list_photos(root: Path, names: Path | None = None, least_classes: int = 2) -> Folder:
-    """Every class folder with its pictures; `names` is a file of FOLDER=NAME lines for names that a folder
-    cannot have, or that the text encoder understands better."""
+    """Every class folder with its pictures.
+
+    `names` is a file of FOLDER=NAME lines, for names that a folder cannot have or that the text encoder understands
+    better.
+    """
     files = {folder.name: list_pictures(folder) for folder in visible_folders(existing_folder(root))}
-    unused = unread_files(root)
+    unused = _unused_files(root)
     why = "".join(f" {reason}" for reason in unused[:MOST_REASONS])
     if not any(files.values()):
         raise InputError(f"{root} holds no pictures. Expected {root}/CLASS/picture.jpg.{why}")
     empty = [name for name, own in files.items() if not own]
     if empty:
         raise InputError(f"no pictures in {listed(empty)}. Add at least one to each, or remove the folder.{why}")
-    _check_storable([*files, *(str(path.relative_to(root)) for own in files.values() for path in own)])
-    classes = _shown_names(list(files), names)
+    _check_utf8([*files, *(str(path.relative_to(root)) for own in files.values() for path in own)])
+    classes = _class_names(list(files), names)
     if len(classes) < least_classes:
         raise InputError(f"{root} holds one class ({', '.join(classes)}); a classifier needs at least two folders.")
-    return Folder(
-        classes,
-        tuple(
-            Photo(path, normalize("NFC", path.relative_to(root).as_posix()), label)
-            for label, own in enumerate(files.values())
-            for path in own
-        ),
-        unused,
+    photos = (
+        Photo(path, normalize("NFC", path.relative_to(root).as_posix()), label)
+        for label, own in zip(classes, files.values(), strict=True)
+        for path in own
     )
+    return Folder(classes, tuple(photos), unused)
 
 
 def existing_folder(root: Path) -> Path:
@@ -69,29 +116,63 @@ def existing_folder(root: Path) -> Path:
 
 
 def listed(items: Sequence[str]) -> str:
-    """The first few of many, and how many more there are."""
+    """The first ten of many, and how many more there are."""
     more = f" and {len(items) - MOST_LISTED} more" if len(items) > MOST_LISTED else ""
     return ", ".join(items[:MOST_LISTED]) + more
 
 
-def _check_storable(names: Sequence[str]) -> None:
-    """A head file keeps names as UTF-8; other bytes are told before hours of encoding."""
-    strange = [name for name in names if not _is_text(name)]
-    if strange:
-        shown = listed([os.fsencode(name).decode("utf-8", "backslashreplace") for name in strange])
-        raise InputError(f"names that are not UTF-8 cannot be kept in a head: {shown}. Rename them.")
-
-
-def _is_text(name: str) -> bool:
+def read_text(file: Path) -> str:
+    """The text of a user's file: without a byte order mark, accents composed."""
     try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+        return normalize("NFC", file.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} is not a readable text file ({error}).") from None
 
 
-def _shown_names(folders: Sequence[str], names: Path | None) -> tuple[str, ...]:
-    """Names are compared in one form: file systems and editors write an accent as one character or as two."""
+def copy_sample(target: Path) -> int:
+    """Copy 60 public-domain drawings, TARGET/photos/CLASS/… to learn from and TARGET/new/… to try; count them."""
+    if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
+        raise InputError(f"{target} exists and is not empty. Name another folder.")
+    with as_file(files("kshot.pictures").joinpath("sample")) as source:
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    return sum(1 for _ in target.rglob("*.png"))
+
+
+def _holds_classes(folder: Path) -> bool:
+    """Whether all pictures of a folder are in two or more folders below it."""
+    inside = [own for path in visible_folders(folder) if (own := list_pictures(path))]
+    return len(inside) > 1 and len(list_pictures(folder)) == sum(map(len, inside))
+
+
+def _loose_pictures(root: Path) -> tuple[str, ...]:
+    loose = [path.name for path in list_pictures(root) if path.parent == root]
+    if not loose:
+        return ()
+    return (f"{len(loose)} pictures lie in {root} itself and belong to no class: {listed(loose)}. They are not used.",)
+
+
+def _unused_files(root: Path) -> tuple[str, ...]:
+    """Why pictures of unsupported formats and broken links are not used; hidden files are not mentioned."""
+    reasons = []
+    for folder in sorted(path for path in root.iterdir() if not path.name.startswith(".")):
+        for path in sorted(visible_files(folder)) if folder.is_dir() else [folder]:
+            suffix = path.suffix.lower()
+            if path.is_symlink() and not path.exists() and (path == folder or suffix in SUFFIXES | UNSUPPORTED):
+                reasons.append(f"{path} is a link to something that is not there.")
+            elif suffix in UNSUPPORTED and path != folder and path.is_file():
+                reasons.append(f"{path}: {suffix[1:].upper()} is not read; convert it to JPEG or PNG.")
+    return tuple(reasons)
+
+
+def _check_utf8(names: Sequence[str]) -> None:
+    """Refuse names that a head file cannot keep, before hours of encoding."""
+    shown = [os.fsencode(name).decode("utf-8", "backslashreplace") for name in names]
+    strange = [text for text, name in zip(shown, names, strict=True) if text != name]
+    if strange:
+        raise InputError(f"names that are not UTF-8 cannot be kept in a head: {listed(strange)}. Rename them.")
+
+
+def _class_names(folders: Sequence[str], names: Path | None) -> tuple[str, ...]:
     composed = [normalize("NFC", folder) for folder in folders]
     given = _read_names(names, composed) if names is not None else {}
     shown = tuple(given.get(folder) or readable_class(folder) for folder in composed)
@@ -102,13 +183,8 @@ def _shown_names(folders: Sequence[str], names: Path | None) -> tuple[str, ...]:
 
 
 def _read_names(file: Path, folders: Sequence[str]) -> Mapping[str, str]:
-    try:
-        # Some editors begin a file with a mark that is no part of the first name.
-        text = normalize("NFC", file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} is not a readable text file ({error}).") from None
     given = {}
-    for line in (line.strip() for line in text.splitlines() if line.strip()):
+    for line in filter(None, map(str.strip, read_text(file).splitlines())):
         folder, equals, name = (part.strip() for part in line.partition("="))
         if not (equals and name):
             raise InputError(f"{file}: '{line}' is not of the form FOLDER=NAME.")
@@ -116,15 +192,3 @@ def _read_names(file: Path, folders: Sequence[str]) -> Mapping[str, str]:
             raise InputError(f"{file}: {unknown('folder', folder, folders, 'Write FOLDER=NAME.')}")
         given[folder] = name
     return given
-
-
-def copy_sample(target: Path) -> int:
-    """Six classes of public-domain drawings: TARGET/photos/CLASS/… to learn from, TARGET/new/… to try.
-
-    Returns how many pictures there are.
-    """
-    if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
-        raise InputError(f"{target} exists and is not empty. Name another folder.")
-    with as_file(files("kshot.pictures").joinpath("sample")) as source:
-        shutil.copytree(source, target, dirs_exist_ok=True)
-    return sum(1 for _ in target.rglob("*.png"))

@@ -1,4 +1,4 @@
-"""Predictions of a picture head, and what speaks for them."""
+"""Predictions of a picture head, and their explanations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
-from kshot.pictures.encoded import Encoded, encode_files
+from kshot.pictures.encoded import Encoded, all_encoded, encode_files
 from kshot.pictures.head import PictureHead
 from kshot.types import Array
 
@@ -26,9 +26,9 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The likeliest classes of a picture; `error` says why there are none.
+    """The likeliest classes of a picture, or the `error` that prevented it.
 
-    `one_of` are classes that hold the right one 95 times in 100, empty where too few pictures were left out to tell.
+    `one_of` are classes that hold the right one 95 times in 100; empty if fewer than 19 pictures were left out.
     """
 
     picture: str
@@ -44,7 +44,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A shot and how near it is."""
+    """A shot and its cosine to a picture."""
 
     row: int
     name: str
@@ -54,7 +54,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A class's score, cut exactly in two: what points along its text prototype, and the rest."""
+    """A class's score as a sum of two parts: the part along its text prototype, and the rest."""
 
     name: str
     probability: float
@@ -63,7 +63,7 @@ class Evidence:
 
 
 def head_encoder(head: PictureHead, backbone: str | None = None, weights: Path | None = None) -> Encoder:
-    """The head's own encoder, or the one asked for if it is the same."""
+    """Load the head's encoder; another `backbone` or other `weights` are an error."""
     encoder = load_encoder(backbone or head.about.backbone, weights)
     head.check_encoder(encoder)
     return encoder
@@ -76,29 +76,29 @@ def predict_files(
     threshold: float | None = None,
     encoder: Encoder | None = None,
 ) -> list[Prediction]:
-    """One prediction per file, in order; unreadable files carry their error."""
+    """One prediction per file, in order; that of an unreadable file has an error."""
     results = encode_files(encoder or head_encoder(head), files)
     return [
         Prediction(str(file), (), False, error=str(result))
         if isinstance(result, InputError)
-        else judge_picture(head, str(file), result.feature, top, threshold)
+        else predict_feature(head, str(file), result.feature, top, threshold)
         for file, result in zip(files, results, strict=True)
     ]
 
 
-def judge_picture(
+def predict_feature(
     head: PictureHead, picture: str, feature: Array, top: int = 3, threshold: float | None = None
 ) -> Prediction:
-    """`threshold` is the least probability of a known class; the head's own unless given."""
+    """Predict a picture; below the `threshold`, the head's own unless given, it is none of the classes."""
     own = head.probabilities(feature[None])[0]
     order, classes = np.argsort(-own, kind="stable"), head.about.classes
     limit = head.about.threshold if threshold is None else threshold
     guesses = tuple(Guess(classes[c], float(own[c])) for c in order[:top])
-    one_of = ()
+    reach = 0
     if head.about.set_threshold is not None:
-        # The likeliest class is named even where none reaches the threshold.
+        # The likeliest class is named even if it is below the threshold.
         reach = max(1, int((own >= head.about.set_threshold).sum()))
-        one_of = tuple(classes[c] for c in order[:reach])
+    one_of = tuple(classes[c] for c in order[:reach])
     return Prediction(picture, guesses, bool(own[order[0]] >= limit), one_of)
 
 
@@ -111,7 +111,7 @@ def nearest_shots(head: PictureHead, feature: Array, count: int = 5) -> list[Nei
 
 
 def evidence(head: PictureHead, feature: Array, count: int = 3) -> list[Evidence]:
-    """Scores over the temperature, relative to the mean over classes, which a softmax does not see."""
+    """Scores over the temperature, minus their mean over the classes, which the softmax ignores."""
     coef, bias = linear_parts(head)
     text = head.shots.text
     along_text = (coef * text).sum(axis=1) * (text @ feature)
@@ -125,14 +125,11 @@ def evidence(head: PictureHead, feature: Array, count: int = 3) -> list[Evidence
 
 
 def linear_parts(head: PictureHead) -> tuple[Array, Array]:
-    """Weights and biases of a linear head."""
+    """Weights and biases of a linear head; another head is an error."""
     if not head.head.info.linear:
         raise InputError(f"{head.head.info.title} is not one linear map. Fit again with --method clap or lpp.")
     return head.head.coef_, head.head.intercept_
 
 
 def encode_one(encoder: Encoder, file: Path) -> Encoded:
-    encoded = next(encode_files(encoder, [file]))
-    if isinstance(encoded, InputError):
-        raise encoded
-    return encoded
+    return all_encoded(encode_files(encoder, [file]))[0]

@@ -3,48 +3,54 @@
 import base64
 import json
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.focus import LOO, ORACLE, failures, focus, story_first
-from kshot.report.numbers import named
+from kshot.report.notes import failures
 from kshot.report.renderings import LATEX
+from kshot.report.slices import LOO, ORACLE, focus, story_first
+from kshot.report.table import metric_name
 from kshot.report.verdict import CHOSEN, MOST_TIED, WORDS, probes
-from kshot.stats.bootstrap import RESAMPLES, SEED
-from kshot.stats.metrics import ACCURACY, Metric
+from kshot.stats.bootstrap import LEVEL, RESAMPLES, SEED, critical_value, draw_counts
+from kshot.stats.metrics import ACCURACY
 from kshot.stats.panel import CELL, FACTS, Panel
 from kshot.stats.selected import FLAT_RATIOS, ratio_curve
-from kshot.types import Sketch
+from kshot.types import Array, Sketch
 
-# The page stays below 5 MB: curves are kept for as many seeds as fit, the lowest first.
+# The page stays below 5 MB: curves are kept for as many seeds as fit, the lowest first, and draws of datasets for the
+# largest numbers of them.
 CURVE_BYTES = 1_200_000
-MOST_CLUSTERS = 400
+DRAW_BYTES = 1_500_000
 
 
 def embedded(panel: Panel, context: Context) -> dict[str, Any]:
     """Everything the page shows that is not a finished table."""
-    focused, plain = focus(panel), {ACCURACY.key: panel}
+    focused, origin = focus(panel), panel.origin
+    measured = context.measured or {ACCURACY.key: panel}
+    of_profile = panel.where(panel.profile == focused.profile)
     return {
-        "study": panel.study,
-        "hash": panel.study_hash,
-        "version": panel.version,
-        "dtype": panel.dtype,
-        "simulated": panel.simulated,
+        "study": origin.study,
+        "hash": origin.study_hash,
+        "version": origin.version,
+        "dtype": origin.dtype,
+        "simulated": origin.simulated,
         "failed": failures(panel),
         "focus": {
             "tier": focused.tier,
             "backbone": focused.backbone,
             "profile": focused.profile,
-            "datasets": sorted(set(panel.dataset[panel.profile == focused.profile].tolist())),
+            "datasets": of_profile.names("dataset"),
         },
         "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": probes(panel, context.own), "most_tied": MOST_TIED},
-        "axes": {name: _dictionary(getattr(panel, name)) for name in CELL},
-        "facts": {name: _floats(getattr(panel, name)) for name in (*FACTS, "n_test")},
-        "methods": [_method(panel, context, index) for index in range(len(panel.methods))],
-        "metrics": {key: _metric(focused.metric) for key, focused in (context.measured or plain).items()},
+        "axes": {name: _dictionary(panel.cells[name]) for name in CELL},
+        "facts": {name: _floats(panel.cells[name]) for name in (*FACTS, "n_test")},
+        "methods": [_method(panel, context, name) for name in panel.methods],
+        "metrics": {
+            key: {"title": metric_name(m), "less": m.less_is_better, "digits": m.digits, "scale": m.scale}
+            for key, m in ((key, found.metric) for key, found in measured.items())
+        },
         "order": story_first(panel),
         "curves": _curves(panel),
         "ratios": FLAT_RATIOS,
@@ -53,8 +59,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "headroom": [[*stratum, round(value, 4)] for stratum, value in sorted(context.headroom.items())],
         "latex": LATEX,
         "resamples": RESAMPLES,
-        "t": _critical_values(),
-        "generator": _generator_state(),
+        **_bootstrap(len(panel.names("dataset"))),
     }
 
 
@@ -64,61 +69,48 @@ def as_script(data: dict[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _metric(metric: Metric) -> dict[str, Any]:
-    return {"title": named(metric), "less": metric.less_is_better, "digits": metric.digits, "scale": metric.scale}
-
-
-def _method(panel: Panel, context: Context, index: int) -> dict[str, Any]:
-    name = panel.methods[index]
-    others = {key: found for key, found in context.measured.items() if key != ACCURACY.key}
+def _method(panel: Panel, context: Context, name: str) -> dict[str, Any]:
     return {
         "key": name,
         "title": panel.titles[name],
         "reference": name not in panel.free_methods(),
         "transductive": name in panel.transductive,
-        "accuracy": _floats(panel.value[:, index]),
-        "measured": {key: _floats(found.value[:, index]) for key, found in others.items()},
-        "fit_seconds": _floats(panel.fit_seconds[:, index]),
-        "score_seconds": _floats(panel.score_seconds[:, index]),
-        **_fitted(panel, index),
+        "accuracy": _floats(panel.column(name)),
+        "measured": {
+            key: _floats(found.column(name)) for key, found in context.measured.items() if key != ACCURACY.key
+        },
+        "fit_seconds": _floats(panel.column(name, "fit_seconds")),
+        "score_seconds": _floats(panel.column(name, "score_seconds")),
+        **_fitted(panel, name),
     }
 
 
-def _fitted(panel: Panel, index: int) -> dict[str, Any]:
+def _fitted(panel: Panel, method: str) -> dict[str, Any]:
     """Fitted numbers as columns, the few that are words as lists, and the evidence each was chosen from."""
-    rows = panel.row[:, index]
-    selected, origin, status, reason = (
-        _taken(panel, name, rows) for name in ("selected", "selected_from", "status", "reason")
-    )
-    numbers: dict[str, Any] = {}
-    words: dict[str, list] = {}
-    came_from: dict[str, str] = {}
-    for cell, text in enumerate(selected):
-        for name, value in _flat(json.loads(text) if text else {}):
+    numbers: dict[str, Array] = {}
+    words: dict[str, Array] = {}
+    for cell, selected in enumerate(panel.selected(method)):
+        for name, value in _flat(selected):
             if isinstance(value, bool | str):
-                words.setdefault(name, [None] * len(rows))[cell] = str(value)
+                words.setdefault(name, np.full(len(panel), "", object))[cell] = str(value)
             else:
-                numbers.setdefault(name, np.full(len(rows), np.nan))[cell] = value
-    for text in dict.fromkeys(origin):
+                numbers.setdefault(name, np.full(len(panel), np.nan))[cell] = value
+    came_from: dict[str, str] = {}
+    for text in dict.fromkeys(panel.recorded(method, "selected_from")):
         came_from |= json.loads(text) if text else {}
-    unusual = {
-        cell: [status[cell], reason[cell].splitlines()[0] if reason[cell] else ""]
-        for cell in range(len(rows))
-        if status[cell] not in ("ok", None)
-    }
+    texts: dict[tuple[str, str], int] = {}
+    unusual = {}
+    for cell, record in enumerate(zip(panel.recorded(method, "status"), panel.recorded(method, "reason"), strict=True)):
+        status, reason = record
+        if status not in ("ok", None):
+            first_line = reason.splitlines()[0] if reason else ""
+            unusual[str(cell)] = texts.setdefault((status, first_line), len(texts))
     return {
         "fitted": {name: _floats(values) for name, values in numbers.items()},
-        "words": {name: _dictionary(np.array([v or "" for v in values])) for name, values in words.items()},
+        "words": {name: _dictionary(values.astype(str)) for name, values in words.items()},
         "from": came_from,
-        "unusual": _shared_reasons(unusual),
+        "unusual": {"texts": list(texts), "cells": unusual},
     }
-
-
-def _taken(panel: Panel, name: str, rows: np.ndarray) -> list[Any]:
-    """One column of the records at these rows; None where there is no record."""
-    import pyarrow as pa
-
-    return panel.records[name].take(pa.array(rows, mask=rows < 0)).to_pylist()
 
 
 def _flat(selected: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -132,33 +124,23 @@ def _flat(selected: dict[str, Any]) -> list[tuple[str, Any]]:
     return [(name, v) for name, v in values if isinstance(v, bool | int | float | str)]
 
 
-def _shared_reasons(unusual: dict[int, list[str]]) -> dict[str, Any]:
-    texts = list(dict.fromkeys(map(tuple, unusual.values())))
-    return {"texts": texts, "cells": {str(cell): texts.index(tuple(text)) for cell, text in unusual.items()}}
-
-
 def _curves(panel: Panel) -> dict[str, Any]:
     """Accuracy over the ratios: the oracle's on the test set, leave-one-out's on the shots."""
-    stored = {"oracle": _ratio_curves(panel, ORACLE, "test"), "loo": _ratio_curves(panel, LOO, "support")}
+    stored = {
+        name: [ratio_curve(selected, evidence) for selected in panel.selected(method)]
+        for name, method, evidence in (("oracle", ORACLE, "test"), ("loo", LOO, "support"))
+    }
     points = max((len(curve) for curves in stored.values() for curve in curves if curve), default=0)
     per_cell = len(stored) * points * 2 * 4 / 3
     affordable = max(1, math.floor(CURVE_BYTES / max(per_cell, 1)))
-    order = np.lexsort((np.arange(len(panel.seed)), panel.seed))[:affordable]
-    kept = np.sort(order)
-    cells = {"cells": [int(cell) for cell in kept], "total": len(panel.seed), "points": points}
-    unknown = np.full(points, np.nan)
-    return cells | {
-        name: _fractions(np.array([c if c and len(c) == points else unknown for c in (curves[cell] for cell in kept)]))
-        for name, curves in stored.items()
-    }
+    kept = np.sort(np.lexsort((np.arange(len(panel)), panel.seed))[:affordable])
+    unknown = [math.nan] * points
 
+    def carried(curves: list[list[float] | None]) -> str:
+        return _fractions(np.array([c if c and len(c) == points else unknown for c in (curves[i] for i in kept)]))
 
-def _ratio_curves(panel: Panel, method: str, evidence: str) -> list[list[float] | None]:
-    """The method's curve in every cell."""
-    if method not in panel.methods:
-        return [None] * len(panel.seed)
-    selected = _taken(panel, "selected", panel.row[:, panel.methods.index(method)])
-    return [ratio_curve(json.loads(text), evidence) if text else None for text in selected]
+    places = {"cells": kept.tolist(), "total": len(panel), "points": points}
+    return places | {name: carried(curves) for name, curves in stored.items()}
 
 
 def _sketch(sketch: Sketch) -> dict[str, Any]:
@@ -172,6 +154,24 @@ def _sketch(sketch: Sketch) -> dict[str, Any]:
         "classes": sketch.classes,
         "explained": round(sketch.explained, 4),
     }
+
+
+def _bootstrap(datasets: int) -> dict[str, Any]:
+    """By the number of datasets that a filter may leave: Student-t quantiles and the report's draws.
+
+    A resample of G datasets is 2·G bits: a 1 for each time that a dataset is drawn, a 0 before the next dataset.
+    """
+    draws, room = {}, DRAW_BYTES
+    for G in range(datasets, 1, -1):
+        counts = draw_counts(G, RESAMPLES, SEED).astype(int)
+        bits = np.ones((RESAMPLES, 2 * G), bool)
+        np.put_along_axis(bits, np.cumsum(counts, axis=1) + np.arange(G), False, axis=1)
+        packed = _base64(np.packbits(bits))
+        room -= len(packed)
+        if room < 0:
+            break
+        draws[G] = packed
+    return {"t": {G: round(critical_value(G - 1, LEVEL), 6) for G in range(2, datasets + 1)}, "draws": draws}
 
 
 def _plane(points: np.ndarray) -> list[list[float]]:
@@ -200,16 +200,3 @@ def _fractions(values: np.ndarray) -> str:
 
 def _base64(values: np.ndarray) -> str:
     return base64.b64encode(values.tobytes()).decode("ascii")
-
-
-def _critical_values() -> Sequence[float]:
-    """Student-t quantiles for 1, 2, … degrees of freedom, so that the browser needs no inverse."""
-    from scipy.stats import t
-
-    return [round(float(value), 6) for value in t.ppf(0.975, np.arange(1, MOST_CLUSTERS))]
-
-
-def _generator_state() -> dict[str, str]:
-    """Where the report's draws begin, so that the browser draws the same clusters; too long for a JavaScript number."""
-    state: Any = np.random.default_rng(SEED).bit_generator.state
-    return {name: str(state["state"][name]) for name in ("state", "inc")}

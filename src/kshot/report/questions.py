@@ -6,22 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kshot.report.focus import (
-    CLAP,
-    INTERVALS,
-    LPP,
-    ORACLE,
-    ZERO_SHOT,
-    counted,
-    lost_cells,
-    missing,
-    provenance,
-    sentences,
-)
-from kshot.report.numbers import count, interval, number
-from kshot.report.table import Table
+from kshot.report.notes import INTERVALS, counted, lost_cells, missing, provenance, sentences
+from kshot.report.slices import CLAP, LPP, ORACLE, ZERO_SHOT
+from kshot.report.table import Table, count, interval, number
 from kshot.stats.bootstrap import Estimate, cluster_mean
-from kshot.stats.panel import CELL, Panel
+from kshot.stats.panel import Panel
 
 Difference = tuple[Estimate, Estimate]
 
@@ -53,7 +42,7 @@ def judgement_table(panel: Panel, method: str, knob: OwnKnob | None) -> Table:
             if knob
             else "Declare a knob with knob_name, knob_grid and knob_curve (kshot.methods.knob).",
             missing(panel, (ZERO_SHOT, ORACLE, CLAP, LPP)),
-            lost_cells(panel, [method]),
+            lost_cells(panel, method),
             provenance(panel),
         ),
     )
@@ -67,7 +56,7 @@ def judgement(panel: Panel, method: str, knob: OwnKnob | None) -> list[str]:
             f"{interval(difference[0])} points over all K, {interval(difference[1])} from K = 4; " if difference else ""
         )
         sentences.append(f"{question}: {figures}{words}.")
-    sentences += [lost] if (lost := lost_cells(panel, [method])) else []
+    sentences += [lost] if (lost := lost_cells(panel, method)) else []
     if method in panel.reference_points:
         sentences.append(
             f"{panel.titles[method]} looks at what a user does not have: a reference point, not a method to rank."
@@ -98,10 +87,8 @@ def _compared(panel: Panel, method: str, other: str) -> tuple[str, Difference | 
 def _own_oracle(panel: Panel, method: str, knob: OwnKnob | None) -> tuple[str, Difference | None]:
     if knob is None:
         return "no knob declared", None
-    cells = zip(*(getattr(panel, name).tolist() for name in CELL), strict=True)
-    oracle = np.array([knob.oracle.get(cell, np.nan) for cell in cells])
-    words, difference = _difference(panel, panel.column(method) - oracle)
-    return words, difference
+    oracle = np.array([knob.oracle.get(cell, np.nan) for cell in panel.cell_keys()])
+    return _difference(panel, panel.column(method) - oracle)
 
 
 def _difference(panel: Panel, values: np.ndarray) -> tuple[str, Difference | None]:
@@ -117,10 +104,9 @@ def _difference(panel: Panel, values: np.ndarray) -> tuple[str, Difference | Non
 
 
 def _how_chosen(panel: Panel, method: str) -> str:
-    rows = panel.row[:, panel.methods.index(method)]
     origin: dict[str, set[str]] = {}
-    for row in rows[rows >= 0]:
-        for name, evidence in json.loads(panel.records["selected_from"][int(row)].as_py() or "{}").items():
+    for text in panel.recorded(method, "selected_from"):
+        for name, evidence in json.loads(text or "{}").items():
             origin.setdefault(name, set()).add(evidence)
     if not origin:
         return "nothing was fitted and written to selected_"

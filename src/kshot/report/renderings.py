@@ -1,7 +1,7 @@
 """The same cells as Markdown, HTML, LaTeX and on a terminal."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -33,19 +33,17 @@ LATEX = {
 UNBOUNDED = 100_000
 
 
+def _rows(table: "Table", escaped: Callable[[str], str], bold: str) -> Iterator[list[str]]:
+    """The rows with every cell escaped, and the best ones in bold."""
+    for i, row in enumerate(table.texts()):
+        yield [bold.format(escaped(cell)) if (i, j) in table.best else escaped(cell) for j, cell in enumerate(row)]
+
+
 def markdown(table: "Table") -> str:
     if not table.rows:
         return f"**{markdown_text(table.title)}**: {markdown_text(table.caption)}\n"
-
-    def line(cells: tuple[str, ...], row: int = -1) -> str:
-        marked = (
-            f"**{markdown_text(cell)}**" if (row, j) in table.best else markdown_text(cell)
-            for j, cell in enumerate(cells)
-        )
-        return "| " + " | ".join(marked) + " |"
-
-    head = [line(table.columns), "|---|" + "---:|" * (len(table.columns) - 1)]
-    body = [line(row, index) for index, row in enumerate(table.texts())]
+    head = ["| " + " | ".join(map(markdown_text, table.columns)) + " |", "|---|" + "---:|" * (len(table.columns) - 1)]
+    body = ["| " + " | ".join(cells) + " |" for cells in _rows(table, markdown_text, "**{}**")]
     if table.rule is not None and table.rule < len(body):
         body.insert(table.rule, "| *" + table.below_rule + "* |" + " |" * (len(table.columns) - 1))
     return "\n".join([f"### {markdown_text(table.title)}", "", *head, *body, "", markdown_text(table.caption), ""])
@@ -57,13 +55,10 @@ def html(table: "Table", captioned: bool = True) -> str:
         return f"<p><b>{escape(table.title)}</b>: {escape(table.caption)}</p>"
     head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.columns)
     rows = []
-    for index, row in enumerate(table.texts()):
+    for index, (name, *cells) in enumerate(_rows(table, escape, "<b>{}</b>")):
         mark = " class=reference" if table.rule is not None and index >= table.rule else ""
-        cells = "".join(
-            f"<td><b>{escape(cell)}</b></td>" if (index, j) in table.best else f"<td>{escape(cell)}</td>"
-            for j, cell in enumerate(row[1:], start=1)
-        )
-        rows.append(f"<tr{mark}><th scope=row>{escape(row[0])}</th>{cells}</tr>")
+        shown = "".join(f"<td>{cell}</td>" for cell in cells)
+        rows.append(f"<tr{mark}><th scope=row>{name}</th>{shown}</tr>")
     caption = f"<caption><b>{escape(table.title)}</b> {escape(table.caption)}</caption>" if captioned else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
@@ -72,15 +67,7 @@ def latex(table: "Table") -> str:
     """A booktabs table environment."""
     if not table.rows:
         return f"% {table.title}: {table.caption}\n"
-
-    def line(cells: tuple[str, ...], row: int = -1) -> str:
-        marked = (
-            rf"\textbf{{{_latex_text(cell)}}}" if (row, j) in table.best else _latex_text(cell)
-            for j, cell in enumerate(cells)
-        )
-        return " & ".join(marked) + r" \\"
-
-    body = [line(row, index) for index, row in enumerate(table.texts())]
+    body = [" & ".join(cells) + r" \\" for cells in _rows(table, _latex_text, r"\textbf{{{}}}")]
     if table.rule is not None and 0 < table.rule < len(body):
         body.insert(table.rule, r"\midrule")
     return "\n".join(
@@ -91,7 +78,7 @@ def latex(table: "Table") -> str:
             rf"\label{{tab:{table.key}}}",
             rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
             r"\toprule",
-            line(table.columns),
+            " & ".join(map(_latex_text, table.columns)) + r" \\",
             r"\midrule",
             *body,
             r"\bottomrule",
@@ -173,11 +160,8 @@ def _rich(table: "Table", columns: list[int], widths: list[int]) -> "RichTable":
     for index, width in zip(columns, widths, strict=True):
         justify = "left" if index == 0 else "right"
         shown.add_column(_rich_text(table.columns[index]), justify=justify, width=width, overflow="fold")
-    for index, row in enumerate(table.texts()):
-        cells = (
-            f"[bold]{_rich_text(row[j])}[/bold]" if (index, j) in table.best else _rich_text(row[j]) for j in columns
-        )
-        shown.add_row(*cells, end_section=index + 1 == table.rule)
+    for index, cells in enumerate(_rows(table, _rich_text, "[bold]{}[/bold]")):
+        shown.add_row(*(cells[j] for j in columns), end_section=index + 1 == table.rule)
     return shown
 
 

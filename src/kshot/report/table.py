@@ -3,11 +3,18 @@
 import csv
 import io
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsInt, TypeAlias
 
+import numpy as np
+from jaxtyping import Float
+
+from kshot.errors import need
 from kshot.report import renderings
-from kshot.report.numbers import Number
+from kshot.stats.bootstrap import Estimate
+from kshot.stats.metrics import Metric
+from kshot.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,12 +22,57 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console, ConsoleOptions, RenderResult
 
-TableCell: TypeAlias = str | Number
+ABSENT = "–"
+SECONDS = "seconds"
 PARTS = ("mean", "low", "high", "n")
-
 FORMULA_STARTS = tuple("=+-@\t\r")
 # A number, perhaps with its interval.
 _NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?( ?%)?( \[[-+\d., ]+\])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A mean and, where it was estimated over G datasets, its interval; `spec` says how it is written.
+
+    `spec` is a format specification or `SECONDS`; `instead` is shown where there is no number, `mark` behind one.
+    """
+
+    mean: float | int
+    spec: str = ".1f"
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    G: int | None = None
+    instead: str = ABSENT
+    mark: str = ""
+
+    def __float__(self) -> float:
+        return float(self.mean)
+
+    def __str__(self) -> str:
+        if self.mean != self.mean:
+            return self.instead
+        return self._written(self.mean) + self._interval() + self.mark
+
+    @property
+    def is_estimate(self) -> bool:
+        return self.G is not None
+
+    def _interval(self) -> str:
+        if not self.is_estimate:
+            return ""
+        if self.low is None or self.high is None:
+            return " [no interval]"
+        return f" [{self._written(self.low)}, {self._written(self.high)}]"
+
+    def _written(self, value: float | int) -> str:
+        if self.spec == SECONDS:
+            return seconds(value)
+        # The minus of an exponent is part of how computers write it.
+        return re.sub(r"(?<!e)-", "−", format(value, self.spec)).replace("%", " %")
+
+
+TableCell: TypeAlias = str | Number
 
 
 @dataclass(frozen=True)
@@ -39,14 +91,6 @@ class Table:
     best: frozenset[tuple[int, int]] = frozenset()
     key: str = ""
     below_rule: str = "reference points"
-
-    @property
-    def has_figures(self) -> bool:
-        """Whether anything but a count of nothing is known in it; a table without columns is one line with a reason."""
-        numbers = [cell for row in self.rows for cell in row[1:] if isinstance(cell, Number)]
-        return not self.columns or any(
-            cell.mean == cell.mean and not (cell.is_count and cell.mean == 0) for cell in numbers
-        )
 
     def texts(self) -> list[tuple[str, ...]]:
         """The rows as every rendering shows them."""
@@ -70,13 +114,9 @@ class Table:
         return pa.table(self.values())
 
     def to_pandas(self) -> "pd.DataFrame":
-        from kshot.errors import need
-
         return need("pandas", "frames").DataFrame(self.values())
 
     def to_polars(self) -> "pl.DataFrame":
-        from kshot.errors import need
-
         return need("polars", "frames").DataFrame(self.values())
 
     def csv(self) -> str:
@@ -88,28 +128,33 @@ class Table:
         writer.writerows(map(csv_text, row) for row in zip(*columns.values(), strict=True))
         return out.getvalue()
 
-    def markdown(self) -> str:
-        return renderings.markdown(self)
-
-    def html(self, captioned: bool = True) -> str:
-        return renderings.html(self, captioned)
-
-    def latex(self) -> str:
-        return renderings.latex(self)
-
-    def _repr_html_(self) -> str:
-        return self.html()
-
-    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
-        yield from renderings.terminal_parts(self, options.max_width)
+    markdown, html, latex = renderings.markdown, renderings.html, renderings.latex
+    _repr_html_ = renderings.html
 
     def __repr__(self) -> str:
         return renderings.plain(self)
 
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        yield from renderings.terminal_parts(self, options.max_width)
 
-def absent_table(key: str, title: str, why: str) -> Table:
-    """What stands where these records cannot fill a table."""
-    return Table(title, (), (), why, key=key)
+
+@dataclass(frozen=True)
+class Content:
+    """What the maker of a table fills in: `notes` become its caption, `title` stands for the registry's."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[TableCell]]
+    notes: Sequence[str]
+    rule: int | None = None
+    best: Iterable[tuple[int, int]] = ()
+    below_rule: str = "reference points"
+    title: str = ""
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether it holds any number but a count of zero."""
+        numbers = [cell for row in self.rows for cell in row[1:] if isinstance(cell, Number)]
+        return any(cell.mean == cell.mean and not (cell.spec.endswith("d") and cell.mean == 0) for cell in numbers)
 
 
 def _plain(cell: TableCell, part: str) -> str | float | int | None:
@@ -130,3 +175,52 @@ def csv_text(value: str | float | int | None) -> str | float | int:
         return "" if value is None else value
     plain = value.replace("−", "-")
     return "'" + plain if plain[:1] in FORMULA_STARTS and not _NUMBER.fullmatch(plain) else plain
+
+
+def number(value: float | None, digits: int = 1) -> Number:
+    return Number(float("nan") if value is None else float(value), f".{digits}f")
+
+
+def signed(value: float, digits: int = 2) -> Number:
+    return Number(value, f"+.{digits}f")
+
+
+def count(value: SupportsInt, spec: str = "d") -> Number:
+    return Number(int(value), spec)
+
+
+def interval(estimate: Estimate | None, digits: int = 2, sign: bool = True) -> Number:
+    """`+1.92 [+0.87, +2.98]`, or the mean alone where there is no interval."""
+    spec = f"{'+' if sign else ''}.{digits}f"
+    if estimate is None or not estimate.n:
+        return Number(float("nan"), spec, n=0, G=0)
+    return Number(estimate.mean, spec, estimate.low, estimate.high, estimate.n, estimate.G)
+
+
+def seconds(value: float | int) -> str:
+    """Three figures, in the unit that suits."""
+    for scale, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if value >= 0.9995 * scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value / 1e-6:.2g} µs"
+
+
+def metric_name(metric: Metric, capital: bool = False) -> str:
+    """`accuracy (%)`; with a capital at the beginning of a sentence."""
+    name = metric.title + (" (%)" if metric.scale == 100 else "")
+    return name[0].upper() + name[1:] if capital else name
+
+
+def metric_cells(metric: Metric, values: Iterable[float]) -> list[Number]:
+    return [number(value, metric.digits) for value in values]
+
+
+def best_cells(metric: Metric, columns: Iterable[Float[Array, " n"]], ties: bool = False) -> set[tuple[int, int]]:
+    """(row, column) of the best known value of each column, the first is 1; with `ties`, of all equal to it."""
+    found = set()
+    for j, column in enumerate(columns, start=1):
+        if np.isfinite(column).any():
+            best = np.nanmin(column) if metric.less_is_better else np.nanmax(column)
+            rows = np.flatnonzero(column == best)
+            found |= {(int(i), j) for i in (rows if ties else rows[:1])}
+    return found

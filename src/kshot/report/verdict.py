@@ -7,25 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kshot.report.focus import (
-    CLAP,
-    FOLD_GDA,
-    GAUSS_PROBE,
-    JS,
-    LOO,
-    LPP,
-    NCM,
-    NOT_AT_EVERY_K,
-    NOT_IN_TIER,
-    ORACLE,
-    ZERO_SHOT,
-    cut_short,
-    failures,
-    focus,
-    left_out,
-    primary,
-)
-from kshot.report.numbers import interval, number
+from kshot.report.notes import NOT_AT_EVERY_K, NOT_IN_TIER, cut_short, failures, left_out
+from kshot.report.slices import CLAP, FOLD_GDA, GAUSS_PROBE, JS, LOO, LPP, NCM, ORACLE, ZERO_SHOT, focus, primary
+from kshot.report.table import interval, number
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.leaderboard import Leaderboard, leaderboard, paired
 from kshot.stats.panel import Panel
@@ -70,10 +54,10 @@ def verdict(panel: Panel, own: Sequence[str] = ()) -> list[str]:
     """A few sentences, each with its numbers, over the cells of the leaderboard; what the records cannot answer is
     said. `own`: methods that do not come with kshot."""
     shown = primary(panel)
-    if not len(shown.shots):
+    if not len(shown):
         return [WORDS["no text"]]
     ranked = shown.where(shown.present_at_every_shot_count())
-    if not len(ranked.shots):
+    if not len(ranked):
         return [WORDS["no leader"], *_left_out(panel, shown)]
     judged = _probes(ranked, probes(panel, own))
     return [*_worth(ranked), *judged, *_leader(ranked), *_caveats(panel, shown, ranked)]
@@ -170,10 +154,10 @@ def _left_out(panel: Panel, shown: Panel) -> list[str]:
 def _caveats(panel: Panel, shown: Panel, ranked: Panel) -> list[str]:
     datasets = len(set(ranked.dataset.tolist()))
     words = WORDS["one dataset" if datasets == 1 else "cells"]
-    sentences = [words.format(tier=focus(panel).tier, n=len(ranked.shots), G=datasets)]
+    sentences = [words.format(tier=focus(panel).tier, n=len(ranked), G=datasets)]
     sentences += _left_out(panel, shown)
     if failed := failures(panel):
         sentences.append(WORDS["failed"].format(failed=failed))
-    if panel.simulated:
+    if panel.origin.simulated:
         sentences.append(WORDS["simulated"])
     return sentences

@@ -1,4 +1,4 @@
-"""Exact held-out scores of a Gaussian head whose class means lean on text; derivation in docs/fold-gda-appendix.md.
+"""Exact held-out scores of a Gaussian head whose class means lean on text; derivation in docs/fold-gda.md.
 
 Folds are balanced: all classes compete with one shot fewer. The row being
 scored has shaped the covariance S = ZᵀZ/(N−C) as well; with z = x − mu_y and R = S + ridge·I taking it out is a

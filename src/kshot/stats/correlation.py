@@ -1,9 +1,11 @@
 """Rank correlations with cluster-bootstrap intervals; ranks are taken anew in every resample."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
-from kshot.stats.bootstrap import Estimate, half_width, shared_draws
+from kshot.stats.bootstrap import Estimate, finite_median, shared_draws, with_interval
 from kshot.types import Array
 
 BLOCK = 500
@@ -37,11 +39,41 @@ def spearman(
             for start in range(0, len(weights), BLOCK)
         ]
     )
-    resampled = resampled[np.isfinite(resampled)]
-    error = float(resampled.std(ddof=1))
-    half = half_width(error, len(names))
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return Estimate(rho, max(-1.0, rho - half), min(1.0, rho + half), n, len(names), error, (float(low), float(high)))
+    return with_interval(rho, n, len(names), resampled[np.isfinite(resampled)], (-1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Association:
+    """Rank correlations over strata: plain, with the ranks of difficulty taken out, and inside groups (medians)."""
+
+    rho: Estimate
+    given_difficulty: Estimate
+    within_dataset: float
+    within_backbone: float
+
+
+def association(
+    predicted: Float[Array, " n"],
+    measured: Float[Array, " n"],
+    difficulty: Float[Array, " n"],
+    dataset: Shaped[Array, " n"],
+    backbone: Shaped[Array, " n"],
+) -> Association:
+    """Predicted headroom against measured surplus, one pair per (dataset, backbone) (paper, Sec. 3.5)."""
+    # Means of the same accuracies differ in their last bits with the order of summation: those are ties.
+    predicted, measured, difficulty = (np.round(side, 9) for side in (predicted, measured, difficulty))
+    return Association(
+        rho=spearman(predicted, measured, dataset),
+        given_difficulty=spearman(predicted, measured, dataset, difficulty),
+        within_dataset=within(predicted, measured, dataset),
+        within_backbone=within(predicted, measured, backbone),
+    )
+
+
+def within(a: Float[Array, " n"], b: Float[Array, " n"], groups: Shaped[Array, " n"]) -> float:
+    """Median over groups of the rank correlation inside each; NaN where no group has one."""
+    inside = [rank_correlation(a[groups == g], b[groups == g]) for g in np.unique(groups)]
+    return finite_median(np.array(inside))
 
 
 def _finite(*sides: Float[Array, " n"] | None) -> tuple[list[Float[Array, " m"]], Bool[Array, " n"]]:

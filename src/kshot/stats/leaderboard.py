@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from kshot.stats.bootstrap import Estimate, cluster_mean, cluster_means
+from kshot.stats.bootstrap import UNKNOWN, Estimate, cluster_mean, cluster_means
 from kshot.stats.metrics import Metric
 from kshot.stats.panel import Panel
 from kshot.types import Array
@@ -13,8 +13,7 @@ from kshot.types import Array
 
 @dataclass(frozen=True)
 class Placing:
-    """One method's row: its mean at each K, the mean over the cells from K = 2 on (`counting`), and over the same
-    cells the distance to the leader."""
+    """One method's row: its mean at each K, over the cells from K = 2 on, and its distance to the leader over these."""
 
     method: str
     by_shots: dict[int, float]
@@ -23,7 +22,7 @@ class Placing:
 
     @property
     def tied(self) -> bool:
-        """The interval of the distance to the leader reaches zero, so the data do not tell them apart."""
+        """Whether the interval of the distance to the leader reaches zero."""
         behind = self.behind_leader
         return behind is not None and behind.low is not None and not behind.excludes_zero
 
@@ -64,8 +63,7 @@ def side_by_side(panel: Panel, methods: list[str], baseline: str) -> dict[str, E
     common = panel.where(np.isfinite(panel.column(baseline)))
     everywhere = {m: bool(np.isfinite(common.column(m)).all()) for m in methods}
     paired = paired_with(common, [m for m in methods if everywhere[m]], baseline)
-    nothing = Estimate(float("nan"), None, None, 0, 0)
-    return {m: paired.get(m, nothing) for m in methods}
+    return {m: paired.get(m, UNKNOWN) for m in methods}
 
 
 def counting(panel: Panel) -> Panel:
@@ -79,7 +77,7 @@ def leaderboard(panel: Panel) -> Leaderboard:
     """Means by K over the combinations present at every K."""
     guarded = panel.where(panel.present_at_every_shot_count())
     shots = tuple(int(k) for k in np.unique(guarded.shots))
-    means = {method: _by_shots(guarded, method, shots) for method in guarded.methods}
+    at = {k: guarded.where(guarded.shots == k) for k in shots}
     counted = counting(guarded)
     overall = {method: _mean(counted.column(method)) for method in guarded.methods}
     order = sorted(guarded.methods, key=lambda m: (best_first(panel.metric, overall[m]), m))
@@ -89,27 +87,23 @@ def leaderboard(panel: Panel) -> Leaderboard:
     behind = side_by_side(counted, [m for m in order if m != leader], leader) if leader is not None else {}
 
     def placing(method: str) -> Placing:
-        return Placing(method, means[method], overall[method], behind.get(method))
+        by_shots = {k: _mean(cells.column(method)) for k, cells in at.items()}
+        return Placing(method, by_shots, overall[method], behind.get(method))
 
     return Leaderboard(
         shots=shots,
         ranked=tuple(placing(method) for method in ranked),
         transductive=tuple(placing(m) for m in order if m in guarded.transductive),
         reference_points=tuple(placing(m) for m in order if m in guarded.reference_points),
-        combinations=len(np.unique(guarded.combinations())) if len(guarded.shots) else 0,
-        datasets=len(np.unique(guarded.dataset)),
-        cells=len(guarded.shots),
+        combinations=len(np.unique(guarded.combinations())),
+        datasets=len(guarded.names("dataset")),
+        cells=len(guarded),
     )
 
 
 def best_first(metric: Metric, value: float) -> float:
     """A key that sorts the best value first and the unknown last."""
     return float("inf") if value != value else (value if metric.less_is_better else -value)
-
-
-def _by_shots(panel: Panel, method: str, shots: tuple[int, ...]) -> dict[int, float]:
-    column = panel.column(method)
-    return {k: _mean(column[panel.shots == k]) for k in shots}
 
 
 def _mean(values: Float[Array, " n"]) -> float:

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
-from kshot.stats.multiplicity import holm
 from kshot.stats.panel import Panel
 from kshot.types import Array
 
@@ -34,10 +33,11 @@ class SampleContrast:
 def sample_contrast(panel: Panel, first: str, second: str) -> SampleContrast:
     """McNemar's exact test in every cell where both methods left their hits."""
     contrasts = []
-    for index in range(len(panel.shots)):
-        one, two = (unpacked_hits(panel, index, method) for method in (first, second))
-        if one is not None and two is not None:
-            contrasts.append((np.count_nonzero(one & ~two), np.count_nonzero(two & ~one), len(one)))
+    hits = (panel.recorded(method, "hits") for method in (first, second))
+    for *packed, pictures in zip(*hits, panel.n_test.tolist(), strict=True):
+        if all(packed):
+            one, two = (np.unpackbits(np.frombuffer(bits, np.uint8), count=pictures) > 0 for bits in packed)
+            contrasts.append((np.count_nonzero(one & ~two), np.count_nonzero(two & ~one), pictures))
     only_first, only_second, pictures = np.array(contrasts, int).reshape(-1, 3).T
     return SampleContrast(first, second, only_first, only_second, pictures, holm(mcnemar(only_first, only_second)))
 
@@ -50,13 +50,10 @@ def mcnemar(only_first: Int[Array, " c"], only_second: Int[Array, " c"]) -> Floa
     return np.minimum(1.0, 2 * binom.cdf(fewer, both, 0.5))
 
 
-def unpacked_hits(panel: Panel, index: int, method: str) -> Bool[Array, " t"] | None:
-    """Which test pictures the method got right in this cell; None where it left no hits."""
-    if method not in panel.methods:
-        return None
-    row = panel.row[index, panel.methods.index(method)]
-    packed = panel.records["hits"][int(row)].as_py() if row >= 0 else None
-    if not packed:
-        return None
-    bits = np.unpackbits(np.frombuffer(packed, np.uint8))
-    return bits[: panel.n_test[index]].astype(bool)
+def holm(p: Float[Array, " m"]) -> Float[Array, " m"]:
+    """Adjusted p-values by Holm's step-down rule (Scandinavian Journal of Statistics, 1979)."""
+    order = np.argsort(p, kind="stable")
+    stepped = p[order] * np.arange(len(p), 0, -1)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1)
+    return adjusted

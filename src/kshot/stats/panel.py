@@ -2,9 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -19,68 +19,92 @@ if TYPE_CHECKING:
 
 CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
 FACTS = ("lambda_js", "d2", "v", "share", "n_classes")
-MEASURES = ("value", "ratio", "fit_seconds", "score_seconds")
+COLUMNS = (*CELL, *FACTS, "n_test")
 # What must be the same in all records that are compared, and how it is called.
 ONE_OF = {"study_hash": "studies", "version": "versions of kshot", "dtype": "precisions"}
 
 
-@dataclass(frozen=True)
-class Panel:
-    """Values of a metric, NaN where a method is undefined, failed or absent; `row` is −1 where absent. Unless another
-    was asked for, the metric is the accuracy in per cent.
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The study of the records; `only` names the part of it that was chosen and is empty for all of it."""
 
-    `ratio` is the fitted blending ratio (the mean over classes where each has its own); `only` says which part of
-    a study this is, and is empty for all of it.
-    """
-
-    dataset: Shaped[Array, " n"]
-    backbone: Shaped[Array, " n"]
-    tier: Shaped[Array, " n"]
-    shots: Int[Array, " n"]
-    seed: Int[Array, " n"]
-    profile: Shaped[Array, " n"]
-    lambda_js: Float[Array, " n"]
-    d2: Float[Array, " n"]
-    v: Float[Array, " n"]
-    share: Float[Array, " n"]
-    n_classes: Float[Array, " n"]
-    n_test: Int[Array, " n"]
-    value: Float[Array, "n m"]
-    ratio: Float[Array, "n m"]
-    fit_seconds: Float[Array, "n m"]
-    score_seconds: Float[Array, "n m"]
-    row: Int[Array, "n m"]
-    methods: tuple[str, ...]
-    titles: dict[str, str]
-    reference_points: frozenset[str]
-    transductive: frozenset[str]
     study: str
     study_hash: str
     version: str
     dtype: str
     simulated: bool
     only: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One row per cell, one column per method.
+
+    `cells` holds the columns CELL, FACTS and n_test; each is an attribute too (`panel.dataset`). `row` is the number of
+    a method's record in a cell, −1 where there is none. `measures` are numbers of the records and a NaN at the end:
+    `value` is the metric, by default the accuracy in per cent, NaN where a method is undefined or failed; `ratio` is
+    the fitted blending ratio, its mean where every class has its own.
+    """
+
+    cells: Shaped[Array, " n"]
+    row: Int[Array, "n m"]
+    measures: Mapping[str, Float[Array, " N"]]
+    methods: tuple[str, ...]
+    titles: dict[str, str]
+    reference_points: frozenset[str]
+    transductive: frozenset[str]
     records: "pa.Table"
-    metric: Metric
+    origin: Origin
+    metric: Metric = ACCURACY
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getattr__(self, name: str) -> Array:
+        """A column of the cells, or a measure as a matrix of cells and methods."""
+        if name in COLUMNS:
+            return self.cells[name]
+        if name in ("value", "ratio", "fit_seconds", "score_seconds"):
+            return self.measures[name][self.row]
+        raise AttributeError(name)
 
     def column(self, method: str, measure: str = "value") -> Float[Array, " n"]:
         """One method's column; all NaN where the records do not hold the method."""
         if method not in self.methods:
-            return np.full(len(self.shots), np.nan)
-        return getattr(self, measure)[:, self.methods.index(method)]
+            return np.full(len(self), np.nan)
+        return self.measures[measure][self.row[:, self.methods.index(method)]]
+
+    def recorded(self, method: str, name: str) -> list[Any]:
+        """A column of a method's records, one value per cell; None where there is no record."""
+        import pyarrow as pa
+
+        if method not in self.methods:
+            return [None] * len(self)
+        rows = self.row[:, self.methods.index(method)]
+        return self.records[name].take(pa.array(rows, mask=rows < 0)).to_pylist()
+
+    def selected(self, method: str) -> list[dict[str, Any]]:
+        """What a method fitted in every cell."""
+        return [json.loads(text) if text else {} for text in self.recorded(method, "selected")]
 
     def where(self, keep: Bool[Array, " n"]) -> "Panel":
-        axes = (*CELL, *FACTS, *MEASURES, "n_test", "row")
-        return replace(self, **{name: getattr(self, name)[keep] for name in axes})
+        return replace(self, cells=self.cells[keep], row=self.row[keep])
 
     def by_metric(self, metric: Metric, values: Float[Array, " N"]) -> "Panel":
         """The same cells measured by another metric, whose values come in the order of the records."""
-        return replace(self, value=metric.scale * np.append(values, np.nan)[self.row], metric=metric)
+        return replace(self, measures={**self.measures, "value": _and_nan(metric.scale * values)}, metric=metric)
+
+    def cell_keys(self, axes: Iterable[str] = CELL) -> list[tuple]:
+        """The names of every cell on these axes."""
+        return list(zip(*(self.cells[axis].tolist() for axis in axes), strict=True))
+
+    def names(self, axis: str) -> list[str]:
+        """The distinct names on an axis, sorted."""
+        return sorted(set(self.cells[axis].tolist()))
 
     def free_methods(self) -> list[str]:
         """Methods that a deployed system could run on every picture as it comes."""
-        apart = self.reference_points | self.transductive
-        return [method for method in self.methods if method not in apart]
+        return [m for m in self.methods if m not in self.reference_points | self.transductive]
 
     def with_all(self, methods: Iterable[str]) -> "Panel":
         """Cells in which each of these methods exists; one that exists in no cell at all is no condition."""
@@ -98,7 +122,7 @@ class Panel:
         return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
 
     def present_at_every_shot_count(self) -> Bool[Array, " n"]:
-        """The combination guard: without it, dropped cells masquerade as trends over K."""
+        """The combination guard: without it, dropped cells look like trends over K."""
         group = self.combinations()
         counts = np.zeros((group.max(initial=-1) + 1, len(np.unique(self.shots))), int)
         np.add.at(counts, (group, np.unique(self.shots, return_inverse=True)[1]), 1)
@@ -110,53 +134,44 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
     if not table.num_rows:
         raise StudyError("there are no records to compare. Run `kshot run` first.")
     _refuse_mixtures(table)
-    columns = {name: _strings_or_numbers(table, name) for name in CELL}
-    numbered = np.stack([np.unique(values, return_inverse=True)[1].reshape(-1) for values in columns.values()], axis=1)
+    columns = {name: _column(table, name) for name in COLUMNS}
+    numbered = np.stack([np.unique(columns[name], return_inverse=True)[1].reshape(-1) for name in CELL], axis=1)
     _, first, cell = np.unique(numbered, axis=0, return_index=True, return_inverse=True)
-    cell = cell.reshape(-1)
-    method = _strings_or_numbers(table, "method")
-    methods = tuple(dict.fromkeys(method.tolist()))
-    place = {name: index for index, name in enumerate(methods)}
-    column = np.array([place[name] for name in method.tolist()])
-    row = np.full((len(first), len(methods)), -1)
-    row[cell, column] = np.arange(table.num_rows)
+    method = table["method"].to_pylist()
+    place = {name: index for index, name in enumerate(dict.fromkeys(method))}
+    row = np.full((len(first), len(place)), -1)
+    row[cell.reshape(-1), [place[name] for name in method]] = np.arange(table.num_rows)
     if np.count_nonzero(row >= 0) != table.num_rows:
         raise StudyError("some methods have two records for one cell. Report one records folder at a time.")
-    accuracy = 100 * _numbers(table, "accuracy")
-    defined = np.isfinite(accuracy)
-    measures = {
-        "value": accuracy,
-        "ratio": _ratios(table["selected"].to_pylist()),
-        "fit_seconds": np.where(defined, _numbers(table, "fit_seconds"), np.nan),
-        "score_seconds": np.where(defined, _numbers(table, "score_seconds"), np.nan),
+    accuracy = 100 * _column(table, "accuracy")
+    seconds = {
+        name: np.where(np.isfinite(accuracy), _column(table, name), np.nan) for name in ("fit_seconds", "score_seconds")
     }
-    titles = _titles(dict(zip(method.tolist(), table["title"].to_pylist(), strict=True)))
-    sees = dict(zip(method.tolist(), table["sees"].to_pylist(), strict=True))
+    measures = {"value": accuracy, "ratio": _ratios(table["selected"].to_pylist()), **seconds}
+    sees = {name: set(seen) for name, seen in zip(method, table["sees"].to_pylist(), strict=True)}
+    cells = np.empty(len(first), [(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        cells[name] = values[first]
+    references = frozenset(name for name, seen in sees.items() if not seen <= LABEL_FREE_EVIDENCE)
     return Panel(
-        **{name: values[first] for name, values in columns.items()},
-        **{name: _numbers(table, name)[first] for name in FACTS},
-        **{name: np.append(values, np.nan)[row] for name, values in measures.items()},
-        n_test=_strings_or_numbers(table, "n_test")[first],
+        cells=cells,
         row=row,
-        methods=methods,
-        titles=titles,
-        reference_points=frozenset(name for name, seen in sees.items() if not set(seen) <= LABEL_FREE_EVIDENCE),
-        transductive=frozenset(
-            name for name, seen in sees.items() if "queries" in seen and set(seen) <= LABEL_FREE_EVIDENCE
-        ),
-        study=table["study"][0].as_py(),
-        study_hash=table["study_hash"][0].as_py(),
-        version=table["version"][0].as_py(),
-        dtype=table["dtype"][0].as_py(),
-        simulated=any(table["simulated"].to_pylist()),
-        only=only,
+        measures={name: _and_nan(values) for name, values in measures.items()},
+        methods=tuple(place),
+        titles=_titles(dict(zip(method, table["title"].to_pylist(), strict=True))),
+        reference_points=references,
+        transductive=frozenset(name for name, seen in sees.items() if "queries" in seen and name not in references),
         records=table,
-        metric=ACCURACY,
+        origin=Origin(
+            **{name: table[name][0].as_py() for name in ("study", "study_hash", "version", "dtype")},
+            simulated=any(table["simulated"].to_pylist()),
+            only=only,
+        ),
     )
 
 
 def _titles(recorded: dict[str, str]) -> dict[str, str]:
-    """As recorded, without the address (`module:Class`) of an own method where the rest of its title is its alone."""
+    """As recorded; of an own method without its address (`module:Class`) unless two methods would share a title."""
     short = {name: title.removesuffix(f" ({name})") if ":" in name else title for name, title in recorded.items()}
     borne = Counter(short.values())
     return {name: title if borne[title] == 1 else recorded[name] for name, title in short.items()}
@@ -164,10 +179,10 @@ def _titles(recorded: dict[str, str]) -> dict[str, str]:
 
 def _refuse_mixtures(table: "pa.Table") -> None:
     for name, called in ONE_OF.items():
-        values = table[name].to_pylist()
-        found = set(zip(table["study"].to_pylist(), values, strict=True)) if name == "study_hash" else set(values)
+        columns = ("study", name) if name == "study_hash" else (name,)
+        found = set(zip(*(table[column].to_pylist() for column in columns), strict=True))
         if len(found) > 1:
-            listed = ", ".join(sorted(" ".join(v) if isinstance(v, tuple) else str(v) for v in found))
+            listed = ", ".join(sorted(" ".join(map(str, values)) for values in found))
             raise StudyError(f"these records come from different {called}: {listed}. Report one at a time.")
 
     made = set(zip(table["method"].to_pylist(), table["code"].to_pylist(), strict=True))
@@ -179,12 +194,15 @@ def _refuse_mixtures(table: "pa.Table") -> None:
         )
 
 
-def _strings_or_numbers(table: "pa.Table", name: str) -> Shaped[Array, " N"]:
-    return np.asarray(table[name].to_pylist())
+def _column(table: "pa.Table", name: str) -> Shaped[Array, " N"]:
+    """Strings or numbers; NaN where a number is missing."""
+    values = table[name].to_numpy()
+    return values.astype(str) if values.dtype == object else values
 
 
-def _numbers(table: "pa.Table", name: str) -> Float[Array, " N"]:
-    return np.asarray([np.nan if v is None else v for v in table[name].to_pylist()], dtype=float)
+def _and_nan(values: Float[Array, " N"]) -> Float[Array, " M"]:
+    """With a NaN at the end, which row −1 finds."""
+    return np.append(values, np.nan)
 
 
 def _ratios(selected: Iterable[str | None]) -> Float[Array, " N"]:

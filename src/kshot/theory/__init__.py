@@ -1,1 +1,1 @@
-"""The study's results as functions: closed forms here, one Monte Carlo check per claim in `checks`."""
+"""The paper's results as functions: closed forms here, measurements on features in `probes`."""

@@ -1,7 +1,7 @@
-"""Blending as shrinkage: the squared error of a blend, and when James–Stein provably lowers it.
+"""Squared error of a blend, and when James–Stein provably lowers it (paper, Prop. 1 to 3).
 
-The ratio that minimises the error, its James–Stein plug-in and the correction for the number of shots are
-also methods' business and live in `kshot.solvers.shrinkage`; here is what the study proves about them.
+The ratio of least error, its James–Stein plug-in and the K-correction are in `kshot.solvers.shrinkage`, because
+methods use them too.
 g² = |t − mu*|² is the squared bias of the text prototype, v = tr Sigma*/K the squared error of the mean.
 """
 

@@ -1,4 +1,4 @@
-"""How well any ratio could separate two classes, against what a free linear rule could (Theorem 2).
+"""Separation of two classes: the best blend against the best linear rule (paper, Theorem 2).
 
 Classes share a covariance Sigma. For a pair, u is the difference of the means and 2·delta the difference of
 the text offsets, so that a blend scores along w(s) = u + 2s·delta. Squared margins m² = (u·w)²/(wᵀSigma w)
@@ -8,14 +8,16 @@ nest: path ≤ plane span{u, delta} ≤ full, and a margin m errs with probabili
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from kshot.errors import InputError
-from kshot.theory import pairs
+from kshot.solvers.rows import class_means, shot_numbers
+from kshot.theory import values
 from kshot.theory.values import Values
 from kshot.types import Array
 
 PARALLEL = 1e-12
+RESIDUALS_PER_CLASS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +100,12 @@ def pair_forms(means: Float[Array, "C d"], text: Float[Array, "C d"], covariance
     SM, SD = M @ factor, D @ factor
     white = solve_triangular(factor, M.T, lower=True).T
     return PairForms(
-        a1=pairs.pair_products(M @ M.T),
-        a2=pairs.pair_products(M @ D.T),
-        q11=pairs.pair_products(SM @ SM.T),
-        q12=pairs.pair_products(SM @ SD.T),
-        q22=pairs.pair_products(SD @ SD.T),
-        full=pairs.pair_products(white @ white.T),
+        a1=values.pair_products(M @ M.T),
+        a2=values.pair_products(M @ D.T),
+        q11=values.pair_products(SM @ SM.T),
+        q12=values.pair_products(SM @ SD.T),
+        q22=values.pair_products(SD @ SD.T),
+        full=values.pair_products(white @ white.T),
     )
 
 
@@ -115,23 +117,39 @@ def capacity(means: Float[Array, "C d"], text: Float[Array, "C d"], covariance: 
 
 
 def margin_ratio(found: Capacity) -> Float[Array, " P"]:
-    """sqrt(path/full); 1 where the means coincide, since nothing is then left to gain."""
+    """sqrt(path/full); 1 where the means coincide."""
     apart = found.full > 0
     return np.where(apart, np.sqrt(found.path / np.where(apart, found.full, 1)), 1.0)
 
 
 def headroom(found: Capacity) -> Float[Array, " P"]:
-    """Error of the best blend direction minus error of the best direction: what a probe could gain."""
+    """Error of the best blend direction minus error of the best direction: the most a probe can gain."""
     return np.asarray(separation_error(found.path) - separation_error(found.full))
 
 
+def pooled_covariance(X: Float[Array, "N d"], y: Int[Array, " N"], n_classes: int) -> Float[Array, "d d"]:
+    """Within-class covariance shared by all classes, shrunk by OAS (Chen et al. 2010) so that it can be inverted.
+
+    It is estimated from x − mean of its class, for the first 100 rows of each class.
+    """
+    from sklearn.covariance import oas
+
+    order = np.argsort(y, kind="stable")
+    kept = order[shot_numbers(y)[order] < RESIDUALS_PER_CLASS]
+    X, y = X[kept].astype(np.float64), y[kept]
+    residuals = X - class_means(X, y, n_classes)[y]
+    if not residuals.any():
+        raise InputError("Every image equals its class mean; a covariance needs images that differ.")
+    return oas(residuals, assume_centered=True)[0]
+
+
 def _cholesky(covariance: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    values = np.linalg.eigvalsh(covariance)
+    eigenvalues = np.linalg.eigvalsh(covariance)
     if not np.allclose(covariance, covariance.T, atol=1e-8 * np.abs(covariance).max()):
         raise InputError("The covariance is not symmetric. Pass X.T @ X / n or an estimate made of it.")
-    if values[0] <= len(values) * np.finfo(np.float64).eps * values[-1]:
+    if eigenvalues[0] <= len(eigenvalues) * np.finfo(np.float64).eps * eigenvalues[-1]:
         raise InputError(
-            f"The covariance is singular (eigenvalues from {values[0]:.3g} to {values[-1]:.3g}), so some "
-            "margin is infinite. Shrink it first: kshot.theory.covariance.pooled_covariance does."
+            f"The covariance is singular (eigenvalues from {eigenvalues[0]:.3g} to {eigenvalues[-1]:.3g}), so some "
+            "margin is infinite. Shrink it first: kshot.theory.capacity.pooled_covariance does."
         )
     return np.linalg.cholesky(covariance)

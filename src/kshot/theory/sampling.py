@@ -1,4 +1,4 @@
-"""How much the James–Stein ratio moves from draw to draw (paper, Prop. 4 and 5).
+"""Standard error of the James–Stein ratio over draws (paper, Prop. 4 and 5).
 
 d̂² = |t − mean|² and v̂ = tr(scatter)/(K(K−1)) are independent for Gaussian shots, and the ratio
 1 − v̂/d̂² inherits their variances by the delta method.
@@ -52,7 +52,7 @@ def variance_variance(trace_square: Values, shots: int) -> Values:
 
 
 def participation_ratio(trace: Values, trace_square: Values) -> Values:
-    """(tr Sigma)²/tr(Sigma²) in [1, d]: how many directions the spread really uses."""
+    """(tr Sigma)²/tr(Sigma²) in [1, d]: the effective number of directions of the spread."""
     require_positive(trace_square, "tr(Sigma²)")
     return trace**2 / trace_square
 

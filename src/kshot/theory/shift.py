@@ -1,11 +1,11 @@
-"""What a shift common to all prototypes does to decisions: nothing, or a rigid translation (Theorem 1)."""
+"""Effect of a shift common to all prototypes on decisions: none, or a rigid translation (paper, Theorem 1)."""
 
 import numpy as np
 from jaxtyping import Float
 
 from kshot.solvers.rows import squared_norms
-from kshot.theory import pairs
-from kshot.theory.values import Values, require_positive
+from kshot.theory import values
+from kshot.theory.values import Values
 from kshot.types import Array
 
 
@@ -20,7 +20,7 @@ def nearest_prototype_scores(X: Float[Array, "N d"], prototypes: Float[Array, "C
 
 
 def decisive_part(offset: Float[Array, " d"], prototypes: Float[Array, "C d"]) -> Float[Array, " d"]:
-    """The projection of an offset on span{p_c − p_c'}: all of it that nearest-prototype risk can see (ii)."""
+    """Projection of an offset on span{p_c − p_c'}, the only part that changes nearest-prototype decisions (ii)."""
     differences = (prototypes - prototypes.mean(axis=0)).T
     basis, weights, _ = np.linalg.svd(differences, full_matrices=False)
     basis = basis[:, weights > weights.max() * max(differences.shape) * np.finfo(weights.dtype).eps]
@@ -33,10 +33,10 @@ def expected_squared_overlap(offset2: Values, w2: Values, d: int) -> Values:
 
 
 def squared_cosines(offset: Float[Array, " d"], prototypes: Float[Array, "C d"]) -> Float[Array, " P"]:
-    """cos²(Delta, p_c − p_c') of every pair; about 1/d in generic position. Equal prototypes give 0."""
+    """cos²(Delta, p_c − p_c') of every pair; about 1/d for a random direction, 0 for equal prototypes."""
     length2 = float(offset @ offset)
-    require_positive(length2, "|offset|²")
+    values.require_positive(length2, "|offset|²")
     centred = prototypes - prototypes.mean(axis=0)
     along = centred @ offset
-    overlap, w2 = pairs.pair_products(np.outer(along, along)), pairs.pair_products(centred @ centred.T)
+    overlap, w2 = values.pair_products(np.outer(along, along)), values.pair_products(centred @ centred.T)
     return np.where(w2 > 0, overlap / (np.where(w2 > 0, w2, 1) * length2), 0.0)

@@ -1,4 +1,4 @@
-"""Two isotropic Gaussian classes: the exact risk of a blend and the shrinkage that risk wants.
+"""Two isotropic Gaussian classes: the exact risk of a blend and the shrinkage of least risk.
 
 Text prototypes t_± = mu_± + Delta ± delta, class difference u = mu_+ − mu_−, s = 1 − λ (paper, Cor. 1, 2).
 """
@@ -15,7 +15,7 @@ from kshot.types import Array
 
 @dataclass(frozen=True, slots=True)
 class PairGeometry:
-    """The five scalars through which a pair's vectors enter."""
+    """Inner products of a pair's u, delta and offset Delta."""
 
     u2: float
     delta2: float
@@ -30,7 +30,7 @@ def pair_geometry(u: Float[Array, " d"], delta: Float[Array, " d"], offset: Floa
 
 
 def signed_margins(s: Values, pair: PairGeometry) -> tuple[Values, Values]:
-    """A_±(s) = |u|²/2 + (γ ∓ β)·s ∓ 2·η·s², how far each class mean is on its own side (Cor. 1)."""
+    """A_±(s) = |u|²/2 + (γ ∓ β)·s ∓ 2·η·s², signed distances of the class means to the boundary, times |w| (Cor. 1)."""
     common = pair.u2 / 2 + pair.gamma * s
     tilt = pair.beta * s + 2 * pair.eta * s**2
     return common - tilt, common + tilt
@@ -55,23 +55,22 @@ def blend_error(s: Values, pair: PairGeometry, sigma2: float) -> Values:
 def noisy_score_variance(s: Values, pair: PairGeometry, sigma2: float, v: float) -> Values:
     """B_v(s) = B(s) + sigma²·2v·(1−s)²: the score variance when the means are estimated.
 
-    Exact for the variance that the input brings; the terms left out, the estimated direction's and
-    midpoint's own wobble, are of order (v/d)·|w|² (study, supplement).
+    Exact for the input's variance; the variances of the estimated direction and midpoint, of order (v/d)·|w|²,
+    are left out (study, supplement).
     """
     return score_variance(s, pair, sigma2) + sigma2 * 2 * v * (1 - s) ** 2
 
 
 def deflection(s: Values, pair: PairGeometry, sigma2: float, v: float) -> Values:
-    """Expected margin over the root of the noisy score variance, what Corollary 2 maximises."""
+    """Expected margin over the root of the noisy score variance; Corollary 2 maximises it."""
     plus, minus = signed_margins(s, pair)
     return (plus + minus) / 2 / np.sqrt(noisy_score_variance(s, pair, sigma2, v))
 
 
 def noise_aware_shrinkage(pair: PairGeometry, v: float) -> float:
-    """s* of Corollary 2, clipped to [0, 1]; exact means (v = 0) want none.
+    """s* of Corollary 2, clipped to [0, 1]; 0 for exact means (v = 0) and where |u|² + 2γ ≤ 0.
 
-    Where text and image agree on the direction (delta parallel to u) without noise, every s is as good and
-    0 is returned. A text prototype so wrong that |u|² + 2γ ≤ 0 is never shrunk to.
+    Where delta is parallel to u and v = 0, every s has the same risk and 0 is returned.
     """
     if pair.beta or pair.eta:
         raise InputError("Corollary 2 holds for an offset orthogonal to u and delta (beta = eta = 0).")

@@ -20,7 +20,7 @@ def save(path: Path, X: np.ndarray, size=None, stride=None, offset=0, numel=None
 def write(path: Path, index: bytes, members: dict, compression=zipfile.ZIP_STORED) -> None:
     with zipfile.ZipFile(path, "w", compression) as archive:
         archive.writestr("cache/data.pkl", index)
-        for name, content in {"byteorder": b"little", **members}.items():
+        for name, content in {"version": b"3\n", "byteorder": b"little", **members}.items():
             archive.writestr(f"cache/{name}", content)
 
 

@@ -1,12 +1,15 @@
-"""Each probe on data whose answer is known, by construction or by brute force."""
+"""Each probe on data whose answer is known, by construction or by brute force, and on real features."""
+
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
 from kshot.errors import InputError
-from kshot.solvers.rows import class_means
-from kshot.theory.probes import agreement, counterfactual, headroom, objectives, offset, per_class, spread, translation
+from kshot.solvers.ratio_sweep import GRID
+from kshot.solvers.rows import class_means, unit_rows
+from kshot.theory.probes import blends, headroom, offset, per_class, spread
 from kshot.types import Labelled
 from problems import problem
 
@@ -14,6 +17,25 @@ from problems import problem
 def gaussian(rng, means, scale, per_class):
     y = np.repeat(np.arange(len(means)), per_class)
     return Labelled(means[y] + scale * rng.normal(size=(len(y), means.shape[1])), y)
+
+
+def accuracy(rows, means, text, ratios, shift=0.0):
+    """Cosine scoring, written out."""
+    ratios = np.broadcast_to(ratios, len(text))[:, None]
+    p = ratios * means + (1 - ratios) * text + shift
+    scores = rows.X @ (p / np.linalg.norm(p, axis=1, keepdims=True)).T
+    return np.mean(scores.argmax(axis=1) == rows.y)
+
+
+def held_out_accuracy(support, text, ratios):
+    """Leave-one-out by refitting: the shot is removed, its class mean computed again."""
+    hits = 0
+    for i in range(len(support.y)):
+        means = class_means(support.X, support.y, len(text))
+        rest = (support.y == support.y[i]) & (np.arange(len(support.y)) != i)
+        means[support.y[i]] = support.X[rest].mean(axis=0)
+        hits += accuracy(Labelled(support.X[i : i + 1], support.y[i : i + 1]), means, text, ratios)
+    return hits / len(support.y)
 
 
 def test_offset_of_a_constructed_text():
@@ -28,6 +50,7 @@ def test_offset_of_a_constructed_text():
     i, j = np.triu_indices(6, 1)
     w = means[i] - means[j]
     assert row["cos² to class differences"] == pytest.approx(np.mean(w[:, 0] ** 2 / (w**2).sum(axis=1)))
+    assert row["cosine to residuals"] == pytest.approx((delta[:, 0] / np.linalg.norm(delta, axis=1)).mean())
     assert row["1/d"] == 0.02
 
 
@@ -51,18 +74,18 @@ def test_predicted_spread_meets_the_measured_one_for_gaussian_classes():
     scale = 0.3 * np.arange(1, 41) ** -0.5
     means = rng.normal(size=(30, 40)) / 6
     text = means + 1 / np.sqrt(40)
-    supports = [gaussian(rng, means, scale, 3) for _ in range(60)]
-    row = spread.spread_row(gaussian(rng, means, scale, 40), text, supports, 3)
-    assert row["measured/predicted"] == pytest.approx(1, abs=0.1)
-    assert row["isotropic SD"] < 0.8 * row["measured SD"]
-    assert row["d_eff"] == pytest.approx((scale**2).sum() ** 2 / (scale**4).sum(), rel=0.1)
+    measured = spread.measured_spread([gaussian(rng, means, scale, 3) for _ in range(60)], text)
+    moments = spread.class_moments(gaussian(rng, means, scale, 40), text)
+    row = spread.predicted_row(moments, 40, 3)
+    assert measured / row["predicted SD"] == pytest.approx(1, abs=0.1)
+    assert row["isotropic SD"] < 0.8 * measured
+    assert moments.participation() == pytest.approx((scale**2).sum() ** 2 / (scale**4).sum(), rel=0.1)
 
 
-def test_spread_needs_a_pool():
+def test_the_predicted_spread_needs_four_pictures_of_every_class():
     data = problem(shots=2)
-    support = Labelled(data.X, data.y)
-    with pytest.raises(InputError, match="takes four"):
-        spread.spread_row(support, data.text, [support, support], 2)
+    with pytest.raises(InputError, match="at least four"):
+        spread.class_moments(Labelled(data.X, data.y), data.text)
 
 
 def test_headroom_is_nothing_when_the_blend_already_has_the_best_direction():
@@ -76,41 +99,33 @@ def test_headroom_is_nothing_when_the_blend_already_has_the_best_direction():
     assert row["path error"] >= row["plane error"] >= row["full error"] > 0
 
 
-def test_translation_by_nothing_changes_nothing_and_by_something_is_scored_by_cosine():
+def test_translation_is_scored_by_cosine_at_the_oracle_ratio():
     data = problem(seed=4)
     means = class_means(data.X, data.y, len(data.text))
-    population = class_means(data.pool.X, data.pool.y, len(data.text))
-    rows = translation.translation_rows(data.test, means, data.text, population)
-    at = {row["a"]: row for row in rows}
-    assert at[0.0]["change"] == 0
-    ratios = np.linspace(0, 1, 101)
-    hits = []
-    for a in (0.0, 0.5):
-        for ratio in ratios:
-            p = ratio * means + (1 - ratio) * data.text + a * (data.text - population).mean(axis=0)
-            cosine = data.test.X @ (p / np.linalg.norm(p, axis=1, keepdims=True)).T
-            hits.append(100 * np.mean(cosine.argmax(axis=1) == data.test.y))
-    best = int(np.argmax(hits[:101]))
-    assert at[0.0]["accuracy"] == pytest.approx(hits[best])
-    assert at[0.5]["accuracy"] == pytest.approx(hits[101 + best])
+    delta = (data.text - class_means(data.pool.X, data.pool.y, len(data.text))).mean(axis=0)
+    row = offset.translation_row(Labelled(data.X, data.y), data.pool, data.test, data.text)
+    grid = np.linspace(0, 1, 101)
+    hits = [accuracy(data.test, means, data.text, ratio) for ratio in grid]
+    moved = accuracy(data.test, means, data.text, grid[np.argmax(hits)], 0.5 * delta)
+    assert row["a = +0.00"] == 0
+    assert row["a = +0.50"] == pytest.approx(100 * (moved - max(hits)))
 
 
-def test_counterfactual_is_neutral_without_an_offset_and_telling_with_one():
+def test_counterfactual_is_neutral_without_an_offset_and_recovers_a_deficit_with_one():
     data = problem(seed=5, classes=12, shots=2, noise=1.2, n_test=400)
     support = Labelled(data.X, data.y)
     centre = class_means(data.pool.X, data.pool.y, len(data.text)).mean(axis=0)
     without = data.text - (data.text.mean(axis=0) - centre)
-    row = counterfactual.counterfactual_row(support, data.pool, data.test, without)
+    row = offset.counterfactual_row(support, data.pool, data.test, without)
     assert row["recovered"] == pytest.approx(0, abs=1e-9)
-    row = counterfactual.with_share(counterfactual.counterfactual_row(support, data.pool, data.test, data.text))
+    row = offset.counterfactual_row(support, data.pool, data.test, data.text)
     assert row["deficit"] < 0
     assert row["recovered"] == pytest.approx(row["without offset"] - row["deficit"])
-    assert row["share of damage"] == pytest.approx(-row["recovered"] / row["deficit"])
 
 
 def test_james_stein_against_the_optimum_of_the_pool():
     data = problem(seed=6, classes=8, shots=4)
-    row = agreement.optimum_row(Labelled(data.X, data.y), data.pool, data.text)
+    row = blends.optimum_row(Labelled(data.X, data.y), data.pool, data.text)
     fitted, target = [], []
     for c, t in enumerate(data.text):
         own, pool = data.X[data.y == c], data.pool.X[data.pool.y == c]
@@ -125,8 +140,7 @@ def test_james_stein_against_the_optimum_of_the_pool():
 
 def test_two_objectives_against_both_curves_over_the_grid():
     data = problem(seed=8, classes=6, shots=3, noise=1.2, n_test=300)
-    support = Labelled(data.X, data.y)
-    row = objectives.objectives_row(support, data.pool, data.test, data.text)
+    row = blends.objectives_row(Labelled(data.X, data.y), data.pool, data.test, data.text)
     grid = np.linspace(0, 1, 100_001)
     g2, v = [], []
     for c, t in enumerate(data.text):
@@ -136,48 +150,72 @@ def test_two_objectives_against_both_curves_over_the_grid():
     error = (1 - grid) ** 2 * np.mean(g2) + grid**2 * np.mean(v)
     assert row["λ of least error"] == pytest.approx(grid[error.argmin()], abs=2e-5)
     means = class_means(data.X, data.y, len(data.text))
-
-    def accuracy(ratio):
-        p = ratio * means + (1 - ratio) * data.text
-        cosine = data.test.X @ (p / np.linalg.norm(p, axis=1, keepdims=True)).T
-        return 100 * np.mean(cosine.argmax(axis=1) == data.test.y)
-
-    best = max(accuracy(ratio) for ratio in np.arange(101) / 100)
-    assert row["accuracy lost"] == pytest.approx(best - accuracy(row["λ of least error"]))
+    best = max(accuracy(data.test, means, data.text, ratio) for ratio in np.arange(101) / 100)
+    lost = best - accuracy(data.test, means, data.text, row["λ of least error"])
+    assert row["accuracy lost"] == pytest.approx(100 * lost)
 
 
-def test_the_offsets_cosine_to_the_remainders():
-    rng = np.random.default_rng(9)
-    means, text = rng.normal(size=(2, 5, 30))
-    offset_vector = (text - means).mean(axis=0)
-    remainders = text - means - offset_vector
-    cosines = remainders @ offset_vector / np.linalg.norm(remainders, axis=1) / np.linalg.norm(offset_vector)
-    assert offset.offset_row(means, text)["cosine to residuals"] == pytest.approx(cosines.mean())
+@pytest.mark.parametrize("seed", range(4))
+def test_no_single_class_can_improve_on_the_ascent(seed):
+    data = problem(seed, classes=5, shots=2, noise=1.5)
+    means = class_means(data.X, data.y, 5)
+    ratios, reached = per_class.per_class_oracle(data.test, means, data.text)
+    assert reached == pytest.approx(accuracy(data.test, means, data.text, ratios))
+    assert reached >= blends.oracle_ratio(data.test, means, data.text)[1]
+    for c, value in product(range(5), GRID):
+        changed = ratios.copy()
+        changed[c] = value
+        assert accuracy(data.test, means, data.text, changed) <= reached
+
+
+def test_two_classes_reach_the_optimum_of_the_whole_grid():
+    data = problem(7, classes=2, shots=2, noise=2.5, n_test=80)
+    means = class_means(data.X, data.y, 2)
+    brute = max(accuracy(data.test, means, data.text, np.array(pair)) for pair in product(GRID[::4], repeat=2))
+    assert per_class.per_class_oracle(data.test, means, data.text)[1] >= brute - 1 / 80
 
 
 def test_one_ratio_per_class_by_leave_one_out_is_held_to_one_ratio_by_leave_one_out():
     data = problem(seed=10, classes=5, shots=3, noise=1.5, n_test=200)
     support = Labelled(data.X, data.y)
     means = class_means(data.X, data.y, 5)
-
-    def accuracy(ratios, rows, centres):
-        p = ratios[:, None] * centres + (1 - ratios[:, None]) * data.text
-        cosine = rows.X @ (p / np.linalg.norm(p, axis=1, keepdims=True)).T
-        return np.mean(cosine.argmax(axis=1) == rows.y)
-
-    held_out = []
-    for ratio in np.arange(101) / 100:
-        hits = 0
-        for i in range(len(data.y)):
-            centres = means.copy()
-            rest = (data.y == data.y[i]) & (np.arange(len(data.y)) != i)
-            centres[data.y[i]] = data.X[rest].mean(axis=0)
-            hits += accuracy(np.full(5, ratio), Labelled(data.X[i : i + 1], data.y[i : i + 1]), centres)
-        held_out.append(hits)
-    shared = np.full(5, np.argmax(held_out) / 100)
+    held_out = [held_out_accuracy(support, data.text, ratio) for ratio in GRID]
     own = per_class.per_class_loo(support, data.text)
-    gain = 100 * (accuracy(own, data.test, means) - accuracy(shared, data.test, means))
+    assert held_out_accuracy(support, data.text, own) >= max(held_out)
+    shared = GRID[np.argmax(held_out)]
+    gain = 100 * (accuracy(data.test, means, data.text, own) - accuracy(data.test, means, data.text, shared))
     row = per_class.per_class_row(support, data.test, data.text)
     assert row["per-class LOO"] == pytest.approx(gain)
+    assert row["in sample"] >= max(0, row["split half"], gain)
     single = Labelled(data.X[::3], data.y[::3])
     assert "per-class LOO" not in per_class.per_class_row(single, data.test, data.text)
+
+
+def test_halves_share_every_class_and_no_picture():
+    y = np.repeat(np.arange(5), (4, 6, 8, 10, 3))
+    first, second = per_class.halves(y)
+    assert sorted([*first, *second]) == list(range(len(y)))
+    assert np.abs(np.bincount(y[first]) - np.bincount(y[second])).max() <= 1
+
+
+def test_the_published_signature_on_stanford_cars(cars):
+    """ViT-B/32: most of the gap is common and in no special direction, the spread is predicted, headroom is left."""
+    pool = Labelled(unit_rows(cars["train16_x"], "pool"), cars["train16_y"])
+    text = unit_rows(cars["text"], "text")
+    row = offset.offset_row(class_means(pool.X, pool.y, len(text)), text)
+    assert row["share"] == pytest.approx(0.790, abs=0.01)
+    assert 0.5 < row["d·cos²"] < 2
+
+    def draw(seed):
+        order = np.random.default_rng(seed).permutation(len(pool.y))
+        rows = order[np.argsort(pool.y[order], kind="stable")].reshape(len(text), -1)[:, :2].ravel()
+        return Labelled(pool.X[rows], pool.y[rows])
+
+    measured, moments = spread.measured_spread(list(map(draw, range(5))), text), spread.class_moments(pool, text)
+    predicted = spread.predicted_row(moments, text.shape[1], 2)
+    assert measured / predicted["predicted SD"] == pytest.approx(1, abs=0.3)
+    assert measured > 3 * predicted["isotropic SD"]
+    assert 15 < moments.participation() < 45
+    row = headroom.headroom_row(pool, text)
+    assert row["pairs"] == 19110
+    assert 0.5 < row["path/full"] < 0.7

@@ -1,37 +1,16 @@
-"""One array out of a file that somebody has: npz, npy, torch, safetensors or parquet."""
+"""One array out of a file that somebody has: npz, npy, torch, safetensors or parquet. Nothing in a file is run."""
 
+import pickle
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kshot.encode.caches.torchfile import from_bfloat16, read_torch
-from kshot.errors import InputError
+from kshot.errors import InputError, KshotError, need
 from kshot.types import Array
-
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
-    from safetensors import safe_open
-
-Opened: TypeAlias = AbstractContextManager[Mapping[str, Array]]
-
-# What the readers raise on a file that is cut off, forged or no such file at all.
-_BROKEN = (
-    OSError,
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    EOFError,
-    OverflowError,
-    NotImplementedError,
-    RuntimeError,
-    zipfile.BadZipFile,
-)
 
 
 class Address(NamedTuple):
@@ -58,123 +37,100 @@ def find_address(text: str, source: Path, last: Path | None = None) -> Address:
 
 
 def read_array(address: Address) -> Array:
-    """The array, as it lies in the file; every fault is a sentence that names the file."""
+    """The array as the file holds it; every error names the file."""
     path = address.file
-    reader = _READERS.get(path.suffix.lower())
+    reader = READERS.get(path.suffix.lower())
     if reader is None:
-        raise InputError(f"{path} is of no known kind; known are {', '.join(_READERS)}.")
+        raise InputError(f"{path} is of no known kind; known are {', '.join(READERS)}.")
     try:
-        with reader(path) as arrays:
-            key = next(iter(arrays)) if address.key is None and len(arrays) == 1 else address.key
-            if key is None or key not in arrays:
-                raise InputError(_which(path, address.key, arrays))
-            return np.asarray(arrays[key])
-    except InputError:
+        arrays = reader(path)
+        key = next(iter(arrays)) if address.key is None and len(arrays) == 1 else address.key
+        if key is None or key not in arrays:
+            names = ", ".join(map(str, arrays)) or "no array"
+            given = "holds several arrays" if key is None else f"has no '{key}'"
+            raise InputError(f"{path} {given}; it holds {names}. Give FILE:KEY with one of them.")
+        found = arrays[key]
+        return np.asarray(found() if callable(found) else found)
+    except KshotError:
         raise
-    except MemoryError:
-        raise InputError(f"{path} asks for more memory than there is.") from None
-    except _BROKEN as error:
+    except Exception as error:  # readers of damaged files raise whatever they stumble over
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} cannot be read ({reason}).") from None
 
 
-def _which(path: Path, key: str | None, arrays: Mapping[str, object]) -> str:
-    names = ", ".join(map(str, arrays)) or "no array"
-    given = f"has no '{key}'" if key is not None else "holds several arrays"
-    return f"{path} {given}; it holds {names}. Give FILE:KEY with one of them."
-
-
-def _npz(path: Path) -> Opened:
+def _npz(path: Path) -> Mapping[str, Any]:
     return np.load(path, allow_pickle=False)
 
 
-def _npy(path: Path) -> Opened:
-    return nullcontext({"": np.load(path, allow_pickle=False, mmap_mode="r")})
+def _npy(path: Path) -> Mapping[str, Any]:
+    return {"": np.load(path, allow_pickle=False, mmap_mode="r")}
 
 
-@contextmanager
-def _safetensors(path: Path) -> Iterator[Mapping[str, Array]]:
-    from safetensors import SafetensorError, safe_open
-
+def _torch(path: Path) -> Mapping[str, Any]:
+    """Tensors by name; a file that is one tensor has the name ''."""
+    torch = need("torch", "encode")
+    if zipfile.is_zipfile(path):
+        # Torch itself notices neither changed bytes nor a compressed archive, which may unpack to any size.
+        with zipfile.ZipFile(path) as archive:
+            if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+                raise InputError(f"{path} is compressed, which torch never does.")
+            if (damaged := archive.testzip()) is not None:
+                raise InputError(f"{path} is damaged: {damaged} was changed after it was written.")
     try:
-        with safe_open(path, framework="numpy") as file:
-            yield _Tensors(path, file)
-    except SafetensorError as error:
-        raise ValueError(str(error)) from error
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise InputError(f"{path} holds more than tensors; it was refused, and nothing in it was run.") from None
+    tensors = content if isinstance(content, dict) else {"": content}
+    if not tensors or not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
+        raise InputError(f"{path} holds no tensor and no dictionary of tensors.")
+    return {str(name): _to_numpy(tensor) for name, tensor in tensors.items()}
 
 
-class _Tensors(Mapping):
-    """Tensors of a safetensors file, read when they are asked for."""
-
-    def __init__(self, path: Path, file: "safe_open"):
-        self.path, self.file, self.names = path, file, list(file.keys())
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __getitem__(self, name: str) -> Array:
-        if self.file.get_slice(name).get_dtype() != "BF16":
-            return self.file.get_tensor(name)
-        from safetensors import deserialize
-
-        # The library gives numpy, which has no bfloat16, its bytes only.
-        found = dict(deserialize(self.path.read_bytes()))[name]
-        return from_bfloat16(np.frombuffer(found["data"], "<u2")).reshape(found["shape"])
+def _to_numpy(tensor: Any) -> Array:
+    """numpy has no bfloat16; float32 holds its values exactly."""
+    tensor = tensor.detach()
+    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
 
 
-@contextmanager
-def _parquet(path: Path) -> Iterator[Mapping[str, Array]]:
+def _safetensors(path: Path) -> Mapping[str, Any]:
+    from safetensors import safe_open
+
+    def read(name: str) -> Array:
+        with safe_open(path, "numpy") as file:
+            if file.get_slice(name).get_dtype() != "BF16":
+                return file.get_tensor(name)
+        need("torch", "encode")
+        with safe_open(path, "pt") as file:
+            return _to_numpy(file.get_tensor(name))
+
+    with safe_open(path, "numpy") as file:
+        return {name: partial(read, name) for name in file.keys()}  # noqa: SIM118, it is no dict
+
+
+def _parquet(path: Path) -> Mapping[str, Any]:
+    import pyarrow.parquet as pq
+
+    return {name: partial(_column, path, name) for name in pq.read_schema(path).names}
+
+
+def _column(path: Path, name: str) -> Array:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        yield _Columns(file)
+        column = file.read(columns=[name]).column(name)
+    if column.null_count:
+        raise ValueError(f"column {name} has {column.null_count} missing values")
+    values = column.to_numpy()
+    if values.dtype != object:
+        return values
+    return np.array(values, str) if isinstance(values[0], str) else np.stack(values)
 
 
-class _Columns(Mapping):
-    """Columns of a parquet file, read when they are asked for."""
-
-    def __init__(self, file: "pq.ParquetFile"):
-        self.file, self.names = file, list(file.schema_arrow.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __getitem__(self, name: str) -> Array:
-        import pyarrow.types as types
-
-        column = self.file.read(columns=[name]).column(name).combine_chunks()
-        if types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if column.null_count:
-            raise ValueError(f"column {name} has {column.null_count} missing values")
-        if types.is_list(column.type) or types.is_large_list(column.type):
-            lengths = np.unique(column.value_lengths().to_numpy())
-            if len(lengths) != 1:
-                raise ValueError(f"the vectors of column {name} have {len(lengths)} different lengths")
-            width = int(lengths[0])
-        elif types.is_fixed_size_list(column.type):
-            width = column.type.list_size
-        elif types.is_string(column.type) or types.is_large_string(column.type):
-            return np.array(column.to_pylist(), str)
-        else:
-            return column.to_numpy(zero_copy_only=False)
-        flat = column.flatten()
-        if flat.null_count or not (types.is_floating(flat.type) or types.is_integer(flat.type)):
-            raise ValueError(f"column {name} holds {column.type} with missing values or no numbers")
-        return flat.to_numpy(zero_copy_only=False).reshape(len(column), width)
-
-
-_READERS: dict[str, Callable[[Path], Opened]] = {
+READERS: dict[str, Callable[[Path], Mapping[str, Any]]] = {
     ".npz": _npz,
     ".npy": _npy,
-    ".pt": lambda path: nullcontext(read_torch(path)),
-    ".pth": lambda path: nullcontext(read_torch(path)),
+    ".pt": _torch,
+    ".pth": _torch,
     ".safetensors": _safetensors,
     ".parquet": _parquet,
 }

@@ -1,35 +1,44 @@
-"""A cache into the store: everything is read and checked first, then all parts appear at once."""
+"""A cache into the store: every file is read and checked first, then all parts are written at once."""
 
-import shutil
+import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
+from kshot.data.catalog import datasets
 from kshot.data.format import Manifest
 from kshot.data.store import Store
-from kshot.encode.caches import looks
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import Cache
-from kshot.encode.caches.store_form import Rows, label_words, read_names, read_rows, read_text
+from kshot.encode.caches.store_form import Rows, names_in_labels, read_names, read_rows, read_text
+from kshot.encode.encoders import load_encoder, stored_name
+from kshot.encode.prompts import encode_tiers, tier_prompts
+from kshot.encode.sources.source import Listed
+from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError, InputError, KshotError
-from kshot.files import sha256
+from kshot.files import TEMPORARY_PREFIX, sha256
+from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms, unit_rows
 from kshot.types import Array, Labelled
 
-STAGING = ".importing"
+SAME_ROW = 0.999
+# Means over augmented views scatter about 20 % less than single crops; two halves of one set differ by below 10 %.
+AVERAGED = 0.9
+MOST_PRODUCTS = 10**11
+ENOUGH_ROWS = 20_000
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A cache in memory, checked; `told` are the things its owner should know."""
+    """A cache in memory, checked; `notes` are what its owner should know."""
 
     parts: dict[str, Rows]
     text: dict[str, Array]
     classes: tuple[str, ...]
-    told: list[str]
+    notes: list[str]
 
     @property
     def dim(self) -> int:
@@ -37,18 +46,17 @@ class Imported:
 
     @property
     def test(self) -> Labelled:
-        """What zero-shot is told of."""
+        """The rows that zero-shot is measured on."""
         rows = self.parts.get("test") or self.parts["all"]
         return Labelled(rows.X, rows.y)
 
 
 def read_cache(cache: Cache) -> Imported:
-    """Read and check every file; the first that does not fit is named in the error."""
+    """Read and check every file; an error names the first one that does not fit."""
     if set(cache.parts) not in ({"pool", "test"}, {"pool", "val", "test"}, {"all"}):
-        raise InputError(
-            f"give --pool and --test, perhaps with --val, or --all alone; given was {', '.join(cache.parts)}."
-        )
-    names = read_names(cache.classes) if cache.classes is not None else _names_in_labels(cache)
+        raise InputError(f"give --pool and --test (and perhaps --val), or --all; given was {', '.join(cache.parts)}.")
+    labels = [files.labels for files in cache.parts.values()]
+    names = read_names(cache.classes) if cache.classes is not None else names_in_labels(labels)
     parts = {part: read_rows(part, files, names) for part, files in cache.parts.items()}
     first = next(iter(cache.parts))
     dim = parts[first].X.shape[1]
@@ -58,17 +66,17 @@ def read_cache(cache: Cache) -> Imported:
                 f"{cache.parts[part].features} has {rows.X.shape[1]} dimensions, but {cache.parts[first].features} has "
                 f"{dim}: they come from two backbones."
             )
-    told = [sentence for rows in parts.values() for sentence in rows.told]
+    notes = [note for rows in parts.values() for note in rows.notes]
     text: dict[str, Array] = {}
     for tier, address in cache.text.items():
-        text[tier], also = read_text(address, dim, cache.parts[first].features)
-        told += also
+        text[tier], more = read_text(address, dim, cache.parts[first].features)
+        notes += more
     classes = _classes(cache, parts, text, names)
     if names is None:
-        told.append("no class names are known; classes are numbered. Give --classes FILE to name them")
-    told += _looks(cache, parts)
-    told += [_about_unused(path, dim) for path in cache.unused]
-    return Imported(parts, text, classes, list(dict.fromkeys(told)))
+        notes.append("no class names are known; classes are numbered. Give --classes FILE to name them")
+    notes += _notes(cache, parts)
+    notes += [_about_unused(path, dim) for path in cache.unused]
+    return Imported(parts, text, classes, list(dict.fromkeys(notes)))
 
 
 def write_cache(
@@ -79,59 +87,60 @@ def write_cache(
     also: Callable[[Store], object] = lambda aside: None,
     **about: Any,
 ) -> list[Manifest]:
-    """All parts and tiers of a stratum, or none: they are written aside and moved into place as one folder.
-
-    `also` may write more of the stratum into the store aside.
-    """
-    aside = Store(store.root / STAGING)
-    target, staged = (root.path(dataset, backbone, "any").parent for root in (store, aside))
-    shutil.rmtree(staged, ignore_errors=True)
+    """Write all parts and tiers aside, and whatever `also` writes there; then move them into place as one folder."""
+    target = store.path(dataset, backbone, "any").parent
     try:
-        for part, rows in found.parts.items():
-            aside.write_images(dataset, backbone, part, rows.X, rows.y, rows.ids, found.classes, **about)
-        for tier, T in found.text.items():
-            aside.write_text(dataset, backbone, tier, T, None, found.classes, **about)
-        also(aside)
-        manifests = _of(aside, staged)
-        _move(staged, target, store, manifests)
-        return manifests
+        store.root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=store.root) as folder:
+            aside = Store(folder)
+            for part, rows in found.parts.items():
+                aside.write_images(dataset, backbone, part, rows.X, rows.y, rows.ids, found.classes, **about)
+            for tier, T in found.text.items():
+                aside.write_text(dataset, backbone, tier, T, None, found.classes, **about)
+            also(aside)
+            staged = aside.path(dataset, backbone, "any").parent
+            manifests = _of(aside, staged)
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                staged.rename(target)
+            elif {m.part: m.sha256 for m in _of(store, target)} != {m.part: m.sha256 for m in manifests}:
+                raise FeatureError(
+                    f"{target} holds other features. Delete it, or give another --dataset, --backbone or --features."
+                )
+            return manifests
     except OSError as error:
         raise KshotError(f"cannot write {target}: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
-        for folder in (staged.parent, aside.root):
-            with suppress(OSError):  # another import is using it
-                folder.rmdir()
 
 
-def cache_provenance(cache: Cache, told: Sequence[str]) -> dict[str, Any]:
+def text_writer(
+    found: Imported, dataset: str, backbone: str, tiers: Sequence[str], template: str | None, weights: Path | None
+) -> Callable[[Store], object]:
+    """Load the encoder, check its dimension, and return a function that encodes these tiers of the class names."""
+    if not tiers:
+        return lambda store: None
+    entry = datasets().get(dataset)
+    source = Listed(dataset, found.classes, (), entry.templates if entry else ())
+    prompts = tier_prompts(dataset, source, template or (entry.template if entry else None), tiers, {})
+    encoder = load_encoder(backbone, weights)
+    if encoder.dim != found.dim:
+        raise InputError(f"the features have {found.dim} dimensions, but {backbone} gives {encoder.dim}.")
+    job = Encoding(dataset, stored_name(backbone), source, encoder)
+    return lambda store: encode_tiers(job, store, prompts)
+
+
+def cache_provenance(cache: Cache, notes: Sequence[str]) -> dict[str, Any]:
     """What the manifests say about where the rows came from."""
-    return {"layout": cache.layout, "files": {path.name: sha256(path) for path in cache.files()}, "told": list(told)}
-
-
-def _move(staged: Path, target: Path, store: Store, manifests: Sequence[Manifest]) -> None:
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staged.rename(target)
-    elif {m.part: m.sha256 for m in _of(store, target)} != {m.part: m.sha256 for m in manifests}:
-        raise FeatureError(
-            f"{target} holds other features. Delete it, or give another --dataset, --backbone or --features."
-        )
+    return {"layout": cache.layout, "files": {path.name: sha256(path) for path in cache.files()}, "notes": list(notes)}
 
 
 def _of(store: Store, folder: Path) -> list[Manifest]:
     return [m for m in store.manifests() if store.path(m.dataset, m.backbone, m.part).parent == folder]
 
 
-def _names_in_labels(cache: Cache) -> tuple[str, ...] | None:
-    words = set().union(*(label_words(files.labels) for files in cache.parts.values()))
-    return tuple(sorted(words)) or None
-
-
 def _classes(
     cache: Cache, parts: dict[str, Rows], text: dict[str, Array], names: tuple[str, ...] | None
 ) -> tuple[str, ...]:
-    """One name for each text row and each label; every other count is refused."""
+    """The class names; raise unless names, text rows and labels count the same classes."""
     counts = {str(cache.text[tier]): len(T) for tier, T in text.items()}
     if names is not None:
         counts[str(cache.classes or "the labels")] = len(names)
@@ -139,46 +148,64 @@ def _classes(
     total = next(iter(counts.values()), highest + 1)
     for file, count in counts.items():
         if count != total:
-            one, other = next(iter(counts)), file
-            raise InputError(f"{one} has {total} classes, but {other} has {count}.")
+            raise InputError(f"{next(iter(counts))} has {total} classes, but {file} has {count}.")
         if highest >= count:
-            raise InputError(
-                f"{where} has the label {highest}, but {file} has {count} classes (labels 0..{count - 1}): a label "
-                "without text."
-            )
-    for part, rows in parts.items():
-        absent = np.setdiff1d(np.arange(total), rows.y)
-        if len(absent) and part in ("pool", "all"):
-            raise InputError(
-                f"{cache.parts[part].labels} has no row of class {absent[0]} ({len(absent)} of {total} classes have "
-                f"none), but {next(iter(counts), 'the other labels')} has it: a class without labels."
-            )
+            raise InputError(f"{where} has the label {highest}, but {file} has {count} classes (0..{count - 1}).")
+    part = "pool" if "pool" in parts else "all"
+    absent = np.setdiff1d(np.arange(total), parts[part].y)
+    if len(absent):
+        raise InputError(
+            f"{cache.parts[part].labels} has no row of class {absent[0]}, nor of {len(absent) - 1} others; "
+            f"{next(iter(counts), 'the other labels')} has {total} classes."
+        )
     return names if names is not None else tuple(f"class {number}" for number in range(total))
 
 
-def _looks(cache: Cache, parts: dict[str, Rows]) -> list[str]:
+def _notes(cache: Cache, parts: dict[str, Rows]) -> list[str]:
+    """Half precision, averaged views, and test rows that are also in the pool: measured, never corrected."""
     half = [cache.parts[part].features.file.name for part, rows in parts.items() if rows.X.dtype == np.float16]
-    told = [f"float16 rows, stored as they are: {', '.join(dict.fromkeys(half))}"] if half else []
-    told += [
+    notes = [f"float16 rows, stored as they are: {', '.join(dict.fromkeys(half))}"] if half else []
+    notes += [
         f"{files.features.file.name}: {cache.layout} keys are means over augmented views; test rows are not"
         for files in cache.parts.values()
         if files.averaged
     ]
     if "pool" in parts:
-        pool, test = (Labelled(parts[part].X, parts[part].y) for part in ("pool", "test"))
-        shared, compared = looks.shared_rows(pool.X, test.X)
+        pool, test = parts["pool"], parts["test"]
+        shared, compared = _shared_rows(pool.X, test.X)
         if shared:
-            told.append(f"{shared} of {compared} test rows are (nearly) rows of the pool: the same pictures?")
-        ratio = looks.scatter(pool) / max(looks.scatter(test), 1e-12)
-        if ratio < looks.AVERAGED and not cache.parts["pool"].averaged:
-            told.append(
+            notes.append(f"{shared} of {compared} test rows are (nearly) rows of the pool: the same pictures?")
+        ratio = _scatter(pool) / max(_scatter(test), 1e-12)
+        if ratio < AVERAGED and not cache.parts["pool"].averaged:
+            notes.append(
                 f"pool rows scatter {100 * (1 - ratio):.0f} % less within classes than test rows: means over views?"
             )
-    return told
+    return notes
+
+
+def _shared_rows(pool: Float[Array, "N d"], test: Float[Array, "n d"]) -> tuple[int, int]:
+    """How many test rows have (nearly) the same row in the pool, and how many were compared."""
+    step = max(1, -(-pool.size * len(test) // MOST_PRODUCTS))
+    compared = unit_rows(test[::step], "test")
+    nearest = np.full(len(compared), -1.0, np.float32)
+    for rows in row_blocks(len(pool)):
+        block = unit_rows(pool[rows], "pool")
+        np.maximum(nearest, (compared @ block.T).max(axis=1), out=nearest)
+    return int(np.count_nonzero(nearest > SAME_ROW)), len(compared)
+
+
+def _scatter(part: Rows) -> float:
+    """Mean squared distance of unit rows to their class mean, unbiased; of every n-th row where there are many."""
+    step = max(1, len(part.y) // ENOUGH_ROWS)
+    X = unit_rows(part.X[::step], "features")
+    present, y = np.unique(part.y[::step], return_inverse=True)
+    means, counts = class_means(X, y, len(present)), class_counts(y, len(present))
+    between = float(counts @ squared_norms(means))
+    return (len(X) - between) / max(1, len(X) - len(present))
 
 
 def _about_unused(path: Path, dim: int) -> str:
-    """Files of a known folder that are no part of it; those of another backbone are named as such."""
+    """A note on a file that is not part of the layout, or has the dimensions of another backbone."""
     try:
         shape = read_array(Address(path)).shape
     except KshotError as error:

@@ -1,12 +1,13 @@
-"""Folders of features as known tools leave them: which file is what."""
+"""Which file of a cache is what: as the options of `kshot import` name them, or as known tools leave a folder."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kshot.encode.caches.arrays import Address
+from kshot.encode.caches.arrays import Address, find_address
 from kshot.errors import InputError
+from kshot.files import safe_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,47 @@ class Cache:
         return list(dict.fromkeys(a.file for a in (*parts, *self.text.values(), self.classes) if a is not None))
 
 
+def named_cache(source: Path, parts: Mapping[str, str], text: Sequence[str], classes: str | None) -> Cache:
+    """The parts that are named (`FEATURES,LABELS` or `FEATURES,LABELS,IDS`), or those of a known folder."""
+    if not source.exists():
+        raise InputError(f"there is nothing at {source}.")
+    file = source if source.is_file() else None
+    if parts:
+        given = {part: _part_files(part, words, source, file) for part, words in parts.items()}
+        cache = Cache("named", given)
+    elif file is not None:
+        raise InputError(f"say what {file.name} holds: --pool FEATURES,LABELS --test FEATURES,LABELS by its keys.")
+    else:
+        cache = find_layout(source)
+    tiers = {}
+    for entry in text:
+        tier, equals, words = entry.partition("=")
+        if not (equals and tier and words):
+            raise InputError(f"--text {entry}: write TIER=FILE, TIER=FILE:KEY or TIER=KEY.")
+        tiers[safe_name("tier", tier)] = find_address(words, source, file)
+    # A text file of the folder keeps the tier of its name unless it is given another.
+    tiers |= {tier: found for tier, found in cache.text.items() if found not in tiers.values()}
+    names = None if classes is None else find_address(classes, source, file)
+    taken = {*(address.file for address in tiers.values()), *([names.file] if names else [])}
+    return replace(cache, text=tiers, classes=names, unused=tuple(p for p in cache.unused if p not in taken))
+
+
+def _part_files(part: str, words: str, source: Path, file: Path | None) -> PartFiles:
+    given = words.split(",")
+    if len(given) not in (2, 3) or not all(given):
+        raise InputError(f"--{part} {words}: write FEATURES,LABELS or FEATURES,LABELS,IDS.")
+    features = find_address(given[0], source, file)
+    labels, *ids = (find_address(word, source, features.file) for word in given[1:])
+    return PartFiles(features, labels, ids[0] if ids else None)
+
+
 def find_layout(folder: Path) -> Cache:
-    """The cache that a folder is."""
+    """Recognise the layout of a folder by its file names."""
     for name, recognise in LAYOUTS.items():
         parts = recognise(folder)
         if parts:
             cache = Cache(name, parts, _text_files(folder))
-            others = (path for path in sorted(folder.glob("*.pt")) if path not in cache.files())
-            return Cache(cache.layout, cache.parts, cache.text, unused=tuple(others))
+            return replace(cache, unused=tuple(p for p in sorted(folder.glob("*.pt")) if p not in cache.files()))
     raise InputError(
         f"{folder} is no cache that kshot knows ({', '.join(LAYOUTS)}). Say where the features are: --pool "
         "FILE:FEATURES,LABELS --test FILE:FEATURES,LABELS."
@@ -54,24 +88,21 @@ def _tip_adapter(folder: Path) -> dict[str, PartFiles]:
     shots = [int(m[1]) for p in folder.glob("keys_*shots.pt") if (m := re.fullmatch(r"keys_(\d+)shots", p.stem))]
     if not shots:
         return {}
-    most = max(shots)
-    pool = _pair(folder, f"keys_{most}shots.pt", f"values_{most}shots.pt", averaged=True)
-    return {
-        "pool": pool,
-        **_optional(folder, "val", "val_f.pt", "val_l.pt"),
-        "test": _pair(folder, "test_f.pt", "test_l.pt"),
+    parts = {
+        "pool": replace(_pair(folder, f"keys_{max(shots)}shots.pt", f"values_{max(shots)}shots.pt"), averaged=True)
     }
+    if (folder / "val_f.pt").is_file():
+        parts["val"] = _pair(folder, "val_f.pt", "val_l.pt")
+    return parts | {"test": _pair(folder, "test_f.pt", "test_l.pt")}
 
 
 def _clip_benchmark(folder: Path) -> dict[str, PartFiles]:
     """clip_benchmark's linear probe: features_SPLIT.pt and targets_SPLIT.pt; older versions call the test split val."""
     if not (folder / "features_train.pt").is_file():
         return {}
-    pool = {"pool": _pair(folder, "features_train.pt", "targets_train.pt")}
-    if not (folder / "features_test.pt").is_file():
-        return {**pool, "test": _pair(folder, "features_val.pt", "targets_val.pt")}
-    val = _optional(folder, "val", "features_val.pt", "targets_val.pt")
-    return {**pool, **val, "test": _pair(folder, "features_test.pt", "targets_test.pt")}
+    found = [split for split in ("train", "val", "test") if (folder / f"features_{split}.pt").is_file()]
+    names = {"train": "pool", "val": "val" if "test" in found else "test", "test": "test"}
+    return {names[split]: _pair(folder, f"features_{split}.pt", f"targets_{split}.pt") for split in found}
 
 
 LAYOUTS: dict[str, Callable[[Path], dict[str, PartFiles]]] = {
@@ -80,20 +111,16 @@ LAYOUTS: dict[str, Callable[[Path], dict[str, PartFiles]]] = {
 }
 
 
-def _pair(folder: Path, features: str, labels: str, averaged: bool = False) -> PartFiles:
+def _pair(folder: Path, features: str, labels: str) -> PartFiles:
     for name in (features, labels):
         if not (folder / name).is_file():
             raise InputError(f"{folder} lacks {name}.")
-    return PartFiles(Address(folder / features), Address(folder / labels), averaged=averaged)
-
-
-def _optional(folder: Path, part: str, features: str, labels: str) -> dict[str, PartFiles]:
-    return {part: _pair(folder, features, labels)} if (folder / features).is_file() else {}
+    return PartFiles(Address(folder / features), Address(folder / labels))
 
 
 def _text_files(folder: Path) -> dict[str, Address]:
     """text_weights.pt is tier `text`, text_weights_llm.pt tier `llm`."""
-    texts = {}
-    for path in sorted(folder.glob("text_weights*.pt")):
-        texts[path.stem.removeprefix("text_weights").strip("_") or "text"] = Address(path)
-    return texts
+    return {
+        path.stem.removeprefix("text_weights").strip("_") or "text": Address(path)
+        for path in sorted(folder.glob("text_weights*.pt"))
+    }

@@ -1,7 +1,6 @@
-"""Features, labels, text and class names of a cache, each brought to the store's form or refused by its file's name."""
+"""Features, labels, text and class names of a cache in the form of the store; errors name the file."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +8,8 @@ from jaxtyping import Float, Int
 
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import PartFiles
-from kshot.encode.coop import is_split, read_json, read_split
+from kshot.encode.sources.coop import is_split, read_json, read_split
+from kshot.encode.sources.webdataset import text_lines
 from kshot.errors import InputError
 from kshot.solvers.rows import row_blocks, unit_rows
 from kshot.types import Array
@@ -19,36 +19,36 @@ NORM_TOLERANCE = 2e-3
 
 
 class Rows(NamedTuple):
-    """Unit rows (N, d) with labels (N,) and ids; `told` are the things a reader should know."""
+    """Unit rows (N, d) with labels (N,) and ids; `notes` are what their owner should know."""
 
     X: Array
     y: Array
     ids: list[str]
-    told: list[str]
+    notes: list[str]
 
 
 def read_rows(part: str, files: PartFiles, names: Sequence[str] | None) -> Rows:
-    """One part; labels that are words are looked up in the class names."""
+    """Read one part; labels that are words become their places among the class names."""
     y = _labels(files.labels, names)
-    X, told = _oriented(files.features, len(y))
-    X, also = _unit(X, files.features)
+    X, turned = _oriented(files.features, len(y))
+    X, renormalised = _unit(X, files.features)
     if files.ids is None:
         ids = [f"{part}/{number:06d}" for number in range(len(y))]
     else:
         ids = [str(name) for name in read_array(files.ids).reshape(-1)]
         if len(ids) != len(y):
             raise InputError(f"{files.ids} has {len(ids)} ids for {len(y)} labels in {files.labels}.")
-    return Rows(X, y, ids, told + also)
+    return Rows(X, y, ids, turned + renormalised)
 
 
 def read_text(address: Address, dim: int, like: Address) -> tuple[Float[Array, "C d"], list[str]]:
-    """Prototypes, one row for each class; columns are turned into rows where only that fits."""
+    """Prototypes with one row for each class, transposed if necessary."""
     T = _matrix(address)
     if dim not in T.shape:
         raise InputError(f"{address} is {_shape(T)}, but {like} has {dim} dimensions: another backbone's text.")
     turned = T.shape[1] != dim
-    T, told = _unit(T.T if turned else T, address)
-    return T, ([f"{address.file.name} is {dim} × C; its columns became rows"] if turned else []) + told
+    T, notes = _unit(T.T if turned else T, address)
+    return T, ([f"{address.file.name} is {dim} × C; its columns became rows"] if turned else []) + notes
 
 
 def read_names(address: Address) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def read_names(address: Address) -> tuple[str, ...]:
             raise InputError(f"{path} must hold a list of class names, or be a CoOp split.")
         names = tuple(content)
     elif path.suffix == ".txt":
-        names = _lines(path)
+        names = tuple(line.strip() for line in text_lines(path))
     else:
         array = read_array(address)
         if array.ndim != 1 or array.dtype.kind != "U":
@@ -73,23 +73,19 @@ def read_names(address: Address) -> tuple[str, ...]:
     return names
 
 
-def label_words(address: Address) -> set[str]:
-    """The different labels where they are words, else nothing."""
-    array = read_array(address)
-    return set(map(str, np.unique(array))) if array.dtype.kind == "U" else set()
-
-
-def _lines(path: Path) -> tuple[str, ...]:
-    try:
-        return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not a readable text file ({error}).") from None
+def names_in_labels(labels: Sequence[Address]) -> tuple[str, ...] | None:
+    """The different labels, sorted, where they are words."""
+    arrays = [read_array(address) for address in labels]
+    words = {str(word) for array in arrays if array.dtype.kind == "U" for word in np.unique(array)}
+    return tuple(sorted(words)) or None
 
 
 def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
     array = read_array(address)
     if array.ndim == 2 and 1 not in array.shape:
-        return _from_one_hot(array, address)
+        if not np.isin(array, (0, 1)).all() or not (np.count_nonzero(array, axis=1) == 1).all():
+            raise InputError(f"{address} is {_shape(array)} but not one-hot; give labels or one-hot rows.")
+        return array.argmax(axis=1)
     y = array.reshape(-1)
     if not len(y):
         raise InputError(f"{address} holds no labels.")
@@ -106,17 +102,8 @@ def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
     return y.astype(np.int64)
 
 
-def _from_one_hot(values: Array, address: Address) -> Int[Array, " N"]:
-    one_hot = values.dtype.kind in "iufb" and bool(
-        ((values == 0) | (values == 1)).all() and (np.count_nonzero(values, axis=1) == 1).all()
-    )
-    if not one_hot:
-        raise InputError(f"{address} is {_shape(values)} but not one-hot; give labels or one-hot rows.")
-    return values.argmax(axis=1)
-
-
 def _oriented(address: Address, rows: int) -> tuple[Array, list[str]]:
-    """Rows first, whichever way the file has them; a square file is taken as it lies."""
+    """Features with one row for each label, transposed if necessary; a square matrix is not transposed."""
     X = _matrix(address)
     if len(X) == rows:
         return X, []
@@ -133,8 +120,7 @@ def _matrix(address: Address) -> Array:
 
 
 def _unit(X: Array, address: Address) -> tuple[Float[Array, "N d"], list[str]]:
-    """float16 and float32 rows keep their bytes where they have unit length; the rest is normalised and told."""
-    told = []
+    """Normalise rows that are not of unit length; others keep their bytes if they are float16 or float32."""
     kept = np.empty(X.shape, X.dtype if X.dtype in (np.float16, np.float32) else np.float32)
     low, high = np.inf, 0.0
     for rows in row_blocks(len(X)):
@@ -149,9 +135,9 @@ def _unit(X: Array, address: Address) -> tuple[Float[Array, "N d"], list[str]]:
         kept[rows][~off] = block[~off]
         if off.any():
             kept[rows][off] = unit_rows(block[off], str(address), np.dtype(np.float32))
-    if low < 1 - NORM_TOLERANCE or high > 1 + NORM_TOLERANCE:
-        told.append(f"rows of {address.file.name} had lengths {low:.3g} to {high:.3g}; they were renormalised")
-    return kept, told
+    if low >= 1 - NORM_TOLERANCE and high <= 1 + NORM_TOLERANCE:
+        return kept, []
+    return kept, [f"rows of {address.file.name} had lengths {low:.3g} to {high:.3g}; they were renormalised"]
 
 
 def _shape(X: Array) -> str:

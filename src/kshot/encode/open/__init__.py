@@ -1,12 +1,10 @@
-"""Open picture sets, fetched from packages: all of them by name."""
+"""Open picture sets, made from packages of npm and Debian: all of them by name."""
 
-from kshot.encode.open import cifar10, digits, emoji, fashion_mnist, openclipart, quickdraw, tuxpaint
+from kshot.encode.open import drawings, small
 from kshot.encode.open.openset import OpenSet
 from kshot.errors import KshotError, unknown
 
-SETS: dict[str, OpenSet] = {
-    module.SET.name: module.SET for module in (cifar10, digits, emoji, fashion_mnist, openclipart, quickdraw, tuxpaint)
-}
+SETS: dict[str, OpenSet] = {one.name: one for one in sorted((*drawings.SETS, *small.SETS), key=lambda one: one.name)}
 
 
 def open_set(name: str) -> OpenSet:

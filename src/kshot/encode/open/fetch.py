@@ -11,7 +11,7 @@ from kshot.files import TEMPORARY_PREFIX
 
 
 def npm_package(name: str, version: str, downloads: Path) -> Path:
-    """The unpacked folder of an npm package."""
+    """Fetch and unpack an npm package; return its folder."""
 
     def unpack(folder: Path) -> None:
         printed = _run(["npm", "pack", f"{name}@{version}", "--silent"], folder, "npm")
@@ -25,7 +25,7 @@ def npm_package(name: str, version: str, downloads: Path) -> Path:
 
 
 def debian_package(name: str, downloads: Path) -> Path:
-    """The unpacked folder of a Debian package, without installing it."""
+    """Fetch and unpack a Debian package without installing it; return its folder."""
 
     def unpack(folder: Path) -> None:
         _run(["apt-get", "download", name], folder, "apt-get (on Debian or a relative of it)")
@@ -37,7 +37,7 @@ def debian_package(name: str, downloads: Path) -> Path:
 
 
 def _unpacked(folder: Path, unpack: Callable[[Path], None]) -> Path:
-    """The folder, unpacked under another name first: whatever stands under its own is whole."""
+    """Unpack under a temporary name, then rename, so that a folder that exists is complete."""
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=folder.parent) as making:

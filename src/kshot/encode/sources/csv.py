@@ -23,10 +23,8 @@ def csv_source(file: Path) -> Listed:
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{file} is not a CSV file in UTF-8 ({error}). Save it as UTF-8.") from None
     if any(name not in named for name in COLUMNS):
-        raise InputError(
-            f"{file} has columns {', '.join(named) or 'none'}; needed are path, label and optionally part (train or "
-            "test)."
-        )
+        found = ", ".join(named) or "none"
+        raise InputError(f"{file} has columns {found}; needed are path, label and optionally part (train or test).")
     short = [number for number, line in enumerate(lines, start=2) if None in map(line.get, COLUMNS)]
     if short:
         raise InputError(f"{file} line {short[0]} has fewer fields than the first line names.")

@@ -23,19 +23,15 @@ def folder_source(root: Path) -> Listed:
         if path.parent != base
     }
     folders = sorted({name for _, name in pictures.values()})
-    _check_names(folders)
+    classes: dict[str, str] = {}
+    for folder in folders:
+        if (other := classes.setdefault(readable_class(folder), folder)) != folder:
+            raise InputError(
+                f"folders {other} and {folder} would both be class '{readable_class(folder)}'. Rename one."
+            )
     label = {name: number for number, name in enumerate(folders)}
     rows = [
         Picture(part, path.relative_to(root).as_posix(), label[name], partial(decode, path, str(path)))
         for path, (part, name) in pictures.items()
     ]
-    return Listed(str(root), tuple(map(readable_class, folders)), rows)
-
-
-def _check_names(folders: list[str]) -> None:
-    shown: dict[str, str] = {}
-    for folder in folders:
-        if (other := shown.setdefault(readable_class(folder), folder)) != folder:
-            raise InputError(
-                f"folders {other} and {folder} would both be class '{readable_class(folder)}'. Rename one."
-            )
+    return Listed(str(root), tuple(classes), rows)

@@ -1,4 +1,4 @@
-"""What every source offers: named parts, cut into shards that can be read again alone."""
+"""What every source offers: named parts, cut into shards that can be read again one by one."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ ROWS_PER_SHARD = 500
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture with an id that never changes; `load` decodes it to RGB when it is its turn."""
+    """One picture with an id that never changes; `load` decodes it to RGB."""
 
     part: str
     id: str
@@ -27,8 +27,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The unit of resuming: `key` tells the source what to read, and is another one when that is known to be other
-    pictures."""
+    """The unit of resuming: `key` names what to read, and differs where the pictures are known to differ."""
 
     part: str
     key: str
@@ -56,13 +55,6 @@ class Listed:
     classes: tuple[str, ...]
     rows: Sequence[Picture]
     templates: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.rows:
-            raise InputError(
-                f"{self.origin} holds no pictures. Expected CLASS/picture.jpg, or train/CLASS/… and "
-                "test/CLASS/…; or test/nshards.txt for webdataset shards."
-            )
 
     def shards(self) -> list[Shard]:
         return self._shards

@@ -5,13 +5,12 @@ pictures are a column of bytes, the labels numbers with names in the schema, pla
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode
 from kshot.encode.sources.source import Picture, Shard, readable_class
@@ -24,22 +23,13 @@ SPLITS = {"train": "train", "test": "test"} | dict.fromkeys(("validation", "vali
 SUFFIXES = (".arrow", ".parquet")
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Rows that are read together: a batch of an arrow file, a row group of a parquet file."""
+class Chunk(NamedTuple):
+    """A batch of an arrow file or a row group of a parquet file; `start` is its first row in the split."""
 
-    part: str
     split: str
     file: Path
     number: int
     start: int
-    rows: int
-    file_size: int
-
-    @property
-    def shard(self) -> Shard:
-        place = f"{self.split}/{self.file.name}#{self.number}"
-        return Shard(self.part, f"{place}-{self.start}-{self.rows}-{self.file_size}")
 
 
 @dataclass(frozen=True)
@@ -48,26 +38,26 @@ class SavedTables:
 
     origin: str
     classes: tuple[str, ...]
-    chunks: Sequence[Chunk]
+    chunks: dict[Shard, Chunk]
     image: str
     label: str
     templates: tuple[str, ...] = ()
 
     def shards(self) -> list[Shard]:
-        return [chunk.shard for chunk in self.chunks]
+        return list(self.chunks)
 
     def pictures(self, shard: Shard) -> Iterator[Picture]:
-        chunk = next(chunk for chunk in self.chunks if chunk.shard == shard)
-        table = next(_chunks(chunk.file, [self.image, self.label], chunk.number))
-        number = {name: place for place, name in enumerate(self.classes)}
-        for row, (value, label) in enumerate(zip(*(table[name] for name in (self.image, self.label)), strict=True)):
-            name = f"{chunk.split}/{chunk.start + row:07d}"
-            found = label.as_py()
-            place = number.get(found, -1) if isinstance(found, str) else found
-            if place is None or not 0 <= place < len(self.classes):
-                raise InputError(f"{chunk.file}: {name} has the label {found}, which is no class.")
-            where = f"{chunk.file}: {name}"
-            yield Picture(shard.part, name, place, partial(decode, _content(value.as_py(), where), where))
+        split, file, number, start = self.chunks[shard]
+        with _named(file):
+            table = _open(file)[1][number]([self.image, self.label])
+        label_of = {name: label for label, name in enumerate(self.classes)}
+        for row, (value, given) in enumerate(zip(table[self.image], table[self.label], strict=True), start=start):
+            name, found = f"{split}/{row:07d}", given.as_py()
+            label = label_of.get(found, -1) if isinstance(found, str) else found
+            if label is None or not 0 <= label < len(self.classes):
+                raise InputError(f"{file}: {name} has the label {found}, which is no class.")
+            where = f"{file}: {name}"
+            yield Picture(shard.part, name, label, partial(decode, _content(value.as_py(), where), where))
 
 
 def find_tables(root: Path) -> dict[str, list[Path]]:
@@ -81,32 +71,33 @@ def find_tables(root: Path) -> dict[str, list[Path]]:
 
 
 def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
-    """Look at the schema and the labels; pictures are read when they are asked for."""
-    schema = _schema(next(iter(tables.values()))[0])
+    """Read the schema and the labels; pictures are read when they are asked for."""
+    schema, _ = _open(next(iter(tables.values()))[0])
     features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
     image = _column(root, schema, "image", [name for name in schema.names if _holds_pictures(schema.field(name).type)])
     named = [name for name in schema.names if features.get(name, {}).get("_type") == "ClassLabel"]
     label = _column(root, schema, "label", named or [name for name in schema.names if name != image])
-    parts, chunks, labels = _parts(root, set(tables)), [], set()
+    parts, chunks, labels = _parts(root, set(tables)), {}, set()
     for split, files in tables.items():
         start = 0
         for file in files:
-            size = file.stat().st_size
-            for number, table in enumerate(_chunks(file, [label])):
-                chunks.append(Chunk(parts[split], split, file, number, start, len(table), size))
-                labels |= set(table[label].unique().to_pylist())
-                start += len(table)
+            for number, read in enumerate(_open(file)[1]):
+                with _named(file):
+                    column = read([label])[label]
+                key = f"{split}/{file.name}#{number}-{start}-{len(column)}-{file.stat().st_size}"
+                chunks[Shard(parts[split], key)] = Chunk(split, file, number, start)
+                labels |= set(column.unique().to_pylist())
+                start += len(column)
     return SavedTables(str(root), _classes(features.get(label, {}).get("names"), labels, root), chunks, image, label)
 
 
 def _parts(root: Path, splits: set[str]) -> dict[str, str]:
-    """Train is the pool; validation is the test where there is no other."""
+    """Train becomes the pool; validation becomes the test part where there is no test split."""
     if len(splits) == 1:
         return dict.fromkeys(splits, "all")
     if "train" not in splits or not splits <= set(SPLITS.values()):
-        raise InputError(
-            f"{root} has the splits {', '.join(sorted(splits))}; needed are train and one of test, validation."
-        )
+        found = ", ".join(sorted(splits))
+        raise InputError(f"{root} has the splits {found}; needed are train and one of test, validation.")
     return {"train": "pool", "test": "test", "validation": "val" if "test" in splits else "test"}
 
 
@@ -121,12 +112,11 @@ def _classes(named: list[str] | None, labels: set[Any], root: Path) -> tuple[str
 
 
 def _column(root: Path, schema: "pa.Schema", wanted: str, fitting: list[str]) -> str:
-    """The one that fits, or the one that bears the usual name."""
+    """The only column that fits, or the one named `image` or `label`."""
     if len(fitting) == 1 or wanted in fitting:
         return wanted if wanted in fitting else fitting[0]
-    raise InputError(
-        f"{root} has the columns {', '.join(schema.names)}; which holds the {wanted}s is not clear. Name it '{wanted}'."
-    )
+    columns = ", ".join(schema.names)
+    raise InputError(f"{root} has the columns {columns}; which holds the {wanted}s is not clear. Name it '{wanted}'.")
 
 
 def _holds_pictures(kind: "pa.DataType") -> bool:
@@ -139,46 +129,29 @@ def _holds_pictures(kind: "pa.DataType") -> bool:
 def _content(value: Any, where: str) -> bytes:
     content = value.get("bytes") if isinstance(value, dict) else value
     if content is None:
-        raise InputError(
-            f"{where} holds no picture, only a path. Save the dataset with to_parquet, which puts them inside."
-        )
+        raise InputError(f"{where} holds no picture, only a path. Save the dataset with to_parquet.")
     return content
 
 
-def _schema(file: Path) -> "pa.Schema":
-    import pyarrow.parquet as pq
-
-    with _named(file):
-        return pq.read_schema(file) if file.suffix == ".parquet" else _stream(file).schema
-
-
-def _chunks(file: Path, columns: list[str], first: int = 0) -> "Iterator[pa.Table]":
-    """The file's chunks from this one on."""
+def _open(file: Path) -> "tuple[pa.Schema, list[Callable[[list[str]], pa.Table]]]":
+    """The schema, and a function for each chunk that reads the columns it is given."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with _named(file):
         if file.suffix == ".parquet":
-            opened = pq.ParquetFile(file)
-            for number in range(first, opened.num_row_groups):
-                yield opened.read_row_group(number, columns).select(columns)
-        else:
-            for batch in islice(_stream(file), first, None):
-                yield pa.Table.from_batches([batch]).select(columns)
-
-
-def _stream(file: Path) -> "pa.RecordBatchStreamReader":
-    import pyarrow as pa
-
-    return pa.ipc.open_stream(pa.memory_map(str(file)))
+            parquet = pq.ParquetFile(file)
+            return parquet.schema_arrow, [partial(parquet.read_row_group, n) for n in range(parquet.num_row_groups)]
+        batches = pa.ipc.open_stream(pa.memory_map(str(file))).read_all().to_batches()
+        return batches[0].schema, [pa.Table.from_batches([batch]).select for batch in batches]
 
 
 @contextmanager
 def _named(file: Path) -> Iterator[None]:
-    """What pyarrow cannot read is told with the file's name."""
+    """Name the file in pyarrow's errors."""
     import pyarrow as pa
 
     try:
         yield
-    except (pa.ArrowException, OSError, KeyError) as error:
+    except (pa.ArrowException, OSError, LookupError) as error:
         raise InputError(f"{file} cannot be read as a saved dataset: {str(error).splitlines()[0][:200]}") from None

@@ -1,124 +1,124 @@
-"""Webdataset tar shards in clip-benchmark's layout, on disk or over HTTP.
+"""Webdataset tar shards in clip-benchmark's layout, in a folder or on the hub.
 
 ROOT/classnames.txt, ROOT/zeroshot_classification_templates.txt (with {c}), ROOT/{train,test}/nshards.txt and
-0.tar, 1.tar …; a picture is a member NAME.{webp,png,jpg} with its class number in NAME.cls. Members are read in
-memory and never written under the name they claim; members of any other kind are not opened.
+0.tar, 1.tar …; a picture is a member NAME.{webp,png,jpg} with its class number in NAME.cls. Members are read into
+memory and never written to disk; links, devices and other kinds of members are skipped.
 """
 
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from kshot.encode.hub import require_connection
+from kshot.encode.hub import HubDataset, is_url
 from kshot.encode.pictures import decode
-from kshot.encode.sources.http import Shelf, is_url
 from kshot.encode.sources.source import Picture, Shard
 from kshot.errors import InputError
 
 PICTURES = frozenset({".webp", ".png", ".jpg", ".jpeg"})
-MOST_BYTES = {"picture": 64 << 20, "label": 64}
-MOST_SHARDS, MOST_TEXT = 100_000, 64 << 20
+MOST_SHARDS = 100_000
 SPLITS = {"train": "pool", "test": "test"}
+COUNT, CLASSES, TEMPLATES = "nshards.txt", "classnames.txt", "zeroshot_classification_templates.txt"
+
+Find = Callable[[str], Path | None]
 
 
 @dataclass(frozen=True)
 class WebDataset:
-    """`evaluation_only` takes the test shards as one part `all`, for datasets that kshot splits itself."""
+    """`parts` names the part of each split that is read; `find` returns the local copy of a file."""
 
     origin: str
     classes: tuple[str, ...]
     templates: tuple[str, ...]
     counts: dict[str, int]
-    evaluation_only: bool
-    shelf: Shelf
+    parts: dict[str, str]
+    find: Find
 
     def shards(self) -> list[Shard]:
-        names = ["test"] if self.evaluation_only else ["train", "test"]
-        parts = {"test": "all"} if self.evaluation_only else SPLITS
-        return [Shard(parts[split], f"{split}/{n}.tar") for split in names for n in range(self.counts[split])]
+        return [
+            Shard(part, f"{split}/{n}.tar") for split, part in self.parts.items() for n in range(self.counts[split])
+        ]
 
     def pictures(self, shard: Shard) -> Iterator[Picture]:
         where = f"{self.origin.rstrip('/')}/{shard.key}"
-        with self.shelf.opened(shard.key) as file:
-            for name, content, label in _samples(file, where):
-                if not 0 <= label < len(self.classes):
-                    raise InputError(f"{where}: {name} has class {label}; allowed is 0..{len(self.classes) - 1}.")
-                picture_id = f"{shard.key.removesuffix('.tar')}/{name}"
-                yield Picture(shard.part, picture_id, label, partial(decode, content, f"{where}:{name}"))
+        file = self.find(shard.key)
+        if file is None:
+            raise InputError(f"there is no {where}, but {COUNT} counts it.")
+        for name, content, label in _samples(file, where):
+            if not 0 <= label < len(self.classes):
+                raise InputError(f"{where}: {name} has class {label}; allowed is 0..{len(self.classes) - 1}.")
+            picture_id = f"{shard.key.removesuffix('.tar')}/{name}"
+            yield Picture(shard.part, picture_id, label, partial(decode, content, f"{where}:{name}"))
 
 
 def webdataset_source(origin: str, evaluation_only: bool = False, keep: Path | None = None) -> WebDataset:
-    """Read the small text files; shards come when they are asked for, and stay in `keep` if that is given."""
-    if is_url(origin):
-        require_connection(origin)
-    shelf = Shelf(origin, keep)
-    counts = {split: _count(shelf, f"{split}/nshards.txt") for split in SPLITS if shelf.exists(f"{split}/nshards.txt")}
-    if "test" not in counts:
-        raise InputError(f"{origin} has no test/nshards.txt; expected clip-benchmark's webdataset layout.")
-    templates = "zeroshot_classification_templates.txt"
+    """Read the small text files; shards are fetched one by one, and stay in `keep` if that is given.
+
+    `evaluation_only` takes the test shards as one part `all`, for datasets that kshot splits itself.
+    """
+    find = HubDataset(origin, keep).find if is_url(origin) else partial(_find_local, Path(origin))
+    splits = ("test",) if evaluation_only else ("test", "train")
+    counts = {split: _count(file) for split in splits if (file := find(f"{split}/{COUNT}"))}
+    classes, templates = (text_lines(file) if (file := find(name)) else [] for name in (CLASSES, TEMPLATES))
+    if "test" not in counts or not classes:
+        raise InputError(f"{origin} lacks test/{COUNT} or {CLASSES}; expected clip-benchmark's webdataset layout.")
+    parts = SPLITS if "train" in counts else {"test": "all"}
     return WebDataset(
-        origin,
-        tuple(_lines(shelf, "classnames.txt")),
-        tuple(line.replace("{c}", "{}") for line in _lines(shelf, templates)) if shelf.exists(templates) else (),
-        counts,
-        evaluation_only or "train" not in counts,
-        shelf,
+        origin, tuple(classes), tuple(line.replace("{c}", "{}") for line in templates), counts, parts, find
     )
 
 
-def is_webdataset(origin: str) -> bool:
-    return Shelf(origin).exists("test/nshards.txt")
+def is_webdataset(folder: Path) -> bool:
+    return _find_local(folder, f"test/{COUNT}") is not None
 
 
-def _count(shelf: Shelf, name: str) -> int:
-    lines = _lines(shelf, name)
+def _find_local(folder: Path, name: str) -> Path | None:
+    return path if (path := folder / name).is_file() else None
+
+
+def _count(file: Path) -> int:
+    lines = text_lines(file)
     if len(lines) != 1 or not lines[0].strip().isdecimal() or not 0 < int(lines[0]) <= MOST_SHARDS:
         shown = " ".join(lines)[:40]
-        raise InputError(f"{name} says '{shown}'; it must hold one number of shards, from 1 to {MOST_SHARDS:,}.")
+        raise InputError(f"{file.name} says '{shown}'; it must hold one number of shards, from 1 to {MOST_SHARDS:,}.")
     return int(lines[0])
 
 
-def _lines(shelf: Shelf, name: str) -> list[str]:
-    with shelf.opened(name) as file:
-        try:
-            return [line for line in file.read(MOST_TEXT).decode().splitlines() if line.strip()]
-        except UnicodeDecodeError as error:
-            raise InputError(f"{name} is not a text file in UTF-8 ({error}).") from None
-
-
-def _samples(file, where: str) -> Iterator[tuple[str, bytes, int]]:
-    """Pictures paired with their class numbers, in the order of the archive."""
-    waiting: dict[str, bytes | int] = {}
+def text_lines(file: Path) -> list[str]:
     try:
-        with tarfile.open(fileobj=file, mode="r:") as archive:
+        return [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file.name} is not a text file in UTF-8 ({error}).") from None
+
+
+def _samples(file: Path, where: str) -> Iterator[tuple[str, bytes, int]]:
+    """Pictures with their class numbers, in the order of the archive."""
+    pairs: dict[str, dict[str, Any]] = {}
+    try:
+        with tarfile.open(file, mode="r:") as archive:
             for member in archive:
                 name, kind = _accepted(member)
                 if kind is None:
                     continue
-                if member.size > MOST_BYTES[kind]:
-                    raise InputError(f"{where}: {member.name} declares {member.size} bytes; refused.")
+                pair = pairs.setdefault(name, {})
+                if kind in pair:
+                    raise InputError(f"{where}: {name} occurs twice.")
                 stream = archive.extractfile(member)
                 content = stream.read() if stream else b""
-                value = content if kind == "picture" else _class_number(content, f"{where}: {member.name}")
-                other = waiting.pop(name, None)
-                if other is None:
-                    waiting[name] = value
-                elif isinstance(value, bytes) and isinstance(other, int):
-                    yield name, value, other
-                elif isinstance(value, int) and isinstance(other, bytes):
-                    yield name, other, value
-                else:
-                    raise InputError(f"{where}: {name} occurs twice.")
+                pair[kind] = content if kind == "picture" else _class_number(content, f"{where}: {member.name}")
+                if len(pair) == 2:
+                    del pairs[name]
+                    yield name, pair["picture"], pair["label"]
     except tarfile.TarError as error:
         raise InputError(f"{where} is not a readable tar archive ({error}).") from None
-    if waiting:
-        raise InputError(f"{where}: {min(waiting)} has a picture without class or a class without picture.")
+    if pairs:
+        raise InputError(f"{where}: {min(pairs)} has a picture without class or a class without picture.")
 
 
 def _accepted(member: tarfile.TarInfo) -> tuple[str, str | None]:
-    """The sample's name and what the member is; links, folders, devices and other files are nothing."""
+    """The sample's name and kind; None for links, folders, devices, other suffixes and paths that climb."""
     path = PurePosixPath(member.name)
     if not member.isreg() or path.is_absolute() or ".." in path.parts:
         return "", None

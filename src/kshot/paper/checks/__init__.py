@@ -1,44 +1,24 @@
-"""One Monte Carlo check per claim: `kshot verify` runs them all.
+"""One Monte Carlo check per claim, in the module named after the closed forms it checks: `kshot verify` runs all.
 
-A check is a module with a TITLE and `check(effort, tick)`, which returns verdicts. It looks every formula up
-in its module when it runs, so that a test can put a wrong formula there and watch the check fail.
+A check looks every formula up in its module when it runs, so that a test can put a wrong formula there and see the
+check fail.
 """
 
-from collections.abc import Callable
-from importlib import import_module
-from types import ModuleType
+from kshot.paper.checks import blend_error, capacity, sampling, shift, two_class
+from kshot.paper.checks.trial import Check
 
-from kshot.paper.checks.trial import Effort, Verdict
-
-NAMES = (
-    "plug_in",
-    "james_stein",
-    "dominance",
-    "sampling_isotropic",
-    "sampling_general",
-    "trace_square",
-    "common_shift",
-    "two_class_risk",
-    "noise_aware",
-    "error_formula",
-    "best_on_path",
-    "nesting",
-    "shot_correction",
-)
-
-
-def load(name: str) -> ModuleType:
-    return import_module(f"kshot.paper.checks.{name}")
-
-
-def verify(effort: Effort, progress: Callable[[str, float], None]) -> list[Verdict]:
-    """Every verdict, in order; `progress` hears the check's title and the share of it that is done."""
-    verdicts = []
-    for name in NAMES:
-        module = load(name)
-
-        def tick(done: float, title: str = module.TITLE) -> None:
-            progress(title, done)
-
-        verdicts += module.check(effort, tick)
-    return verdicts
+CHECKS = {
+    "plug_in": Check("MSE-optimal ratio and its plug-in", blend_error.plug_in),
+    "james_stein": Check("Classical James–Stein coefficient", blend_error.james_stein),
+    "dominance": Check("Dominance over the mean", blend_error.dominance),
+    "sampling_isotropic": Check("Sampling law under isotropy", sampling.sampling_isotropic),
+    "sampling_general": Check("Sampling law for any covariance", sampling.sampling_general),
+    "trace_square": Check("Unbiased tr(Sigma²)", sampling.trace_square),
+    "common_shift": Check("Common shifts are decision-free", shift.common_shift),
+    "two_class_risk": Check("Two-class risk", two_class.two_class_risk),
+    "noise_aware": Check("Noise-aware shrinkage", two_class.noise_aware),
+    "error_formula": Check("Error of a direction", capacity.error_formula),
+    "best_on_path": Check("Best direction on the blend path", capacity.best_on_path),
+    "nesting": Check("Nested margins", capacity.nesting),
+    "shot_correction": Check("K-correction", blend_error.shot_correction),
+}

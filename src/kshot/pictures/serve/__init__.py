@@ -1,1 +1,1 @@
-"""A head behind a small web page and a JSON API, for one's own machine first."""
+"""A web page and a JSON API for a head, on one's own machine first."""

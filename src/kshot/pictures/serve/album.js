@@ -1,8 +1,8 @@
-// The head's own pictures, class by class: choose, move, remove.
+// The head's pictures by class: choose, move, remove.
 import { classChoice } from "./choice.js";
 import { askJson, byId, element, plural, thumbnail } from "./server.js";
 
-// So many pictures are shown at once; of more, each class opens when it is asked for.
+// With more pictures than this, classes start closed.
 const MOST_OPEN = 120;
 const chosen = new Set(), shown = new Map();
 let host, target;
@@ -13,7 +13,7 @@ export function listenForChoices(given) {
   target.select.id = "target";
   byId("chosen").onsubmit = (event) => {
     event.preventDefault();
-    send("move", [...chosen], target.asked());
+    send("move", [...chosen], target.query());
   };
   byId("remove").onclick = () => send("remove", [...chosen]);
   byId("none").onclick = chooseNone;
@@ -24,7 +24,7 @@ export function listenForChoices(given) {
   list(byId("doubtful-list"), null);
 }
 
-// Adds the classes that are new, takes away those that are gone, and brings what is open up to date.
+// Add new classes, remove old ones, and refresh the open ones.
 export async function showAlbum(head) {
   const names = head.album.map((one) => one.label), place = byId("class-list");
   const known = new Map([...place.children].map((details) => [shown.get(details).label, details]));
@@ -72,66 +72,66 @@ function list(place, label) {
     await fill(place);
     tiles.children[first]?.querySelector("input").focus();
   };
-  shown.set(place, { label, tiles, more, pages: 1, turn: 0 });
+  shown.set(place, { label, tiles, more, pages: 1, call: 0 });
 }
 
 async function fill(place) {
-  const own = shown.get(place);
-  if (!own) return;
-  if (own.label !== null && !place.open) return;
-  const turn = (own.turn += 1), pictures = [];
+  const view = shown.get(place);
+  if (!view) return;
+  if (view.label !== null && !place.open) return;
+  const call = (view.call += 1), pictures = [];
   let total = 0;
-  for (let page = 0; page < own.pages; page += 1) {
-    const asked = new URLSearchParams({ start: pictures.length, ...(own.label === null ? {} : { label: own.label }) });
-    // A class may be gone by now; what else is wrong, the next look at the head tells.
-    const found = await askJson(`/api/pictures?${asked}`).catch(() => null);
+  for (let page = 0; page < view.pages; page += 1) {
+    const query = new URLSearchParams({ start: pictures.length, ...(view.label === null ? {} : { label: view.label }) });
+    // The class may have been removed; other errors show at the next refresh.
+    const found = await askJson(`/api/pictures?${query}`).catch(() => null);
     if (!found) return;
     pictures.push(...found.pictures);
     total = found.total;
   }
-  // A later look has begun: what it finds is newer.
-  if (turn !== own.turn) return;
-  render(own, pictures);
-  own.more.hidden = pictures.length >= total;
-  own.more.textContent = `Show ${Math.min(60, total - pictures.length)} more of ${total}`;
-  if (own.label === null) byId("doubtful").hidden = byId("to-doubtful").hidden = total === 0;
+  // A later call has begun, and its answer is newer.
+  if (call !== view.call) return;
+  render(view, pictures);
+  view.more.hidden = pictures.length >= total;
+  view.more.textContent = `Show ${Math.min(60, total - pictures.length)} more of ${total}`;
+  if (view.label === null) byId("doubtful").hidden = byId("to-doubtful").hidden = total === 0;
 }
 
-function render(own, pictures) {
-  const inputs = [...own.tiles.querySelectorAll("input")];
-  const focused = own.tiles.contains(document.activeElement) ? document.activeElement.closest("li").querySelector("input") : null;
+function render(view, pictures) {
+  const inputs = [...view.tiles.querySelectorAll("input")];
+  const focused = view.tiles.contains(document.activeElement) ? document.activeElement.closest("li").querySelector("input") : null;
   const at = inputs.indexOf(focused);
-  own.tiles.replaceChildren(...pictures.map((one) => tile(one, own.label)));
-  const after = [...own.tiles.querySelectorAll("input")];
+  view.tiles.replaceChildren(...pictures.map((one) => tile(one, view.label)));
+  const after = [...view.tiles.querySelectorAll("input")];
   const next = after.find((input) => input.dataset.key === focused?.dataset.key) ?? after[Math.min(at, after.length - 1)];
   if (after.length) (next ?? after[0]).tabIndex = 0;
-  if (focused) (next ?? own.tiles.closest("details")?.querySelector("summary") ?? byId("undo")).focus();
+  if (focused) (next ?? view.tiles.closest("details")?.querySelector("summary") ?? byId("undo")).focus();
 }
 
 function tile(one, label) {
-  const made = element("li", "", null, "tile");
-  const around = element("label", "", made);
-  const box = element("input", "", around);
+  const item = element("li", "", null, "tile");
+  const wrapper = element("label", "", item);
+  const box = element("input", "", wrapper);
   box.type = "checkbox";
   box.tabIndex = -1;
   box.checked = chosen.has(one.key);
   box.dataset.key = one.key;
-  const picture = element("img", "", around);
+  const picture = element("img", "", wrapper);
   picture.alt = "";
   picture.src = thumbnail(one.thumbnail);
   const name = one.name.split("/").pop();
-  element("span", name, around);
-  if (!one.learnt) element("span", "not learnt yet", around, "fresh");
-  if (one.says !== one.label) {
-    element("span", `${label === null ? `in ${one.label}, ` : ""}looks like ${one.says}`, around, "doubt");
+  element("span", name, wrapper);
+  if (!one.learnt) element("span", "not learnt yet", wrapper, "fresh");
+  if (one.predicted !== one.label) {
+    element("span", `${label === null ? `in ${one.label}, ` : ""}looks like ${one.predicted}`, wrapper, "doubt");
     if (label === null) {
-      const button = element("button", `Move to ${one.says}`, made);
+      const button = element("button", `Move to ${one.predicted}`, item);
       button.type = "button";
-      button.setAttribute("aria-label", `Move to ${one.says}: ${name}`);
-      button.onclick = () => send("move", [one.key], { label: one.says });
+      button.setAttribute("aria-label", `Move to ${one.predicted}: ${name}`);
+      button.onclick = () => send("move", [one.key], { label: one.predicted });
     }
   }
-  return made;
+  return item;
 }
 
 function choose(box) {
@@ -153,13 +153,13 @@ function showChosen() {
 }
 
 async function send(what, keys, where = {}) {
-  const asked = new URLSearchParams([...keys.map((key) => ["key", key]), ...Object.entries(where)]);
+  const query = new URLSearchParams([...keys.map((key) => ["key", key]), ...Object.entries(where)]);
   if (document.activeElement?.closest("#chosen")) byId("undo").focus();
   chooseNone();
-  await host.change(`/api/shots/${what}?${asked}`).catch(() => {});
+  await host.change(`/api/shots/${what}?${query}`).catch(() => {});
 }
 
-// One tab stop for each list; inside, arrows go from picture to picture.
+// Each list is one tab stop; arrows move between its pictures.
 function onKey(event) {
   const box = event.target;
   if (box.type !== "checkbox") return;

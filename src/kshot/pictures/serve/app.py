@@ -2,57 +2,51 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from uvicorn import Config, Server
 
 from kshot.errors import KshotError
-from kshot.pictures.serve.album import Album, NewClass
-from kshot.pictures.serve.guards import Refused, SafeHeaders, check_request, limited_body, split_body
+from kshot.pictures.album import Album
+from kshot.pictures.encoded import ClassText
+from kshot.pictures.serve.guards import HEADERS, Refused, check_request, limited_body, split_body
 from kshot.pictures.serve.live import LiveHead
-from kshot.pictures.serve.shown import list_shown
 
-KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
-OWN, REPORT = files("kshot.pictures.serve"), files("kshot.report").joinpath("page")
+# Each may hold a picture of 20 MB; uvicorn answers more with 503.
+MOST_CONNECTIONS = 64
+KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
+SERVE, REPORT = files("kshot.pictures.serve"), files("kshot.report").joinpath("page")
+SCRIPTS = ("page.js", "server.js", "tries.js", "album.js", "choice.js", "newclass.js")
+# The page has the colours, type and controls of the report.
 PAGE = {
-    "/": (OWN, "page.html"),
-    "/page.css": (OWN, "page.css"),
-    **{f"/{name}.js": (OWN, f"{name}.js") for name in ("page", "server", "tries", "album", "choice", "newclass")},
-    # The report's colours, type and controls are this page's too.
-    **{f"/{name}": (REPORT, name) for name in ("shared.css", "theme.js")},
+    "/": SERVE.joinpath("page.html"),
+    **{f"/{name}": SERVE.joinpath(name) for name in ("page.css", *SCRIPTS)},
+    **{f"/{name}": REPORT.joinpath(name) for name in ("shared.css", "theme.js")},
 }
-# Each may hold a picture of 20 MB.
-MOST_WAITING = 32
 Answer = Callable[[Request], Awaitable[Response]]
 
 
-def make_app(live: LiveHead, host: str, token: str | None) -> Any:
-    """An ASGI application; pictures are encoded in turn, in the order in which they came, and so are names encoded and
-    heads fitted, each kind holding one thread at most: a slow refit keeps no prediction waiting."""
-    encoding, naming, fitting = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
-    waiting = 0
+def make_server(app: Any, host: str, port: int) -> Server:
+    """A server for the app; the size of headers and the time that a connection may idle are uvicorn's."""
+    limits = {"limit_concurrency": MOST_CONNECTIONS, "headers": [*HEADERS.items()]}
+    return Server(Config(app, host=host, port=port, log_level="warning", ws="none", **limits))
 
-    async def in_turn(work: Callable[[bytes], Any], request: Request) -> Any:
-        nonlocal waiting
-        content = await limited_body(request)
-        if waiting >= MOST_WAITING:
-            raise Refused(503, "too many pictures wait for their turn; send this one again later.")
-        waiting += 1
-        try:
-            async with encoding:
-                return await asyncio.to_thread(work, content)
-        finally:
-            waiting -= 1
+
+def make_app(live: LiveHead, host: str, token: str | None) -> Starlette:
+    """An ASGI application. One request at a time is encoded and one refit runs; predictions do not wait for it."""
+    encoding, fitting = asyncio.Lock(), asyncio.Lock()
+
+    async def encode(work: Callable[..., Any], *given: Any) -> Any:
+        async with encoding:
+            return await asyncio.to_thread(work, *given)
 
     async def changed(edit: Callable[[Album], Album]) -> Response:
-        """Answers when the change is learnt and on disk; whoever finds it learnt with another's has nothing to do."""
+        """Answer when the change is learnt and on disk. Return at once if another refit already covered it."""
         learnt = await asyncio.to_thread(live.change, edit)
         async with fitting:
             if not learnt.done():
@@ -67,90 +61,75 @@ def make_app(live: LiveHead, host: str, token: str | None) -> Any:
         start = request.query_params.get("start", "0")
         if not start.isdecimal():
             raise Refused(400, f"start is '{start[:20]}'; give a number of pictures to skip.")
-        return JSONResponse(list_shown(live, request.query_params.get("label"), int(start[:9])))
+        return JSONResponse(live.pictures(request.query_params.get("label"), int(start[:9])))
 
     async def predict(request: Request) -> Response:
-        return JSONResponse(await in_turn(live.predict, request))
+        return JSONResponse(await encode(live.predict, await limited_body(request)))
 
-    async def new_class(label: str) -> NewClass:
-        async with naming:
-            return await asyncio.to_thread(live.new_class, label)
-
-    async def named(request: Request) -> tuple[str, NewClass | None]:
-        """The class that is asked for, and what makes it where the request allows a `new` one."""
+    async def target(request: Request) -> tuple[str, ClassText | None]:
+        """The class of the request; with `new`, also the text of a class that the album does not have."""
         label = request.query_params.get("label", "")
         if "new" not in request.query_params or label in live.album.classes:
             return label, None
-        new = await new_class(label)
-        return new.name, new
+        return label.strip(), await encode(live.encode_name, label.strip())
 
     async def add(request: Request) -> Response:
-        sizes = request.query_params.getlist("size")
-        pictures = await in_turn(lambda content: live.encode(split_body(content, sizes)), request)
-        label, new = await named(request)
-        return await changed(lambda album: album.add(pictures, label, new))
+        contents = split_body(await limited_body(request), request.query_params.getlist("size"))
+        pictures = await encode(live.encode, contents)
+        label, text = await target(request)
+        return await changed(lambda album: album.add(pictures, label, text))
 
     async def move(request: Request) -> Response:
-        label, new = await named(request)
+        label, text = await target(request)
         keys = request.query_params.getlist("key")
-        return await changed(lambda album: album.move(keys, label, new))
-
-    async def add_class(request: Request) -> Response:
-        new = await new_class(request.query_params.get("label", ""))
-        return await changed(lambda album: album.add_class(new))
-
-    async def drop_class(request: Request) -> Response:
-        label = request.query_params.get("label", "")
-        return await changed(lambda album: album.drop_class(label))
+        return await changed(lambda album: album.move(keys, label, text))
 
     async def remove(request: Request) -> Response:
         return await changed(lambda album: album.remove(request.query_params.getlist("key")))
+
+    async def add_class(request: Request) -> Response:
+        name = request.query_params.get("label", "").strip()
+        text = await encode(live.encode_name, name)
+        return await changed(lambda album: album.add_class(name, text))
+
+    async def drop_class(request: Request) -> Response:
+        return await changed(lambda album: album.drop_class(request.query_params.get("label", "")))
 
     async def undo(request: Request) -> Response:
         return await changed(Album.undo)
 
     async def download(request: Request) -> Response:
-        content = await asyncio.to_thread(live.file)
         saved_as = {"Content-Disposition": 'attachment; filename="head.safetensors"'}
+        content = await asyncio.to_thread(live.file)
         return Response(content, media_type="application/octet-stream", headers=saved_as)
 
-    guarded = partial(_guarded, host=host, token=token)
-    routes = [
-        *(Route(path, guarded(_static(*file)), methods=["GET"]) for path, file in PAGE.items()),
-        Route("/api/head", guarded(about), methods=["GET"]),
-        Route("/api/head.safetensors", guarded(download), methods=["GET"]),
-        Route("/api/predict", guarded(predict), methods=["POST"]),
-        Route("/api/pictures", guarded(pictures), methods=["GET"]),
-        Route("/api/shots", guarded(add), methods=["POST"]),
-        Route("/api/shots/move", guarded(move), methods=["POST"]),
-        Route("/api/shots/remove", guarded(remove), methods=["POST"]),
-        Route("/api/classes", guarded(add_class), methods=["POST"]),
-        Route("/api/classes/remove", guarded(drop_class), methods=["POST"]),
-        Route("/api/undo", guarded(undo), methods=["POST"]),
-    ]
-    return Starlette(routes=routes, middleware=[Middleware(SafeHeaders)])
-
-
-def _guarded(answer: Answer, host: str, token: str | None) -> Answer:
-    """Checks first; every mistake of the client becomes a status and a sentence."""
-
-    async def checked(request: Request) -> Response:
-        try:
+    def route(method: str, path: str, answer: Answer) -> Route:
+        async def checked(request: Request) -> Response:
             check_request(request, host, token)
             return await answer(request)
-        except Refused as refused:
-            return JSONResponse({"error": str(refused)}, refused.status)
-        except KshotError as error:
-            return JSONResponse({"error": str(error)}, 400)
 
-    return checked
+        return Route(path, checked, methods=[method])
+
+    routes = [
+        *(route("GET", path, _page) for path in PAGE),
+        route("GET", "/api/head", about),
+        route("GET", "/api/head.safetensors", download),
+        route("POST", "/api/predict", predict),
+        route("GET", "/api/pictures", pictures),
+        route("POST", "/api/shots", add),
+        route("POST", "/api/shots/move", move),
+        route("POST", "/api/shots/remove", remove),
+        route("POST", "/api/classes", add_class),
+        route("POST", "/api/classes/remove", drop_class),
+        route("POST", "/api/undo", undo),
+    ]
+    return Starlette(routes=routes, exception_handlers={KshotError: _error})
 
 
-def _static(folder: Traversable, name: str) -> Answer:
-    content = folder.joinpath(name).read_bytes()
-    kind = KINDS[name[name.rindex(".") :]]
+async def _error(request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, getattr(error, "status", 400))
 
-    async def answer(request: Request) -> Response:
-        return Response(content, media_type=f"{kind}; charset=utf-8")
 
-    return answer
+async def _page(request: Request) -> Response:
+    file = PAGE[request.url.path]
+    return Response(file.read_bytes(), media_type=KINDS[file.name.rpartition(".")[2]])

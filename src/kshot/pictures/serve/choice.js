@@ -1,8 +1,8 @@
-// Choose one of the classes, or name a new one.
+// A choice between the classes and the name of a new one.
 import { element } from "./server.js";
 
-export function classChoice(parent, words) {
-  const select = element("select", "", element("label", `${words} `, parent));
+export function classChoice(parent, caption) {
+  const select = element("select", "", element("label", `${caption} `, parent));
   const named = element("label", "called ", parent);
   const input = element("input", "", named);
   input.type = "text";
@@ -16,17 +16,17 @@ export function classChoice(parent, words) {
   select.onchange = show;
   return {
     select,
-    // What was chosen before stays chosen: a class that is still there, or the name of one that is yet to come.
+    // Keep the chosen class, or the name of a new one.
     fill(names, chosen) {
-      const coming = select.length > 0 && isNew();
-      const before = chosen ?? (coming ? input.value.trim() : select.value);
+      const naming = select.length > 0 && isNew();
+      const before = chosen ?? (naming ? input.value.trim() : select.value);
       select.replaceChildren(...names.map((name) => new Option(name, name)), new Option("a new class …", ""));
       const at = names.indexOf(before);
-      select.selectedIndex = at >= 0 ? at : coming ? names.length : 0;
+      select.selectedIndex = at >= 0 ? at : naming ? names.length : 0;
       show();
     },
     name: () => (isNew() ? input.value.trim() : select.value),
-    asked: () => (isNew() ? { label: input.value.trim(), new: "1" } : { label: select.value }),
+    query: () => (isNew() ? { label: input.value.trim(), new: "1" } : { label: select.value }),
     disable(off) {
       select.disabled = off;
       input.disabled = off || !isNew();

@@ -1,4 +1,4 @@
-"""The head that is being served: read by many, changed by one, and on disk always whole."""
+"""The head that is being served: predictions read it, one refit at a time replaces it, and its file is always whole."""
 
 import base64
 import threading
@@ -8,34 +8,34 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kshot.encode.protocol import Encoder
-from kshot.errors import InputError, UndefinedError
+from kshot.errors import InputError, UndefinedError, unknown
 from kshot.files import locked, sha256, write_hashed
-from kshot.pictures.encoded import Encoded, encode_contents, encode_names
+from kshot.pictures.album import Album, AlbumPicture, count_pictures
+from kshot.pictures.encoded import ClassText, Encoded, all_encoded, encode_contents, encode_names
 from kshot.pictures.fit import learn
 from kshot.pictures.head import PictureHead
 from kshot.pictures.photos import listed
-from kshot.pictures.predict import judge_picture, nearest_shots
-from kshot.pictures.serve.album import Album, NewClass, count_pictures
+from kshot.pictures.predict import nearest_shots, predict_feature
 from kshot.pictures.serve.guards import Refused
 from kshot.progress import Progress, watched
 
-# Enough for any camera's picture after it was shrunk once; a 50-megapixel picture is refused by its header.
 MOST_PIXELS = 40_000_000
-# Longer than any folder's name; a prompt's encoder reads no more than about that.
 MOST_NAME = 200
-# Assessing a head goes through its folds as often as this, or less.
+PER_LIST = 60
+# Assessing a head fits all of its folds at most this often.
 PASSES = 3
 
 
 class LiveHead:
-    """`album` is what the head shall learn from; `served` is the head and the album that it has learnt from, replaced
-    together, so that nobody sees a half-changed one."""
+    """`album` is what the head shall learn from; `served` is the head with the album that it has learnt from."""
 
     def __init__(self, path: Path, encoder: Encoder):
         self.path = path
         self.encoder = encoder
-        # Hashed before it is read: a file that changes in between is noticed at the next change.
+        # Hashed before it is read, so that a change in between is noticed later.
         self._on_disk = _hash(path)
         head = PictureHead.load(path)
         head.check_encoder(encoder)
@@ -43,11 +43,11 @@ class LiveHead:
         self.served = head, self.album
         self.edits = self.refits = 0
         self.progress: float | None = None
-        self._changing, self._writing = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
         self._pending: Future[None] | None = None
 
     def about(self) -> dict[str, Any]:
-        """What the page shows of the head, and how far a refit has come."""
+        """What the page shows of the head, and the progress of a refit."""
         (head, _), album = self.served, self.album
         return {
             "classes": head.about.classes,
@@ -64,43 +64,83 @@ class LiveHead:
         }
 
     def encode(self, contents: Sequence[bytes]) -> list[Encoded]:
-        """All of them, or an error that says which one cannot be read: pictures have numbers here, not names."""
-        told = ["the picture"] if len(contents) == 1 else [f"picture {n + 1}" for n in range(len(contents))]
-        found = encode_contents(self.encoder, list(zip(told, contents, strict=True)), None, most_pixels=MOST_PIXELS)
-        for one in found:
-            if isinstance(one, InputError):
-                raise one
-        return [one for one in found if isinstance(one, Encoded)]
+        """Encode all pictures, or raise the error of the first that cannot be read, by its number."""
+        names = ["the picture"] if len(contents) == 1 else [f"picture {n + 1}" for n in range(len(contents))]
+        named = list(zip(names, contents, strict=True))
+        return all_encoded(encode_contents(self.encoder, named, None, most_pixels=MOST_PIXELS))
 
-    def new_class(self, name: str) -> NewClass:
-        """A class that only text speaks for so far; its name is put into the head's prompt."""
-        if not name.strip() or len(name) > MOST_NAME or not name.isprintable():
+    def encode_name(self, name: str) -> ClassText:
+        """The text prototype of a new class, from the head's prompt."""
+        if not name or len(name) > MOST_NAME or not name.isprintable():
             raise InputError(f"a class needs a name of 1 to {MOST_NAME} letters in one line.")
         head, _ = self.served
-        text = encode_names(self.encoder, [name.strip()], head.about.prompt)
-        return NewClass(name.strip(), text.unit[0], float(text.norms[0]))
+        return encode_names(self.encoder, [name], head.about.prompt)[name]
 
     def predict(self, content: bytes) -> dict[str, Any]:
         head, _ = self.served
         (encoded,) = self.encode([content])
-        feature = encoded.feature
-        said = judge_picture(head, "", feature)
+        said = predict_feature(head, "", encoded.feature)
         return {
             "answer": said.answer,
             "known": said.known,
             "top": [asdict(guess) for guess in said.top],
             "nearest": [
                 asdict(one) | {"thumbnail": base64.b64encode(head.thumbnails[one.row]).decode()}
-                for one in nearest_shots(head, feature, 3)
+                for one in nearest_shots(head, encoded.feature, 3)
+            ],
+        }
+
+    def pictures(self, label: str | None, start: int) -> dict[str, Any]:
+        """Sixty pictures of a class from `start` on, or of all classes those that left-out heads take for another.
+
+        Pictures that changed since the last refit come first, then the least certain.
+        """
+        album, (head, fitted) = self.album, self.served
+        if label is not None and label not in album.classes:
+            raise InputError(unknown("class", label, album.classes, "Choose one of them."))
+        measured: dict[tuple[str, str], tuple[float, str]] = {}
+        if head.left_out is not None:
+            rows = zip(fitted.pictures, head.left_out.own.tolist(), head.left_out.predicted.tolist(), strict=True)
+            measured = {
+                (one.key, one.label): (own, fitted.classes[predicted])
+                for one, own, predicted in rows
+                # A class that was removed since is nothing to move a picture to.
+                if not np.isnan(own) and fitted.classes[predicted] in album.classes
+            }
+
+        def judged(one: AlbumPicture) -> tuple[float, str]:
+            return measured.get((one.key, one.label), (-1.0, one.label))
+
+        if label is None:
+            chosen = [one for one in album.pictures if judged(one)[1] != one.label]
+        else:
+            chosen = [one for one in album.pictures if one.label == label]
+        chosen.sort(key=judged)
+        learnt = {(one.key, one.label) for one in fitted.pictures}
+        return {
+            "total": len(chosen),
+            "pictures": [
+                {
+                    "key": one.key,
+                    "name": one.name,
+                    "label": one.label,
+                    "learnt": (one.key, one.label) in learnt,
+                    "own": own if own >= 0 else None,
+                    "predicted": predicted,
+                    "thumbnail": base64.b64encode(one.encoded.thumbnail).decode(),
+                }
+                for one in chosen[start : start + PER_LIST]
+                for own, predicted in [judged(one)]
             ],
         }
 
     def change(self, edit: Callable[[Album], Album]) -> Future[None]:
-        """The album now; the head when `refit` has run, which settles the future that is returned. Changes that come
-        while a refit runs wait for one more refit together."""
-        with self._writing:
+        """Change the album at once; the future that is returned is done when a refit has learnt the change.
+
+        Changes that come while a refit runs are learnt together by the next one.
+        """
+        with self._lock:
             self._check_unchanged()
-        with self._changing:
             self.album = edit(self.album)
             self.edits += 1
             if self._pending is None:
@@ -108,24 +148,26 @@ class LiveHead:
             return self._pending
 
     def refit(self) -> None:
-        """Learn from the album, write, and only then serve the new head. Where that fails, the album is again what
-        the head has learnt from, and every waiting change hears why. Call it from one thread at a time."""
-        with self._changing:
+        """Learn from the album, write the file, then serve the new head. Call it from one thread at a time.
+
+        If that fails, all changes since the last refit are taken back, and their futures raise the error.
+        """
+        with self._lock:
             album, waiting, self._pending = self.album, self._pending, None
         if waiting is None:
             return
         head, fitted = self.served
         try:
             if not album.same_as(fitted):
-                head = self._learnt(album)
-                # Another server of the same file looks and writes before us or after us, never in between.
-                with self._writing, locked(self.path):
+                head = self._learn(album)
+                # The file's lock keeps another server of it from writing between our check and our write.
+                with self._lock, locked(self.path):
                     self._on_disk = write_hashed(self.path, head.save, lambda _: self._check_unchanged())
                 self.refits += 1
             self.served = head, album
             waiting.set_result(None)
         except Exception as error:
-            with self._changing:
+            with self._lock:
                 self.edits += 1
                 self.album, later, self._pending = fitted, self._pending, None
             for one in filter(None, (waiting, later)):
@@ -138,34 +180,25 @@ class LiveHead:
         try:
             return self.path.read_bytes()
         except OSError as error:
-            raise Refused(
-                404,
-                f"the head file {self.path.name} cannot be read ({error.strerror}). Put it back where "
-                "`kshot serve` found it.",
-            ) from None
+            raise Refused(404, f"the head file {self.path.name} cannot be read ({error.strerror}).") from None
 
-    def _learnt(self, album: Album) -> PictureHead:
+    def _learn(self, album: Album) -> PictureHead:
         self.progress = passed = 0.0
 
-        def watch(told: Progress) -> None:
+        def watch(counted: Progress) -> None:
             nonlocal passed
-            if told.total:
-                self.progress = min(1.0, (passed + told.count / told.total) / PASSES)
-                passed += told.count == told.total
+            if counted.total:
+                self.progress = min(1.0, (passed + counted.count / counted.total) / PASSES)
+                passed += counted.count == counted.total
 
         before, _ = self.served
-        known = before.about.undecided()
-        known["classes"], known["text_norms"] = album.classes, album.text_norms
-        known["shot_names"] = tuple(one.name for one in album.pictures)
-        known["shot_sha256"] = tuple(one.encoded.sha256 for one in album.pictures)
-        thumbnails = [one.encoded.thumbnail for one in album.pictures]
         try:
             with watched(watch):
-                return learn(album.shots(), thumbnails, known)[0]
+                return learn(album, before.about.setting())[0]
         except UndefinedError as error:
             info = before.head.info
-            by_name = 0 if "text" in info.sees else -1
-            few = [name for name, own in album.counts().items() if by_name < own < info.min_shots]
+            fewest = 1 if "text" in info.sees else 0
+            few = [name for name, own in album.counts().items() if fewest <= own < info.min_shots]
             if not few:
                 raise
             raise InputError(
@@ -173,7 +206,7 @@ class LiveHead:
             ) from error
 
     def _check_unchanged(self) -> None:
-        """Another file than the one that this server read or wrote holds others' shots."""
+        """Refuse to replace a head file that another program wrote, because it holds other shots."""
         if _hash(self.path) != self._on_disk:
             raise Refused(
                 409,

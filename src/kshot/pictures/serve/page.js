@@ -1,11 +1,11 @@
-// Put the parts together: what the head is, what changes, and how far a refit has come.
+// The page: facts about the head, changes, and the progress of a refit.
 import { listenForChoices, showAlbum } from "./album.js";
 import { listenForNewClass } from "./newclass.js";
 import { ask, askJson, byId, element, plural } from "./server.js";
 import { classesChanged, headChanged, listenForTries } from "./tries.js";
 
-const MILLISECONDS_BETWEEN_LOOKS = 400;
-let head = null, sent = 0, watching = false;
+const POLL_MILLISECONDS = 400;
+let head = null, sent = 0, polling = false;
 
 function showAbout() {
   const pictures = head.shots.reduce((a, b) => a + b, 0);
@@ -31,7 +31,7 @@ function showState(error) {
   byId("state").className = error ? "error" : "";
 }
 
-async function look() {
+async function refresh() {
   const before = head;
   head = await askJson("/api/head");
   showAbout();
@@ -42,37 +42,37 @@ async function look() {
   if (before && before.refits !== head.refits) headChanged();
 }
 
-async function watch() {
-  if (watching) return;
-  watching = true;
+async function poll() {
+  if (polling) return;
+  polling = true;
   try {
     do {
-      await new Promise((after) => setTimeout(after, MILLISECONDS_BETWEEN_LOOKS));
-      await look();
+      await new Promise((done) => setTimeout(done, POLL_MILLISECONDS));
+      await refresh();
       showState();
     } while (sent > 0 || head.progress != null);
   } catch (error) {
     showState(error.message);
   } finally {
-    watching = false;
+    polling = false;
   }
 }
 
-// The server answers when the change is learnt and saved, so it is only watched until then.
+// Send a change; the server answers when it is learnt and saved, and is polled until then.
 async function change(path, body) {
   sent += 1;
   showState();
-  watch();
-  let trouble;
+  poll();
+  let failure;
   try {
     await ask(path, { method: "POST", body });
   } catch (error) {
-    trouble = error;
+    failure = error;
   }
   sent -= 1;
-  await look().catch(() => {});
-  showState(trouble?.message);
-  if (trouble) throw trouble;
+  await refresh().catch(() => {});
+  showState(failure?.message);
+  if (failure) throw failure;
 }
 
 const undo = () => change("/api/undo").catch(() => {});
@@ -83,7 +83,7 @@ document.addEventListener("keydown", (event) => {
     undo();
   }
 });
-document.addEventListener("visibilitychange", () => document.hidden || watch());
+document.addEventListener("visibilitychange", () => document.hidden || poll());
 byId("download").onclick = async () => {
   try {
     const link = element("a");
@@ -99,4 +99,4 @@ const host = { change, classes: () => head.album.map((one) => one.label) };
 listenForTries(host);
 listenForChoices(host);
 listenForNewClass(host);
-look().then(() => (head.progress != null ? watch() : showState()), (error) => (byId("about").textContent = error.message));
+refresh().then(() => (head.progress != null ? poll() : showState()), (error) => (byId("about").textContent = error.message));

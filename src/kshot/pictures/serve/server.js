@@ -1,4 +1,4 @@
-// Talk to the server, and make elements. Names come from files and folders, so they only ever become text.
+// Requests to the server, and elements. Names come from files and folders, so they only ever become text.
 const token = new URLSearchParams(location.hash.slice(1)).get("token");
 
 export const byId = (id) => document.getElementById(id);
@@ -13,18 +13,18 @@ export async function ask(path, options = {}) {
     throw new Error("the server does not answer; is `kshot serve` still running?");
   }
   if (answer.ok) return answer;
-  const told = await answer.json().catch(() => ({}));
-  throw new Error(told.error || `the server answered ${answer.status}`);
+  const content = await answer.json().catch(() => ({}));
+  throw new Error(content.error || `the server answered ${answer.status}`);
 }
 
 export const askJson = async (path, options) => (await ask(path, options)).json();
 
 export function element(tag, text, parent, className) {
-  const made = document.createElement(tag);
-  if (text) made.textContent = text;
-  if (className) made.className = className;
-  if (parent) parent.append(made);
-  return made;
+  const created = document.createElement(tag);
+  if (text) created.textContent = text;
+  if (className) created.className = className;
+  if (parent) parent.append(created);
+  return created;
 }
 
 export const thumbnail = (content) => `data:image/jpeg;base64,${content}`;

@@ -1,4 +1,4 @@
-// Pictures that are tried: what the head says of each, the least certain first, and a way to say better.
+// Predictions of pictures, the least certain first, with a form to add each picture to a class.
 import { classChoice } from "./choice.js";
 import { askJson, byId, element, plural, thumbnail } from "./server.js";
 
@@ -6,7 +6,7 @@ const AT_ONCE = 4;
 const waiting = [], rows = new Map();
 let running = 0, done = 0, total = 0, host;
 
-// `change` sends a change of the head's pictures; `classes` names them.
+// `host.change` sends a change to the server; `host.classes` lists the class names.
 export function listenForTries(given) {
   host = given;
   byId("files").onchange = (event) => {
@@ -33,7 +33,7 @@ export function classesChanged() {
   for (const row of rows.values()) row.choice?.fill(host.classes());
 }
 
-// Answers on the page are those of the head before.
+// Offer to predict again, because the answers on the page are those of the old head.
 export function headChanged() {
   byId("again").hidden = ![...rows.values()].some((row) => !row.added && row.sure >= 0);
 }
@@ -69,15 +69,15 @@ function showTried() {
 async function tryOne(file) {
   const row = element("li");
   const figure = element("figure", "", row);
-  const said = element("div", "", row, "said");
+  const prediction = element("div", "", row, "said");
   let sure = -1, choice;
   try {
     const found = await askJson("/api/predict", { method: "POST", body: file });
     sure = found.top[0].probability;
     showPicture(file, figure);
-    element("strong", found.answer, said, "answer");
-    element("div", found.top.map((guess) => `${guess.name} ${(100 * guess.probability).toFixed(0)}\u00a0%`).join(", "), said);
-    choice = addForm(file, row, said, found.top[0].name);
+    element("strong", found.answer, prediction, "answer");
+    element("div", found.top.map((guess) => `${guess.name} ${(100 * guess.probability).toFixed(0)}\u00a0%`).join(", "), prediction);
+    choice = addForm(file, row, prediction, found.top[0].name);
     const near = element("div", "", row, "near");
     for (const shot of found.nearest) {
       const own = element("figure", "", near);
@@ -87,7 +87,7 @@ async function tryOne(file) {
       element("figcaption", `${shot.label} ${shot.cosine.toFixed(2)}`, own);
     }
   } catch (error) {
-    element("span", error.message, said, "error");
+    element("span", error.message, prediction, "error");
   }
   element("figcaption", file.name, figure);
   const surer = [...byId("results").children].find((other) => rows.get(other).sure > sure);
@@ -109,24 +109,24 @@ function addForm(file, row, parent, guess) {
   choice.fill(host.classes(), guess);
   const button = element("button", "Add", form);
   button.setAttribute("aria-label", `Add ${file.name}`);
-  const told = element("span", "", form);
-  told.setAttribute("role", "status");
+  const message = element("span", "", form);
+  message.setAttribute("role", "status");
   form.onsubmit = async (event) => {
     event.preventDefault();
     const name = choice.name();
     button.disabled = true;
     choice.disable(true);
-    told.className = "";
-    told.textContent = `adding to ${name} …`;
+    message.className = "";
+    message.textContent = `adding to ${name} …`;
     try {
       rows.get(row).added = true;
-      await host.change(`/api/shots?${new URLSearchParams(choice.asked())}`, file);
-      told.textContent = `added to ${name}`;
+      await host.change(`/api/shots?${new URLSearchParams(choice.query())}`, file);
+      message.textContent = `added to ${name}`;
     } catch (error) {
       rows.get(row).added = button.disabled = false;
       choice.disable(false);
-      told.textContent = error.message;
-      told.className = "error";
+      message.textContent = error.message;
+      message.className = "error";
     }
   };
   return choice;

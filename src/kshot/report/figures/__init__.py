@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from kshot.report.context import Context
-from kshot.report.figures import blending_curves, comparisons, probes
+from kshot.report.figures import blending_curves, comparisons
 from kshot.report.figures.style import styled, write_figure
-from kshot.report.focus import of_one_profile
+from kshot.report.slices import of_one_profile
 from kshot.stats.panel import Panel
 
 FIGURES = {
@@ -16,7 +16,7 @@ FIGURES = {
     "estimated_ratio": blending_curves.estimated_ratio,
     "accuracy_by_shots": comparisons.accuracy_by_shots,
     "headroom": comparisons.headroom_against_surplus,
-    "offset_and_per_class": probes.offset_and_per_class,
+    "offset_and_per_class": comparisons.offset_and_per_class,
 }
 
 

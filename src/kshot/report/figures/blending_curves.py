@@ -1,14 +1,14 @@
 """The ratio in pictures: geometry, risk profiles, estimates. A figure, or the sentence that says why there is none."""
 
-import json
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.figures.style import BLEND_COLOUR, COLOURS, IMAGE_COLOUR, TEXT_COLOUR, new_figure
-from kshot.report.focus import JS, LOO, ORACLE, ZERO_SHOT, focus, primary, single
-from kshot.report.numbers import interval
+from kshot.report.slices import JS, LOO, ORACLE, ZERO_SHOT, focus, in_stratum, primary, single
+from kshot.report.table import interval
+from kshot.stats.bootstrap import finite_mean
 from kshot.stats.correlation import spearman
 from kshot.stats.panel import Panel
 from kshot.stats.selected import ratio_curve, ratio_grid
@@ -28,33 +28,33 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
     sketch = next((s for s in context.sketches if (s.backbone, s.tier) == (wanted.backbone, wanted.tier)), None)
     if sketch is None:
         return context.sketches_absent
-    figure, axes = new_figure(5.6, 4.2)
-    axis = axes[0, 0]
+    figure, (axis,) = new_figure(5.6, 4.2)
     for text, image in zip(sketch.text, sketch.image, strict=True):
         axis.plot(*np.stack([text, image]).T, color="#999999", linestyle=":", linewidth=0.7, zorder=1)
     axis.plot(*sketch.text.T, "o", color=TEXT_COLOUR, markerfacecolor="white", label="text prototype")
     axis.plot(*sketch.image.T, "o", color=IMAGE_COLOUR, label="image mean (pool)")
     middle_text, middle_image = sketch.text.mean(axis=0), sketch.image.mean(axis=0)
     axis.annotate("", middle_text, middle_image, arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1.4})
-    own = panel.where(
-        (panel.dataset == sketch.dataset) & (panel.backbone == sketch.backbone) & (panel.tier == sketch.tier)
-    )
-    share = _mean(own.share)
+    own = in_stratum(panel, sketch.dataset, sketch.backbone)
+    own = own.where(own.tier == sketch.tier)
+    share = finite_mean(own.share)
     known_share = f",\n{100 * share:.0f} % of the squared distance" if share == share else ""
     middle = (middle_text + middle_image) / 2
     named = axis.annotate(f"common offset{known_share}", middle, (4, 4), textcoords="offset points")
     # A long note near the edge would otherwise leave no room for the axes.
     named.set_in_layout(False)
     for method, marker, name, size in OBJECTIVES:
-        ratio = _mean(own.column(method, "ratio"))
+        ratio = finite_mean(own.column(method, "ratio"))
         if ratio == ratio:
             points = ratio * sketch.image + (1 - ratio) * sketch.text
             label = f"blend at {name} λ = {ratio:.2f}"
             axis.plot(*points.T, marker, color=BLEND_COLOUR, markersize=size / 2, label=label, alpha=0.8)
     shown = f"{len(sketch.names)} of {sketch.classes} classes"
-    axis.set_title(f"{sketch.dataset}, {sketch.backbone}, {shown};\n{100 * sketch.explained:.0f} % of the variance")
-    axis.set_xlabel("first principal direction")
-    axis.set_ylabel("second principal direction")
+    axis.set(
+        title=f"{sketch.dataset}, {sketch.backbone}, {shown};\n{100 * sketch.explained:.0f} % of the variance",
+        xlabel="first principal direction",
+        ylabel="second principal direction",
+    )
     axis.legend(loc="best")
     return figure
 
@@ -65,14 +65,12 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
     if not profiles:
         return _no_curves(panel)
     name, own, curve = profiles[-1]
-    figure, axes = new_figure(3.6, 2.6)
-    axis = axes[0, 0]
+    figure, (axis,) = new_figure(3.6, 2.6)
     grid = ratio_grid(len(curve))
     axis.plot(grid, curve, color=COLOURS[0], label="accuracy")
     _marks(axis, own, curve)
-    axis.set_xlabel("ratio λ")
-    axis.set_ylabel("accuracy (%)")
-    v, d2 = _mean(own.v), _mean(own.d2)
+    axis.set(xlabel="ratio λ", ylabel="accuracy (%)")
+    v, d2 = finite_mean(own.v), finite_mean(own.d2)
     if v == v:
         error = grid**2 * v + (1 - grid) ** 2 * max(d2 - v, 0)
         other = axis.twinx()
@@ -80,7 +78,7 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
         other.set_ylabel("prototype error (dashed)")
         other.grid(visible=False)
         other.spines["right"].set_visible(True)
-    axis.set_title(f"{name}, {focus(panel).backbone}, K = {own.shots[0]}, mean over {len(own.shots)} seeds")
+    axis.set_title(f"{name}, {focus(panel).backbone}, K = {own.shots[0]}, mean over {len(own)} seeds")
     axis.legend(loc="lower left")
     return figure
 
@@ -92,13 +90,12 @@ def risk_profiles(panel: Panel, context: Context) -> "Figure | str":
         return _no_curves(panel)
     picked = [profiles[i] for i in sorted({0, len(profiles) // 2, len(profiles) - 1})]
     figure, axes = new_figure(2.3 * len(picked), 2.4, 1, len(picked))
-    for axis, (name, own, curve) in zip(axes[0], picked, strict=True):
+    for axis, (name, own, curve) in zip(axes, picked, strict=True):
         axis.plot(ratio_grid(len(curve)), curve, color=COLOURS[0])
         _marks(axis, own, curve)
-        axis.set_title(name)
-        axis.set_xlabel("ratio λ")
-    axes[0, 0].set_ylabel("accuracy (%)")
-    axes[0, 0].legend(loc="lower center")
+        axis.set(title=name, xlabel="ratio λ")
+    axes[0].set_ylabel("accuracy (%)")
+    axes[0].legend(loc="lower center")
     return figure
 
 
@@ -109,18 +106,14 @@ def estimated_ratio(panel: Panel, context: Context) -> "Figure | str":
     methods = [m for m in (JS, LOO) if np.isfinite(shown.column(m, "ratio") + oracle).any()]
     if not methods:
         return f"no cell holds both an estimated ratio and {ORACLE}"
-    figure, axes = new_figure(3.2, 3.0)
-    axis = axes[0, 0]
+    figure, (axis,) = new_figure(3.2, 3.0)
     axis.plot([0, 1], [0, 1], color="#888888", linestyle="--", linewidth=0.8)
     for method, colour, marker in zip(methods, (COLOURS[1], COLOURS[2]), "^o", strict=False):
         ratio = shown.column(method, "ratio")
         rho = spearman(ratio, oracle, shown.dataset)
         label = f"{panel.titles[method]}, ρ = {interval(rho)}"
         axis.plot(oracle, ratio, marker, color=colour, alpha=0.5, label=label, markeredgewidth=0)
-    axis.set_xlabel("oracle ratio")
-    axis.set_ylabel("estimated ratio")
-    axis.set_xlim(-0.02, 1.02)
-    axis.set_ylim(-0.02, 1.02)
+    axis.set(xlabel="oracle ratio", ylabel="estimated ratio", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1))
     return figure
 
@@ -133,21 +126,18 @@ def _profiles(panel: Panel) -> list[tuple[str, Panel, np.ndarray]]:
         return []
     k = 4 if 4 in shots else int(shots[len(shots) // 2])
     profiles = []
-    for name in sorted(set(shown.dataset.tolist())):
+    for name in shown.names("dataset"):
         own = shown.where((shown.dataset == name) & (shown.shots == k))
-        rows = own.row[:, panel.methods.index(ORACLE)]
-        selected = [panel.records["selected"][int(r)].as_py() or "{}" for r in rows if r >= 0]
-        curves = [curve for text in selected if (curve := ratio_curve(json.loads(text), "test"))]
+        curves = [curve for chosen in own.selected(ORACLE) if (curve := ratio_curve(chosen, "test"))]
         if curves:
             profiles.append((name, own, 100 * np.mean(curves, axis=0)))
-    return sorted(
-        profiles, key=lambda item: _mean(item[1].column(ZERO_SHOT)) if ZERO_SHOT in panel.methods else item[2][0]
-    )
+    with_prior = ZERO_SHOT in panel.methods
+    return sorted(profiles, key=lambda one: finite_mean(one[1].column(ZERO_SHOT)) if with_prior else one[2][0])
 
 
 def _marks(axis: "Axes", own: Panel, curve: np.ndarray) -> None:
     for (method, marker, name, size), colour in zip(MARKS, (COLOURS[1], COLOURS[2], COLOURS[3]), strict=True):
-        ratio = _mean(own.column(method, "ratio"))
+        ratio = finite_mean(own.column(method, "ratio"))
         if ratio == ratio:
             height = np.interp(ratio, ratio_grid(len(curve)), curve)
             axis.plot(ratio, height, marker, color=colour, markersize=size, label=name)
@@ -156,8 +146,3 @@ def _marks(axis: "Axes", own: Panel, curve: np.ndarray) -> None:
 def _no_curves(panel: Panel) -> str:
     where = f"{focus(panel).backbone}, tier {focus(panel).tier}"
     return f"the records hold no accuracy curve: {ORACLE} did not run on {where}"
-
-
-def _mean(values: np.ndarray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")

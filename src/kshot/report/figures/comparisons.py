@@ -1,4 +1,4 @@
-"""Methods against each other: bars, shots, strata. A figure, or the sentence that says why there is none."""
+"""Methods against each other: bars, shots, strata, probes. A figure, or the sentence that says why there is none."""
 
 import math
 import textwrap
@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kshot.report.context import Context
+from kshot.report.context import Context, Probed
 from kshot.report.figures.style import COLOURS, DATASET_COLOURS, MARKERS, line_style, new_figure
-from kshot.report.focus import CLAP, ORACLE, focus, primary, story_first, strata_to_draw
-from kshot.report.numbers import interval
-from kshot.report.probed import HOW_TO_PROBE
+from kshot.report.notes import HOW_TO_PROBE
+from kshot.report.slices import CLAP, JS, ORACLE, focus, in_stratum, primary, story_first, strata_to_draw
+from kshot.report.table import interval
+from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.correlation import spearman
 from kshot.stats.leaderboard import paired
 from kshot.stats.panel import Panel
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Inches of a legend's line and column; a figure of one row still has room for a dozen lines.
 LINE_HEIGHT, LEGEND_WIDTH, LEAST_HEIGHT = 0.155, 1.5, 2.1
+TRANSLATION = "translation.a = "
 
 
 def bars(panel: Panel, context: Context) -> "Figure | str":
@@ -29,14 +32,13 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
     balanced = balanced.where(balanced.present_at_every_shot_count())
     late = balanced.where(balanced.shots >= 4)
     everywhere = [m for m in panel.methods if np.isfinite(late.column(m)).all()]
-    if not len(late.shots) or not everywhere:
+    if not len(late) or not everywhere:
         return "no method exists in every cell with K ≥ 4"
     if everywhere == [ORACLE]:
         return "no method but the oracle ratio exists in every cell with K ≥ 4"
     means = {m: float(late.column(m).mean()) for m in everywhere}
     order = sorted((m for m in means if m != ORACLE), key=lambda m: means[m])
-    figure, axes = new_figure(4.6, 0.8 + 0.22 * len(order))
-    axis = axes[0, 0]
+    figure, (axis,) = new_figure(4.6, 0.8 + 0.22 * len(order))
     low, high = min(means.values()), max(means.values())
     left = low - 0.3 * (high - low) - 1
     axis.set_xlim(left, high + 0.15 * (high - low) + 1)
@@ -55,8 +57,7 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
     absent = [panel.titles[m] for m in panel.methods if m not in means]
     without = f"not in every cell: {', '.join(absent)}" if absent else ""
     axis.set_xlabel(
-        f"mean accuracy (%), K ≥ 4, {len(late.shots)} cells\n(the axis does not start at zero)\n"
-        + textwrap.fill(without, 60)
+        f"mean accuracy (%), K ≥ 4, {len(late)} cells\n(the axis does not start at zero)\n" + textwrap.fill(without, 60)
     )
     return figure
 
@@ -77,8 +78,8 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     figure, grid = new_figure(width + LEGEND_WIDTH * columns, height, tall, wide)
     order, free = story_first(panel), panel.free_methods()
     handles = {}
-    for axis, name in zip(grid.flat, names, strict=False):
-        own = shown.where((shown.dataset == name) & (shown.backbone == drawn[name]))
+    for axis, name in zip(grid, names, strict=False):
+        own = in_stratum(shown, name, drawn[name])
         shots = np.unique(own.shots)
         # The first methods are drawn last, on top.
         for index, method in reversed(list(enumerate(order))):
@@ -93,7 +94,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
         axis.set_xticks(shots, [str(k) for k in shots])
         axis.minorticks_off()
         axis.set_title(name if drawn[name] == focus(panel).backbone else f"{name}, {drawn[name]}")
-    for axis in grid.flat[len(names) :]:
+    for axis in grid[len(names) :]:
         axis.set_visible(False)
     figure.supxlabel(
         f"shots per class ({focus(panel).backbone}, tier {focus(panel).tier}, means over seeds)",
@@ -120,20 +121,74 @@ def headroom_against_surplus(panel: Panel, context: Context) -> "Figure | str":
         return f"these records do not hold {CLAP} and {ORACLE}"
     shown = primary(panel)
     strata = sorted(context.headroom)
-    surplus = np.array(
-        [paired(shown.where((shown.dataset == d) & (shown.backbone == b)), CLAP, ORACLE).mean for d, b in strata]
-    )
+    surplus = np.array([paired(in_stratum(shown, *stratum), CLAP, ORACLE).mean for stratum in strata])
     predicted = np.array([context.headroom[s] for s in strata])
     names = np.array([d for d, _ in strata])
-    figure, axes = new_figure(3.6, 2.8)
-    axis = axes[0, 0]
+    figure, (axis,) = new_figure(3.6, 2.8)
     for index, name in enumerate(sorted(set(names.tolist()))):
         own = names == name
         colour, marker = DATASET_COLOURS[index % len(DATASET_COLOURS)], MARKERS[index % len(MARKERS)]
         axis.plot(predicted[own], surplus[own], marker, color=colour, label=name)
     axis.axhline(0, color="#888888", linewidth=0.8)
-    axis.set_xlabel("predicted headroom (points)")
-    axis.set_ylabel("CLAP − oracle ratio (points)")
-    axis.set_title(f"Spearman {interval(spearman(predicted, surplus, names))}, {len(strata)} strata")
+    axis.set(
+        xlabel="predicted headroom (points)",
+        ylabel="CLAP − oracle ratio (points)",
+        title=f"Spearman {interval(spearman(predicted, surplus, names))}, {len(strata)} strata",
+    )
     axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
+
+
+def offset_and_per_class(panel: Panel, context: Context) -> "Figure | str":
+    """Accuracy as every prototype moves along the offset, and the per-class oracle in and out of sample (Fig. 5)."""
+    shown, probed = primary(panel), context.probed.of(panel)
+    steps = sorted(float(name.removeprefix(TRANSLATION)) for name in probed.values if name.startswith(TRANSLATION))
+    if not steps:
+        return f"no probes beside these records: {HOW_TO_PROBE}"
+    figure, axes = new_figure(6.4, 2.5, 1, 2)
+    _translation(axes[0], shown, probed, focus(panel).tier, steps)
+    _per_class(axes[1], shown, probed, focus(panel).tier)
+    return figure
+
+
+def _translation(axis: "Axes", shown: Panel, probed: Probed, tier: str, steps: list[float]) -> None:
+    pooled = [probed.pooled(f"{TRANSLATION}{step:+.2f}", tier) for step in steps]
+    means = np.array([estimate.mean for estimate in pooled])
+    low, high = (np.array([_end(estimate, end) for estimate in pooled]) for end in ("low", "high"))
+    axis.fill_between(steps, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
+    axis.plot(steps, means, color=COLOURS[0], marker="o")
+    apart = shown.column(JS, "ratio") - shown.column(ORACLE, "ratio")
+    if np.isfinite(apart).any():
+        moved = float(np.nanmean(apart))
+        label = f"from oracle to James–Stein, a = {-moved:.2f}"
+        axis.axvspan(-moved, 0, color=COLOURS[7], alpha=0.12, linewidth=0, label=label)
+        axis.legend(loc="lower center")
+    axis.axhline(0, color="#888888", linewidth=0.8)
+    axis.set(
+        xlabel="prototypes moved by a times the offset",
+        ylabel="change of accuracy (points)",
+        title="A: at the oracle ratio",
+    )
+
+
+def _per_class(axis: "Axes", shown: Panel, probed: Probed, tier: str) -> None:
+    honest = probed.along(shown, "per_class.accuracy on split halves")
+    bars: dict[str, Estimate] = {
+        "per class, in sample": probed.pooled("per_class.in sample", tier),
+        "per class, other half": probed.pooled("per_class.split half", tier),
+        "CLAP − per class, other half": cluster_mean(shown.column(CLAP) - honest, shown.dataset),
+    }
+    known = {name: estimate for name, estimate in bars.items() if estimate.n}
+    for place, (name, estimate) in enumerate(known.items()):
+        axis.barh(place, estimate.mean, color=COLOURS[place], label=name)
+        if estimate.low is not None and estimate.high is not None:
+            axis.plot([estimate.low, estimate.high], [place, place], color="black", linewidth=1)
+    axis.set_yticks(range(len(known)), list(known))
+    axis.invert_yaxis()
+    axis.axvline(0, color="#888888", linewidth=0.8)
+    axis.set(xlabel="points over one ratio for all classes", title="B: one ratio per class")
+
+
+def _end(estimate: Estimate, end: str) -> float:
+    value = getattr(estimate, end)
+    return estimate.mean if value is None else value

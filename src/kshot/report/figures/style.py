@@ -1,6 +1,6 @@
 """One style for every figure, and its two files: vector and PNG."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,42 +18,24 @@ DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (
 # Ten datasets in one figure, no colour twice: the eight above, a light green and a light brown.
 DATASET_COLOURS = (*COLOURS, "#65a30d", "#d4a373")
 TEXT_COLOUR, IMAGE_COLOUR, BLEND_COLOUR = COLOURS[1], COLOURS[0], COLOURS[2]
-_STYLE: dict[Any, Any] = {
-    "font.size": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "axes.titlesize": 8.5,
-    "legend.frameon": False,
-    "legend.fontsize": 7,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 3.5,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-    # Names come from the records: a dollar sign in one is a dollar sign, not mathematics.
-    "text.parse_math": False,
-    "figure.constrained_layout.use": True,
-}
 
 
 @contextmanager
 def styled() -> Iterator[None]:
     import matplotlib
+    import matplotlib.style
 
     matplotlib.use("Agg")
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.style.context(Path(__file__).with_name("kshot.mplstyle")):
         yield
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> "tuple[Figure, Any]":
-    """A figure that no global state knows, so that nothing has to be closed."""
+    """A figure that no global state knows, so that nothing has to be closed, and its axes row by row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))
-    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+    return figure, figure.subplots(rows, columns, squeeze=False, **options).ravel()
 
 
 def line_style(index: int) -> dict[str, Any]:
@@ -70,13 +52,7 @@ def line_style(index: int) -> dict[str, Any]:
 
 def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:
     """`name.pdf` and `name.png`; no date inside, so the same records give the same bytes."""
-    saves: dict[str, Callable[[Path], None]] = {
-        "pdf": lambda path: figure.savefig(path, format="pdf", metadata={"CreationDate": None}),
-        "png": lambda path: figure.savefig(path, format="png", metadata={"Software": None}),
-    }
-    written = []
-    for suffix, save in saves.items():
-        path = folder / f"{name}.{suffix}"
-        write_atomically(path, save)
-        written.append(path)
-    return written
+    paths = {"pdf": folder / f"{name}.pdf", "png": folder / f"{name}.png"}
+    write_atomically(paths["pdf"], lambda path: figure.savefig(path, format="pdf", metadata={"CreationDate": None}))
+    write_atomically(paths["png"], lambda path: figure.savefig(path, format="png", metadata={"Software": None}))
+    return list(paths.values())

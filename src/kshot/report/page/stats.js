@@ -1,49 +1,35 @@
 // The cluster bootstrap of the report, again in the browser: the same draws of datasets, so that a figure that stands
 // in a table too has the same interval there; Student-t on its standard error.
 
-// numpy's PCG64 (O'Neill 2014, XSL-RR), as numbers in [0, 1).
-function generator() {
-  const [low128, low64] = [(1n << 128n) - 1n, (1n << 64n) - 1n];
-  const multiplier = 0x2360ED051FC65DA44385DF649FCCF645n, increment = BigInt(data.generator.inc);
-  let state = BigInt(data.generator.state);
-  return () => {
-    state = (state * multiplier + increment) & low128;
-    const turn = state >> 122n, mixed = (state >> 64n) ^ (state & low64);
-    return Number((((mixed >> turn) | (mixed << (64n - turn))) & low64) >> 11n) / 2 ** 53;
-  };
-}
-
-// numpy's binomial by inversion, which it uses up to n·p = 30; clusters are drawn one at a time on average.
-function binomial(random, n, p) {
-  if (p > 0.5) return n - binomial(random, n, 1 - p);
-  if (!n || !p) return 0;
-  const q = 1 - p, none = Math.exp(n * Math.log1p(-p)), bound = Math.floor(Math.min(n, n * p + 10 * Math.sqrt(n * p * q + 1)));
-  let found = 0, chance = none, left = random();
-  while (left > chance) {
-    found += 1;
-    if (found > bound) { found = 0; chance = none; left = random(); }
-    else { left -= chance; chance = ((n - found + 1) * p * chance) / (found * q); }
-  }
-  return found;
-}
-
+// A resample of G datasets is 2·G bits: a 1 for each time that a dataset is drawn, a 0 before the next dataset.
 const drawnCounts = new Map();
 function draws(clusters) {
   if (!drawnCounts.has(clusters)) {
-    const random = generator(), counts = new Uint16Array(data.resamples * clusters);
-    for (let r = 0; r < data.resamples; r++) {
-      let left = clusters, share = 1;
-      for (let g = 0; g < clusters - 1 && left; g++) {
-        const times = binomial(random, left, 1 / clusters / share);
-        counts[r * clusters + g] = times;
-        left -= times;
-        share -= 1 / clusters;
-      }
-      counts[r * clusters + clusters - 1] += left;
-    }
+    const bits = new Uint8Array(bytes(data.draws[clusters])), counts = new Uint16Array(data.resamples * clusters);
+    for (let at = 0, place = 0; place < counts.length; at++)
+      if (bits[at >> 3] & (128 >> (at & 7))) counts[place]++; else place++;
     drawnCounts.set(clusters, counts);
   }
   return drawnCounts.get(clusters);
+}
+
+// The standard error of the mean: over the draws, or linearised where the page does not carry them.
+function standardError(sums, mean, n) {
+  if (!(sums.length in data.draws)) return Math.hypot(...sums.map(([sum, size]) => sum - mean * size)) / n;
+  const counts = draws(sums.length);
+  let first = 0, second = 0;
+  for (let r = 0; r < data.resamples; r++) {
+    let above = 0, below = 0;
+    for (let g = 0; g < sums.length; g++) {
+      const times = counts[r * sums.length + g];
+      above += times * sums[g][0];
+      below += times * sums[g][1];
+    }
+    const off = above / below - mean;
+    first += off;
+    second += off * off;
+  }
+  return Math.sqrt((second - (first * first) / data.resamples) / (data.resamples - 1));
 }
 
 function clusterMean(cells, valueOf) {
@@ -61,22 +47,8 @@ function clusterMean(cells, valueOf) {
   const n = sums.reduce((total, group) => total + group[1], 0);
   const mean = sums.reduce((total, group) => total + group[0], 0) / n;
   const found = { mean: n ? mean : NaN, low: NaN, high: NaN, n, clusters: sums.length };
-  if (sums.length < 2 || sums.length > data.t.length) return found;
-  const counts = draws(sums.length);
-  let first = 0, second = 0;
-  for (let r = 0; r < data.resamples; r++) {
-    let above = 0, below = 0;
-    for (let g = 0; g < sums.length; g++) {
-      const times = counts[r * sums.length + g];
-      above += times * sums[g][0];
-      below += times * sums[g][1];
-    }
-    const off = above / below - mean;
-    first += off;
-    second += off * off;
-  }
-  const error = Math.sqrt((second - (first * first) / data.resamples) / (data.resamples - 1));
-  const half = data.t[sums.length - 2] * error;
+  if (sums.length < 2) return found;
+  const half = data.t[sums.length] * standardError(sums, mean, n);
   return { ...found, low: mean - half, high: mean + half };
 }
 

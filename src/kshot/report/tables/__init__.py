@@ -1,65 +1,110 @@
-"""Every table of a report, in reading order; each is made when it is asked for."""
+"""Every table of a report in reading order, and what each of them needs."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from kshot.errors import StudyError, unknown
 from kshot.report.context import Context
-from kshot.report.focus import of_one_profile, why_empty
-from kshot.report.table import Table, absent_table
+from kshot.report.notes import provenance, sentences, why_empty
+from kshot.report.slices import focus, of_one_profile
+from kshot.report.table import Content, Table, metric_name
 from kshot.report.tables import (
-    beyond_accuracy,
+    about_study,
     contrasts,
     knob_atlas,
-    new_classes,
     ratio_estimates,
-    reruns,
     shot_profiles,
     standings,
     strata,
     stratum_probes,
-    workings,
 )
 from kshot.stats.panel import Panel
 
-TABLES: Mapping[str, Callable[[Panel, Context], Table]] = {
-    "leaderboard": standings.leaderboard_table,
-    "transductive": standings.transductive_table,
-    "metrics": beyond_accuracy.metrics_table,
-    "profiles": shot_profiles.profiles_table,
-    "unseen": new_classes.unseen_table,
-    "base_to_new": new_classes.base_to_new_table,
-    "headline": standings.headline_table,
-    "per_dataset": standings.per_dataset_table,
-    "per_backbone": contrasts.per_backbone_table,
-    "by_shots": contrasts.by_shots_table,
-    "text_free": contrasts.text_free_table,
-    "further_contrasts": contrasts.further_contrasts_table,
-    "strata": strata.strata_table,
-    "probes": stratum_probes.probes_table,
-    "sample_level": strata.sample_table,
-    "prior_upgrade": ratio_estimates.prior_upgrade_table,
-    "ratio_tracking": ratio_estimates.tracking_table,
-    "knobs": knob_atlas.knobs_table,
-    "fixed_heads": knob_atlas.fixed_heads_table,
-    "datasets": workings.datasets_table,
-    "cost": workings.cost_table,
-    "precision": reruns.precision_table,
-    "augmentation": reruns.augmentation_table,
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A table's title and its maker, which returns a sentence where these records cannot fill it.
+
+    `any_metric`: shows the metric that was asked for, the others accuracy. `all_profiles`: sets profiles of shots side
+    by side, the others show one. `answers`, `headroom`: reads these from the context. `optional`: left out of a whole
+    report where it is empty.
+    """
+
+    title: str
+    make: Callable[[Panel, Context], Content | str]
+    any_metric: bool = False
+    all_profiles: bool = False
+    answers: bool = False
+    headroom: bool = False
+    optional: bool = False
+
+
+TABLES: Mapping[str, Entry] = {
+    "leaderboard": Entry("Leaderboard: mean {metric} by shots", standings.leaderboard_table, any_metric=True),
+    "transductive": Entry("Transductive heads: mean {metric} by shots", standings.transductive, any_metric=True),
+    "metrics": Entry("Beyond accuracy: means over the same cells", standings.metrics, answers=True, optional=True),
+    "profiles": Entry(
+        "Uneven and missing shots: {metric} by profile",
+        shot_profiles.profiles,
+        any_metric=True,
+        all_profiles=True,
+        optional=True,
+    ),
+    "unseen": Entry(
+        "Classes without shots beside classes with shots: accuracy (%)",
+        shot_profiles.unseen,
+        all_profiles=True,
+        answers=True,
+        optional=True,
+    ),
+    "base_to_new": Entry("Base to new: accuracy (%)", shot_profiles.base_to_new, all_profiles=True, optional=True),
+    "headline": Entry("Against the oracle ratio (percentage points)", standings.headline),
+    "per_dataset": Entry("{Metric} per dataset", standings.per_dataset, any_metric=True),
+    "per_backbone": Entry("Backbone consistency: against the oracle ratio (percentage points)", contrasts.per_backbone),
+    "by_shots": Entry("By shots, {backbone}: against the oracle ratio (percentage points)", contrasts.by_shots),
+    "text_free": Entry(
+        "Text-free reference points: logistic probe against the oracle ratio (points)", contrasts.text_free
+    ),
+    "further_contrasts": Entry("Further contrasts, K ≥ 2 (percentage points)", contrasts.further_contrasts),
+    "strata": Entry("Strata: surplus over the oracle ratio (percentage points)", strata.strata, headroom=True),
+    "probes": Entry("Probes, pooled over the strata", stratum_probes.probes),
+    "sample_level": Entry("Picture by picture: McNemar's exact test within cells", strata.sample_level),
+    "prior_upgrade": Entry("Prior upgrade: change against the generic prompt", ratio_estimates.prior_upgrade),
+    "ratio_tracking": Entry("Estimated against oracle ratio", ratio_estimates.ratio_tracking),
+    "knobs": Entry("The atlas: test accuracy (%) of every knob under each selector", knob_atlas.knobs),
+    "fixed_heads": Entry("Heads with their knobs at the fixed values (percentage points)", knob_atlas.fixed_heads),
+    "datasets": Entry("Datasets and the sanity gate", about_study.datasets),
+    "cost": Entry("Cost per method", about_study.cost),
+    "precision": Entry("Precision arm: what moves (percentage points)", about_study.precision),
+    "augmentation": Entry("Augmentation arm: with views minus without (percentage points)", about_study.augmentation),
 }
 
-# These show whatever metric was asked for; the others are about accuracy.
-OF_ANY_METRIC = frozenset({"leaderboard", "transductive", "per_dataset", "profiles"})
-# These set profiles of shots side by side; the others show one.
-OF_ALL_PROFILES = frozenset({"profiles", "unseen", "base_to_new"})
+
+def find_table(key: str) -> Entry:
+    if key not in TABLES:
+        raise StudyError(unknown("table", key, TABLES, "Leave --table out for all."))
+    return TABLES[key]
 
 
 def make_table(key: str, panel: Panel, context: Context | None = None) -> Table:
     """One of them; where no cell of it would hold a figure, the reason instead."""
-    if key not in TABLES:
-        raise StudyError(unknown("table", key, TABLES, "Leave --table out for all."))
-    shown = panel if key in OF_ALL_PROFILES else of_one_profile(panel)
-    table = TABLES[key](shown, context or Context())
-    return table if table.has_figures else absent_table(key, table.title, why_empty(panel))
+    entry = find_table(key)
+    made = entry.make(panel if entry.all_profiles else of_one_profile(panel), context or Context())
+    names = {"metric": metric_name(panel.metric), "Metric": metric_name(panel.metric, capital=True)}
+    title = entry.title.format(**names, backbone=focus(panel).backbone)
+    if isinstance(made, str) or not made.has_figures:
+        reason = made if isinstance(made, str) else why_empty(panel)
+        return Table(title, (), (), reason, key=key)
+    return Table(
+        title=made.title or title,
+        columns=tuple(made.columns),
+        rows=tuple(map(tuple, made.rows)),
+        caption=sentences(*made.notes, provenance(panel)),
+        rule=made.rule,
+        best=frozenset(made.best),
+        key=key,
+        below_rule=made.below_rule,
+    )
 
 
 def all_tables(panel: Panel, context: Context | None = None) -> list[Table]:

@@ -1,75 +1,108 @@
-"""What uneven and missing shots cost: the same draws under every profile."""
+"""Uneven and missing shots, and classes that were not trained: the same draws under every profile."""
 
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.focus import INTERVALS, focus, provenance, sentences
-from kshot.report.numbers import best_of, interval, named, written
-from kshot.report.table import Table, absent_table
+from kshot.report.notes import INTERVALS
+from kshot.report.slices import ZERO_SHOT, focus
+from kshot.report.table import Content, best_cells, interval, metric_cells, number
 from kshot.stats.bootstrap import Estimate, cluster_means
 from kshot.stats.leaderboard import best_first, counting
 from kshot.stats.panel import Panel
-from kshot.types import BALANCED, PROFILES
+from kshot.types import BALANCED, HALVES, PROFILES, Array
 
 
-def profiles_table(panel: Panel, context: Context) -> Table:
+def profiles(panel: Panel, context: Context) -> Content | str:
     """Means by profile and, paired within dataset, backbone, K and seed, what each differs from balanced shots."""
     shown = counting(panel.where((panel.tier == focus(panel).tier) & np.isfinite(panel.d2)))
-    names = [name for name in PROFILES if name in set(shown.profile.tolist())]
-    title = f"Uneven and missing shots: {named(panel.metric)} by profile"
+    names = [name for name in PROFILES if name in shown.names("profile")]
     if len(names) < 2 or BALANCED not in names:
-        return absent_table("profiles", title, _ONE)
-    parts = same_draws(shown, names)
+        return "these records hold one profile only; a study asks for several with profiles = [...]."
+    parts = _same_draws(shown, names)
     free = set(panel.free_methods())
     inductive = [m for m in panel.methods if m not in panel.transductive]
     means = {m: [float(parts[name].column(m).mean()) for name in names] for m in inductive}
     order = sorted(inductive, key=lambda m: (m not in free, best_first(panel.metric, means[m][0]), m))
     ranked = [m for m in order if m in free]
-    columns = np.array([means[m] for m in ranked]).T
-    best = {
-        (int(np.flatnonzero(column == best_of(panel.metric, column))[0]), 1 + j)
-        for j, column in enumerate(columns)
-        if np.isfinite(column).any()
-    }
-    differences = {name: _from_balanced(parts, name, order) for name in names[1:]}
-    told = "; ".join(f"{name}: {PROFILES[name]}" for name in names)
-    return Table(
-        key="profiles",
-        title=title,
-        columns=("method", *names, *(f"{name} − {BALANCED}" for name in names[1:])),
-        rows=tuple(
-            (panel.titles[m], *written(panel.metric, means[m]), *(interval(differences[name][m]) for name in names[1:]))
-            for m in order
-        ),
-        caption=sentences(
-            f"{told}. The same {len(parts[BALANCED].shots)} draws in every column, tier {focus(panel).tier}. –: the "
+    balanced = _columns(parts[BALANCED], order)
+    changes = [_where_complete(_columns(parts[name], order) - balanced, parts[BALANCED]) for name in names[1:]]
+    meanings = "; ".join(f"{name}: {PROFILES[name]}" for name in names)
+    return Content(
+        ("method", *names, *(f"{name} − {BALANCED}" for name in names[1:])),
+        [
+            (panel.titles[m], *metric_cells(panel.metric, means[m]), *map(interval, change))
+            for m, *change in zip(order, *changes, strict=True)
+        ],
+        [
+            f"{meanings}. The same {len(parts[BALANCED])} draws in every column, tier {focus(panel).tier}. –: the "
             "method is undefined in some of them. Below the rule: reference points.",
             INTERVALS,
-            provenance(panel),
-        ),
+        ],
         rule=len(ranked),
-        best=frozenset(best),
+        best=best_cells(panel.metric, np.array([means[m] for m in ranked]).T),
     )
 
 
-_ONE = "these records hold one profile only; a study asks for several with profiles = [...]."
-
-
-def same_draws(panel: Panel, names: list[str]) -> dict[str, Panel]:
-    """The cells that exist under every profile, in one order."""
-    axes = (panel.dataset, panel.backbone, panel.tier, panel.shots, panel.seed)
-    keys = list(zip(*(axis.tolist() for axis in axes), strict=True))
-    common = set.intersection(
-        *({key for key, own in zip(keys, panel.profile, strict=True) if own == name} for name in names)
+def unseen(panel: Panel, context: Context) -> Content | str:
+    """Where some classes have no shots: the accuracy on pictures of the others, and on theirs."""
+    if "unseen" not in context.measured:
+        return 'no class is without shots, or no answers are kept; a study asks for it with profiles = ["missing"].'
+    seen, unseen = (
+        part.where((part.tier == focus(panel).tier) & (part.profile == "missing"))
+        for part in (context.measured["seen"], context.measured["unseen"])
     )
+    note = "All classes are asked for at once; the text of those without shots is known."
+    return _both(("with shots", "without shots"), seen, unseen, note)
+
+
+def base_to_new(panel: Panel, context: Context) -> Content | str:
+    """Either half of the classes on its own, after shots of the first."""
+    if not set(panel.names("profile")).issuperset(HALVES):
+        return 'these records do not go from base to new; a study asks for it with profiles = ["base", "new"].'
+    parts = _same_draws(panel.where(panel.tier == focus(panel).tier), list(HALVES))
+    meanings = "; ".join(f"{name}: {what}" for name, what in HALVES.items())
+    return _both(tuple(HALVES), parts["base"], parts["new"], f"{meanings}.")
+
+
+def _both(names: tuple[str, ...], trained: Panel, untrained: Panel, note: str) -> Content:
+    """Two means, their harmonic mean within each cell, and what training changes on classes that were not trained."""
+    recorded = np.any(trained.row >= 0, axis=0)
+    inductive = [
+        m for m, there in zip(trained.methods, recorded, strict=True) if there and m not in trained.transductive
+    ]
+    left, right = (_columns(part, inductive) for part in (trained, untrained))
+    harmonic = 2 * left * right / np.maximum(left + right, np.finfo(float).tiny)
+    means = dict(zip(inductive, np.stack([part.mean(axis=0) for part in (left, right, harmonic)], axis=1), strict=True))
+    apart = right - untrained.column(ZERO_SHOT)[:, None]
+    gains = dict(zip(inductive, _where_complete(apart, untrained), strict=True))
+    free = set(trained.free_methods())
+    order = sorted(inductive, key=lambda m: (m not in free, *(-np.nan_to_num(means[m][[2, 0]])), m))
+    return Content(
+        ("method", *names, "harmonic mean", f"{names[1]} − zero-shot"),
+        [(trained.titles[m], *map(number, means[m]), interval(gains[m])) for m in order],
+        [
+            f"{note} {len(left)} draws, tier {focus(trained).tier}; the harmonic mean is taken within each of them. –: "
+            "undefined. Below the rule: reference points.",
+            INTERVALS,
+        ],
+        rule=len([m for m in order if m in free]),
+    )
+
+
+def _same_draws(panel: Panel, names: list[str]) -> dict[str, Panel]:
+    """The cells that exist under every profile, in one order: a panel is sorted by its cells, their profile last."""
+    keys = panel.cell_keys(("dataset", "backbone", "tier", "shots", "seed"))
+    by_profile = ({key for key, own in zip(keys, panel.profile, strict=True) if own == name} for name in names)
+    common = set.intersection(*by_profile)
     kept = panel.where(np.array([key in common for key in keys]))
-    # A panel is sorted by its cells, whose profile comes last.
     return {name: kept.where(kept.profile == name) for name in names}
 
 
-def _from_balanced(parts: dict[str, Panel], name: str, methods: list[str]) -> dict[str, Estimate]:
-    balanced = parts[BALANCED]
-    apart = np.stack([parts[name].column(m) - balanced.column(m) for m in methods], axis=1)
-    complete = np.isfinite(apart).all(axis=0)
-    apart[:, ~complete] = np.nan
-    return dict(zip(methods, cluster_means(apart, balanced.dataset), strict=True))
+def _columns(panel: Panel, methods: list[str]) -> Array:
+    return np.stack([panel.column(m) for m in methods], axis=1)
+
+
+def _where_complete(differences: Array, panel: Panel) -> list[Estimate]:
+    """One estimate per column; a method that is undefined in some cells is not compared over fewer."""
+    differences[:, ~np.isfinite(differences).all(axis=0)] = np.nan
+    return cluster_means(differences, panel.dataset)

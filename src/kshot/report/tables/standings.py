@@ -1,56 +1,40 @@
-"""Who stands where: by shots, by dataset, and against the oracle ratio."""
+"""Who stands where: by shots, by dataset, by every metric, and against the oracle ratio."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.focus import (
-    INTERVALS,
-    ORACLE,
-    ZERO_SHOT,
-    counted,
-    cut_short,
-    focus,
-    incomplete,
-    left_out,
-    missing,
-    primary,
-    provenance,
-    sentences,
-    single,
-    turned_over,
-    without_pool,
-)
-from kshot.report.numbers import Number, best_of, count, interval, marked, named, written
-from kshot.report.table import Table, TableCell, absent_table
+from kshot.report.notes import INTERVALS, counted, cut_short, incomplete, left_out, missing, turned_over, without_pool
+from kshot.report.slices import ORACLE, ZERO_SHOT, focus, primary, single
+from kshot.report.table import Content, Number, TableCell, best_cells, count, interval, metric_cells, metric_name
+from kshot.stats.bootstrap import simultaneous
 from kshot.stats.leaderboard import Leaderboard, Placing, best_first, counting, leaderboard, paired_with, side_by_side
-from kshot.stats.metrics import Metric
-from kshot.stats.multiplicity import simultaneous
+from kshot.stats.metrics import BINS, METRICS, Metric
 from kshot.stats.panel import Panel
 
 TIED, TURNED_OVER = " ≈", " ‡"
-NO_TIES = "One dataset gives no interval over datasets, so ties cannot be told."
+# No merit of a head: it stands beside the ECE to be read with it.
+NOISE = "ece_noise"
 
 
-def leaderboard_table(panel: Panel, context: Context) -> Table:
+def leaderboard_table(panel: Panel, context: Context) -> Content:
     """Mean accuracy by shots with the combination guard; reference points below the rule."""
     shown = primary(panel)
     board = leaderboard(shown)
+    placings = board.ranked + board.reference_points
     turned = turned_over(panel)
-    rows = [
-        _leaderboard_row(panel, board, placing, TURNED_OVER if placing.method in turned else "")
-        for placing in board.ranked + board.reference_points
-    ]
-    return Table(
-        key="leaderboard",
-        title=f"Leaderboard: mean {named(panel.metric)} by shots",
-        columns=(
-            "method",
-            *(f"K={k}" for k in board.shots),
-            f"mean {board.counted}",
-            f"behind the leader, {board.counted}",
-        ),
-        rows=tuple(rows),
-        caption=sentences(
+    rows = []
+    for placing in placings:
+        title, *cells = _row(panel, board, placing)
+        mark = TURNED_OVER if placing.method in turned else ""
+        rows.append((f"{title}{mark}", *cells, _behind(panel.metric, board, placing)))
+    means = [np.array([p.by_shots[k] for p in board.ranked]) for k in board.shots]
+    with_mean = counting(shown.where(shown.present_at_every_shot_count()))
+    return Content(
+        ("method", *_shot_columns(board), f"behind the leader, {board.counted}"),
+        rows,
+        [
             f"n = {board.cells} cells of tier {focus(panel).tier}, {board.combinations} dataset × backbone "
             f"combinations present at every K, G = {board.datasets} datasets.",
             cut_short(shown),
@@ -58,66 +42,85 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
             INTERVALS,
             f"≈: not told apart from the leader, because the interval over {board.datasets} datasets reaches zero."
             if board.datasets > 1
-            else NO_TIES,
+            else "One dataset gives no interval over datasets, so ties cannot be told.",
             "–: the method does not exist in every cell of the column. Below the rule: reference points that look at "
             "labels or pictures a user does not have.",
             f"{TURNED_OVER.strip()}: in some cells its repulsion turned classes over; its mean is not to be trusted."
             if turned
             else "",
             without_pool(shown),
-            _without_mean(shown, board),
-            provenance(panel),
-        ),
+            incomplete(with_mean, [placing.method for placing in placings]),
+        ],
         rule=len(board.ranked),
-        best=_best_by_column(panel.metric, board),
+        best=best_cells(panel.metric, [*means, np.array([p.mean for p in board.ranked])]),
     )
 
 
-def transductive_table(panel: Panel, context: Context) -> Table:
+def transductive(panel: Panel, context: Context) -> Content | str:
     """Heads that saw all test pictures at once, in a table of their own: no other head may do that."""
-    key, title = "transductive", f"Transductive heads: mean {named(panel.metric)} by shots"
     shown = primary(panel)
     board = leaderboard(shown)
     if not board.transductive:
-        return absent_table(key, title, "no transductive method in these records.")
-    rows = [_leaderboard_row(panel, board, placing)[:-1] for placing in board.transductive]
+        return "no transductive method in these records."
     guarded = counting(shown.where(shown.present_at_every_shot_count()))
     gains = side_by_side(guarded, [placing.method for placing in board.transductive], ZERO_SHOT)
-    return Table(
-        key=key,
-        title=title,
-        columns=(
-            "method",
-            *(f"K={k}" for k in board.shots),
-            f"mean {board.counted}",
-            f"minus zero-shot, {board.counted}",
-        ),
-        rows=tuple((*row, interval(gain)) for row, gain in zip(rows, gains.values(), strict=True)),
-        caption=sentences(
+    return Content(
+        ("method", *_shot_columns(board), f"minus zero-shot, {board.counted}"),
+        [(*_row(panel, board, p), interval(gains[p.method])) for p in board.transductive],
+        [
             "They see all test pictures without labels, and a picture's prediction depends on the others; so they are "
             "not ranked.",
             f"n = {board.cells} cells of tier {focus(panel).tier}, G = {board.datasets} datasets.",
             cut_short(shown),
             left_out(panel, shown),
             INTERVALS,
-            provenance(panel),
-        ),
+        ],
     )
 
 
-def headline_table(panel: Panel, context: Context) -> Table:
+def metrics(panel: Panel, context: Context) -> Content | str:
+    """All metrics side by side, over the same cells."""
+    measured = {name: primary(found) for name, found in context.measured.items() if name in METRICS}
+    if not measured:
+        return "no answers are kept beside these records, so only their accuracy is known."
+    boards = {name: leaderboard(found) for name, found in measured.items()}
+    first = next(iter(boards.values()))
+    order = [placing.method for placing in first.ranked + first.reference_points]
+    columns, best = [], set()
+    for j, (name, board) in enumerate(boards.items(), start=1):
+        means = {placing.method: placing.mean for placing in board.ranked + board.reference_points}
+        metric, free = measured[name].metric, np.array([means[m] for m in order[: len(first.ranked)]])
+        columns.append(metric_cells(metric, [means[m] for m in order]))
+        if name != NOISE:
+            best |= {(i, j) for i, _ in best_cells(metric, [free])}
+    return Content(
+        ("method", *(metric_name(found.metric) for found in measured.values())),
+        [(panel.titles[m], *cells) for m, *cells in zip(order, *columns, strict=True)],
+        [
+            f"Means over the {first.counted} cells of tier {focus(panel).tier} with all K, G = {first.datasets} "
+            "datasets; probabilities as each head gives them. NLL, Brier score, ECE, selective risk: less is better. "
+            f"ECE has {BINS} bins of equal mass and is biased upwards: the column beside it bounds what a head without "
+            "any calibration error would show. Intervals of one metric: `kshot report --metric`.",
+            cut_short(primary(panel)),
+            left_out(panel, primary(panel)),
+        ],
+        rule=len(first.ranked),
+        best=best,
+    )
+
+
+def headline(panel: Panel, context: Context) -> Content | str:
     """Every validation-free method against the ratio tuned on the test set; bold where the interval is above 0.
 
     `all K` counts whatever cells a method has, as the paper does; the other columns have the same cells in all rows.
     """
-    key, title = "headline", "Against the oracle ratio (percentage points)"
     shown = primary(panel)
-    if ORACLE not in panel.methods or not len(shown.shots):
-        return absent_table(key, title, missing(panel, [ORACLE]) or "no cell of these records has text.")
+    if ORACLE not in panel.methods or not len(shown):
+        return missing(panel, [ORACLE]) or "no cell of these records has text."
     free = shown.free_methods()
     overall = paired_with(shown, free, ORACLE)
     later, late = (shown.where((shown.shots >= k) & np.isfinite(shown.column(ORACLE))) for k in (2, 4))
-    same = {name: cells for name, cells in {"K≥2": later, "K≥4": late}.items() if len(cells.shots)}
+    same = {name: cells for name, cells in {"K≥2": later, "K≥4": late}.items() if len(cells)}
     slices = {"all K": overall} | {name: side_by_side(cells, free, ORACLE) for name, cells in same.items()}
     order = sorted(free, key=lambda m: (-np.nan_to_num(overall[m].mean, nan=-1e9), m))
     columns = ["method", *slices, "n, all K"]
@@ -134,95 +137,64 @@ def headline_table(panel: Panel, context: Context) -> Table:
         for j, found in enumerate(slices.values(), start=1)
         if (low := found[m].low) is not None and low > 0
     }
-    return Table(
-        key=key,
-        title=title,
-        columns=tuple(columns),
-        rows=tuple(map(tuple, rows)),
-        caption=sentences(
+    sizes = " and ".join(str(len(cells)) for cells in same.values())
+    same_cells = f"; {' and '.join(same)}: the same {sizes} cells in every row" if same else ""
+    return Content(
+        columns,
+        rows,
+        [
             f"Method minus oracle ratio, tier {focus(panel).tier}, {counted(shown)}. All K: every cell that a method "
-            f"has, so rows differ in n{_same_cells(same)}. Bold: the interval lies above zero.",
+            f"has, so rows differ in n{same_cells}. Bold: the interval lies above zero.",
             left_out(panel, shown),
             INTERVALS,
             note,
             without_pool(shown),
             incomplete(later, free),
-            provenance(panel),
-        ),
-        best=frozenset(above),
+        ],
+        best=above,
     )
 
 
-def per_dataset_table(panel: Panel, context: Context) -> Table:
+def per_dataset(panel: Panel, context: Context) -> Content:
     """Accuracy per dataset at the most shots (16 where there are), seed means, best free method in bold."""
-    shown = single(panel)
-    focused = focus(panel)
+    shown, focused = single(panel), focus(panel)
     shots = 16 if 16 in shown.shots else int(shown.shots.max())
     at = shown.where(shown.shots == shots)
-    names = sorted(set(at.dataset.tolist()))
+    names = at.names("dataset")
     inductive = [m for m in shown.methods if m not in shown.transductive]
-    means = {m: np.array([_mean(at, name, m) for name in names]) for m in inductive}
+    means = {m: np.array([at.column(m)[at.dataset == name].mean() for name in names]) for m in inductive}
     free = set(shown.free_methods())
     order = sorted(means, key=lambda m: (m not in free, best_first(panel.metric, means[m].mean())))
     values = np.array([means[m] for m in order]).reshape(len(order), len(names))
     if len(names) > 1:
         values = np.column_stack([values, values.mean(axis=1)])
-    without = sorted(set(shown.dataset.tolist()) - set(names))
-    return Table(
-        key="per_dataset",
-        title=f"{named(panel.metric, True)} per dataset at K={shots}, {focused.backbone}",
-        columns=("method", *names, *(["mean"] if len(names) > 1 else [])),
-        rows=tuple((panel.titles[m], *written(panel.metric, row)) for m, row in zip(order, values, strict=True)),
-        caption=sentences(
+    without = sorted(set(shown.names("dataset")) - set(names))
+    return Content(
+        ("method", *names, *(["mean"] if len(names) > 1 else [])),
+        [(panel.titles[m], *metric_cells(panel.metric, row)) for m, row in zip(order, values, strict=True)],
+        [
             f"Tier {focused.tier}, means over {len(np.unique(at.seed))} seeds; {counted(at)}; no interval: the columns "
             "are the clusters. Bold: best validation-free method. Below the rule: reference points.",
             f"Without cells at K={shots}: {', '.join(without)}." if without else "",
             left_out(panel, shown, focused.backbone),
-            provenance(panel),
-        ),
+        ],
         rule=len(free),
-        best=frozenset(
-            (int(i), 1 + j)
-            for j, column in enumerate(values[: len(free)].T)
-            if np.isfinite(column).any()
-            for i in np.flatnonzero(column == best_of(panel.metric, column))
-        ),
+        best=best_cells(panel.metric, values[: len(free)].T, ties=True),
+        title=f"{metric_name(panel.metric, capital=True)} per dataset at K={shots}, {focused.backbone}",
     )
 
 
-def _same_cells(slices: dict[str, Panel]) -> str:
-    if not slices:
-        return ""
-    sizes = " and ".join(str(len(cells.shots)) for cells in slices.values())
-    return f"; {' and '.join(slices)}: the same {sizes} cells in every row"
+def _shot_columns(board: Leaderboard) -> list[str]:
+    return [*(f"K={k}" for k in board.shots), f"mean {board.counted}"]
 
 
-def _mean(panel: Panel, dataset: str, method: str) -> float:
-    return float(panel.column(method)[panel.dataset == dataset].mean())
-
-
-def _without_mean(shown: Panel, board: Leaderboard) -> str:
-    counted = counting(shown.where(shown.present_at_every_shot_count()))
-    return incomplete(counted, (placing.method for placing in board.ranked + board.reference_points))
-
-
-def _leaderboard_row(panel: Panel, board: Leaderboard, placing: Placing, warning: str = "") -> tuple[TableCell, ...]:
-    cells = written(panel.metric, [placing.by_shots[k] for k in board.shots] + [placing.mean])
-    return (panel.titles[placing.method] + warning, *cells, _behind(panel.metric, board, placing))
+def _row(panel: Panel, board: Leaderboard, placing: Placing) -> tuple[TableCell, ...]:
+    cells = metric_cells(panel.metric, [*(placing.by_shots[k] for k in board.shots), placing.mean])
+    return (panel.titles[placing.method], *cells)
 
 
 def _behind(metric: Metric, board: Leaderboard, placing: Placing) -> Number:
     if board.ranked and placing is board.ranked[0] and placing.mean == placing.mean:
         return Number(float("nan"), G=board.datasets, instead="leader")
     shown = interval(placing.behind_leader, metric.digits + (metric.scale == 100))
-    return marked(shown, TIED) if placing.tied and placing in board.ranked else shown
-
-
-def _best_by_column(metric: Metric, board: Leaderboard) -> frozenset[tuple[int, int]]:
-    """The best validation-free mean of every column."""
-    columns = [[s.by_shots[k] for s in board.ranked] for k in board.shots] + [[s.mean for s in board.ranked]]
-    return frozenset(
-        (values.index(best_of(metric, np.array(values))), 1 + j)
-        for j, values in enumerate(columns)
-        if np.isfinite(values).any()
-    )
+    return replace(shown, mark=TIED) if placing.tied and placing in board.ranked else shown

@@ -1,19 +1,16 @@
 """What the probes measured, pooled over strata, draws and datasets."""
 
-import json
-
 import numpy as np
 
-from kshot.report.context import Context
-from kshot.report.focus import CLAP, INTERVALS, JS, LOO, ORACLE, ZERO_SHOT, focus, primary, provenance, sentences
-from kshot.report.numbers import Number, interval
-from kshot.report.probed import HOW_TO_PROBE, Probed
-from kshot.report.table import Table, absent_table
-from kshot.stats.association import association
-from kshot.stats.bootstrap import Estimate, cluster_mean
-from kshot.stats.correlation import spearman
+from kshot.report.context import Context, Probed
+from kshot.report.notes import HOW_TO_PROBE, INTERVALS
+from kshot.report.slices import CLAP, JS, LOO, ORACLE, ZERO_SHOT, focus, in_stratum, primary
+from kshot.report.table import Content, Number, interval
+from kshot.stats.bootstrap import cluster_mean, finite_mean, finite_median
+from kshot.stats.correlation import association, spearman
 from kshot.stats.leaderboard import paired
 from kshot.stats.panel import Panel
+from kshot.types import Array
 
 TIP = "tip_adapter_test"
 # What a row is called, the probe's quantity, and the digits it is written with.
@@ -40,12 +37,11 @@ POOLED = (
 )
 
 
-def probes_table(panel: Panel, context: Context) -> Table:
+def probes(panel: Panel, context: Context) -> Content | str:
     """Every probe with its interval over datasets."""
-    key, title, columns = "probes", "Probes, pooled over the strata", ("quantity", "pooled")
     shown, tier, probed = primary(panel), focus(panel).tier, context.probed.of(panel)
     if not any(probed.values.values()):
-        return absent_table(key, title, f"no probes beside these records; {HOW_TO_PROBE}.")
+        return f"no probes beside these records; {HOW_TO_PROBE}."
     rows = [
         *_shares(panel),
         *((name, interval(probed.pooled(quantity, tier), digits)) for name, quantity, digits in POOLED),
@@ -54,36 +50,25 @@ def probes_table(panel: Panel, context: Context) -> Table:
         *_headroom(shown, probed, tier),
         *_tuned_weights(shown),
     ]
-    return Table(
-        key=key,
-        title=title,
-        columns=columns,
-        rows=tuple(row for row in rows if row[1].mean == row[1].mean),
-        caption=sentences(
-            f"Tier {tier}, means over strata and draws. The probes see test labels: nothing here may enter a method.",
-            INTERVALS,
-            provenance(panel),
-        ),
-    )
+    note = f"Tier {tier}, means over strata and draws. The probes see test labels: nothing here may enter a method."
+    return Content(("quantity", "pooled"), [row for row in rows if row[1].mean == row[1].mean], [note, INTERVALS])
 
 
 def _shares(panel: Panel) -> list[tuple[str, Number]]:
     """The class-independent share over all cells, by backbone and by tier, in per cent."""
     known = panel.with_text()
-    rows = [("class-independent share, %", interval(cluster_mean(100 * known.share, known.dataset), 1))]
+    parts = {"class-independent share, %": known}
     for axis in ("backbone", "tier"):
-        for name in sorted(set(getattr(known, axis).tolist())):
-            own = known.where(getattr(known, axis) == name)
-            rows.append((f"share, {name}", interval(cluster_mean(100 * own.share, own.dataset), 1)))
-    return rows
+        parts |= {f"share, {name}": known.where(known.cells[axis] == name) for name in known.names(axis)}
+    return [(name, interval(cluster_mean(100 * own.share, own.dataset), 1)) for name, own in parts.items()]
 
 
 def _per_class(shown: Panel, probed: Probed) -> list[tuple[str, Number]]:
     """CLAP against the per-class oracle that was fitted on the other half, and the part of the damage saved."""
     honest = probed.along(shown, "per_class.accuracy on split halves")
     clap = cluster_mean(shown.column(CLAP) - honest, shown.dataset)
-    damage = _mean(probed.along(shown, "counterfactual.deficit"))
-    saved = _mean(probed.along(shown, "counterfactual.recovered"))
+    damage = finite_mean(probed.along(shown, "counterfactual.deficit"))
+    saved = finite_mean(probed.along(shown, "counterfactual.recovered"))
     share = -100 * saved / damage if damage else float("nan")
     return [
         ("CLAP − one ratio per class on split halves", interval(clap)),
@@ -102,8 +87,8 @@ def _spread(probed: Probed, tier: str) -> list[tuple[str, Number]]:
         }
         measured, predicted = np.array(list(both.values())).T if both else (np.array([]), np.array([]))
         rows += [
-            (f"SD of the James–Stein ratio, K={shots}", Number(_median(measured), ".1e")),
-            (f"measured / predicted SD, K={shots}", Number(_median(measured / predicted), ".2f")),
+            (f"SD of the James–Stein ratio, K={shots}", Number(finite_median(measured), ".1e")),
+            (f"measured / predicted SD, K={shots}", Number(finite_median(measured / predicted), ".2f")),
         ]
     return rows
 
@@ -113,9 +98,9 @@ def _headroom(shown: Panel, probed: Probed, tier: str) -> list[tuple[str, Number
     if len(strata) < 3:
         return []
     predicted = np.array([probed.at("headroom.headroom", *s, tier) for s in strata])
-    own = [shown.where((shown.dataset == d) & (shown.backbone == b)) for d, b in strata]
+    own = [in_stratum(shown, *stratum) for stratum in strata]
     surplus = np.array([paired(cells, CLAP, ORACLE).mean for cells in own])
-    difficulty = np.array([_mean(cells.column(ZERO_SHOT)) for cells in own])
+    difficulty = np.array([finite_mean(cells.column(ZERO_SHOT)) for cells in own])
     names = np.array(strata)
     relation = association(predicted, surplus, difficulty, names[:, 0], names[:, 1])
     return [
@@ -131,21 +116,14 @@ def _tuned_weights(shown: Panel) -> list[tuple[str, Number]]:
     if TIP not in shown.methods:
         return []
     rows = []
-    selected = shown.records["selected"]
-    chosen = [selected[int(r)].as_py() if r >= 0 else None for r in shown.row[:, shown.methods.index(TIP)]]
-    alpha = np.array([json.loads(text or "{}").get("alpha", np.nan) for text in chosen], float)
-    for backbone in sorted(set(shown.backbone.tolist())):
-        own = shown.backbone == backbone
+    for backbone in shown.names("backbone"):
+        own = shown.where(shown.backbone == backbone)
         for method, name in ((JS, "James–Stein"), (LOO, "leave-one-out")):
-            rho: Estimate = spearman(shown.column(method, "ratio")[own], alpha[own], shown.dataset[own])
+            rho = spearman(own.column(method, "ratio"), selected_alpha(own, TIP), own.dataset)
             rows.append((f"{name} ratio against Tip-Adapter's alpha, {backbone}", interval(rho)))
     return rows
 
 
-def _median(values: np.ndarray) -> float:
-    return float(np.median(values)) if len(values) else float("nan")
-
-
-def _mean(values: np.ndarray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
+def selected_alpha(panel: Panel, method: str) -> Array:
+    """The cache weight that a method chose in each cell; NaN where it chose none."""
+    return np.array([chosen.get("alpha", np.nan) for chosen in panel.selected(method)], float)

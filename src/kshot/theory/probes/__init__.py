@@ -1,1 +1,1 @@
-"""Why a method wins or loses: probes that measure on features what the theory predicts."""
+"""Probes: measurements on features of what the closed forms predict."""

@@ -1,6 +1,4 @@
-"""One ratio per class: what it could gain on the labels it is fitted to, and what is left on others."""
-
-from collections.abc import Sequence
+"""One ratio per class: the gain on the labels it is fitted to, and on others."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,8 +11,7 @@ from kshot.solvers.ratio_sweep import (
     leave_one_out_predictions,
 )
 from kshot.solvers.rows import class_counts, class_means
-from kshot.theory.probes.blend_scores import blend_accuracy, oracle_ratio
-from kshot.theory.probes.section import Row
+from kshot.theory.probes.blends import blend_accuracy, oracle_ratio
 from kshot.types import Array, Labelled
 
 SWEEPS = 10
@@ -67,18 +64,18 @@ def coordinate_ascent(
 
 
 def per_class_oracle(
-    test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"], starts: Sequence[float] = (0.0, 1.0)
+    test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"]
 ) -> tuple[Float[Array, " C"], float]:
-    """The best of several starts, the global oracle ratio among them: never below the global oracle."""
-    first = oracle_ratio(test, means, text)[0]
-    runs = [coordinate_ascent(test, means, text, start) for start in (first, *starts)]
+    """The best ascent from 0, 1 and the best single ratio, so that it is never below that ratio."""
+    starts = (oracle_ratio(test, means, text)[0], 0.0, 1.0)
+    runs = [coordinate_ascent(test, means, text, start) for start in starts]
     return max(runs, key=lambda run: run[1])
 
 
 def per_class_loo(support: Labelled, text: Float[Array, "C d"]) -> Float[Array, " C"]:
     """One ratio per class from the support alone: ascent on leave-one-out accuracy from the best single ratio.
 
-    K votes for each knob are too few (paper, Sec. 4.1); the probe shows by how much.
+    K shots are too few to choose a ratio per class (paper, Sec. 4.1).
     """
     X, y, n_classes = support.X, support.y, len(text)
     means, counts = class_means(X, y, n_classes), class_counts(y, n_classes)
@@ -101,7 +98,7 @@ def halves(y: Int[Array, " n"], seed: int = 0) -> tuple[Int[Array, " a"], Int[Ar
     return np.sort(by_class[::2]), np.sort(by_class[1::2])
 
 
-def per_class_row(support: Labelled, test: Labelled, text: Float[Array, "C d"]) -> Row:
+def per_class_row(support: Labelled, test: Labelled, text: Float[Array, "C d"]) -> dict[str, float]:
     """Gains over one global ratio, in points: in sample, fitted on one half and scored on the other, and by LOO."""
     means = class_means(support.X, support.y, len(text))
     whole = oracle_ratio(test, means, text)[1]
@@ -122,8 +119,10 @@ def per_class_row(support: Labelled, test: Labelled, text: Float[Array, "C d"]) 
     } | _leave_one_out(support, test, means, text)
 
 
-def _leave_one_out(support: Labelled, test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"]) -> Row:
-    """What one ratio per class gains over one for all when both are chosen by leave-one-out; takes two shots."""
+def _leave_one_out(
+    support: Labelled, test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"]
+) -> dict[str, float]:
+    """Points gained by one ratio per class over one for all, both chosen by leave-one-out; takes two shots."""
     counts = class_counts(support.y, len(text))
     if counts.min() < 2:
         return {}

@@ -1,4 +1,4 @@
-"""A stratum's prototypes in two dimensions, for pictures of the geometry; no method ever sees it."""
+"""A stratum's prototypes in two dimensions, for figures of the geometry."""
 
 from collections.abc import Container, Iterator
 
@@ -34,7 +34,7 @@ def sketches(study: Study, store: Store, priors: Container[tuple[str, str, str]]
 def sketch(
     stratum: Stratum, text: Float[Array, "C d"], names: tuple[str, ...], tier: str, shots: list[int], seed: int
 ) -> Sketch:
-    """PCA of class means and text prototypes; at most forty classes, spread evenly, are kept."""
+    """PCA of class means and text prototypes; at most 40 classes, evenly spaced, are kept."""
     image = class_means(stratum.pool.X, stratum.pool.y, stratum.n_classes)
     both = np.concatenate([image, text]).astype(float)
     centre = both.mean(axis=0)

@@ -1,4 +1,4 @@
-"""How far the James–Stein ratio moves from draw to draw, measured and predicted."""
+"""Standard deviation of the James–Stein ratio over draws, measured and predicted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from kshot.errors import InputError
 from kshot.solvers.rows import class_counts, class_means, squared_norms
 from kshot.solvers.shrinkage import james_stein_ratio, mean_variances, optimal_ratio, population_moments
-from kshot.theory.probes.section import Row
 from kshot.theory.sampling import (
     general_standard_error,
     isotropic_standard_error,
@@ -21,7 +19,7 @@ from kshot.types import Array, Labelled
 
 @dataclass(frozen=True)
 class ClassMoments:
-    """What the sampling law needs of each class, estimated without bias from a pool."""
+    """Moments of each class in the sampling law, estimated without bias from a pool."""
 
     g2: Float[Array, " C"]
     trace: Float[Array, " C"]
@@ -33,14 +31,9 @@ class ClassMoments:
 
 
 def class_moments(pool: Labelled, text: Float[Array, "C d"]) -> ClassMoments:
-    """g², tr Sigma, tr Sigma² and bᵀSigma b per class; the pool mean's own error is taken out of g² and b."""
+    """g², tr Sigma, tr Sigma² and bᵀSigma b per class; the error of the pool's mean is subtracted from g² and b."""
     X, y, text = pool.X.astype(np.float64), pool.y, text.astype(np.float64)
     counts = class_counts(y, len(text))
-    if counts.min() < 4:
-        raise InputError(
-            f"the pool keeps {counts.min()} image(s) of class {counts.argmin()}, but estimating tr(Sigma²) "
-            "takes four. Ask for fewer shots or give a larger pool."
-        )
     means, trace = population_moments(X, y, len(text))
     bias, trace_square, along = text - means, np.empty(len(text)), np.empty(len(text))
     for c in range(len(text)):
@@ -69,23 +62,9 @@ def measured_spread(supports: Sequence[Labelled], text: Float[Array, "C d"]) -> 
     return float(np.median(np.std([support_ratios(s, text) for s in supports], axis=0, ddof=1)))
 
 
-def predicted_row(moments: ClassMoments, d: int, shots: int) -> Row:
+def predicted_row(moments: ClassMoments, d: int, shots: int) -> dict[str, float]:
     """Medians over classes of the SD that the pool predicts: for its covariance (Prop. 5), and as if isotropic (4)."""
     m = moments
     general = general_standard_error(m.g2, m.trace, m.trace_square, m.along, shots)
     isotropic = isotropic_standard_error(optimal_ratio(m.g2, m.trace / shots), d, shots)
     return {"predicted SD": float(np.median(general)), "isotropic SD": float(np.median(isotropic))}
-
-
-def spread_row(pool: Labelled, text: Float[Array, "C d"], supports: Sequence[Labelled], shots: int) -> Row:
-    """The measured spread beside the predicted ones."""
-    moments = class_moments(pool, text)
-    measured, predicted = measured_spread(supports, text), predicted_row(moments, text.shape[1], shots)
-    return {
-        "K": shots,
-        "draws": len(supports),
-        "measured SD": measured,
-        **predicted,
-        "measured/predicted": measured / float(predicted["predicted SD"]),
-        "d_eff": moments.participation(),
-    }

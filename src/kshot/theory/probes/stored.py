@@ -3,24 +3,25 @@
 RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K04.*.parquet    all draws of one shot count; whole or absent
 RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K00.*.parquet    what needs no draw
 
-A row is one quantity of one cell. What belongs to all draws of a shot count has seed −1, what belongs to the stratum
-has 0 shots too.
+A row is one quantity of one cell. Quantities of all draws of a shot count have seed −1, those of the stratum also
+0 shots.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kshot.bench.record import CELL, whose_columns, written_by
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.files import files_at, intact_only, read_tables, replace_table
-from kshot.theory.probes.section import Row
 from kshot.types import BALANCED
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NO_SEED, NO_SHOTS = -1, 0
+# Cell, name of the probe, and its quantities.
+Measured: TypeAlias = list[tuple[Cell, str, dict[str, float]]]
 
 
 class ProbeFolder:
@@ -35,7 +36,7 @@ class ProbeFolder:
         return f"{group}/{cell.dataset}/{cell.backbone}/{cell.tier}/K{cell.shots:02d}{profile}"
 
     def missing(self, cells: Mapping[Cell, Sequence[MethodSpec]]) -> dict[Cell, tuple[MethodSpec, ...]]:
-        """A file holds all draws of its shot count, so where one is missing all are."""
+        """Cells that are not stored: all draws of a shot count where its file lacks one of them."""
         by_file: dict[str, set[int]] = {}
         for cell, specs in cells.items():
             for spec in specs:
@@ -47,15 +48,8 @@ class ProbeFolder:
         }
         return {cell: specs for cell, specs in remaining.items() if specs}
 
-    def write(
-        self,
-        study: Study,
-        group: str,
-        cells: Sequence[Cell],
-        measured: Sequence[tuple[Cell, str, Row]],
-        simulated: bool,
-    ) -> None:
-        """All quantities of one file, all or nothing; `cells` are the draws that went into it."""
+    def write(self, study: Study, group: str, cells: Sequence[Cell], measured: Measured, simulated: bool) -> None:
+        """Write one file, whole or not at all; `cells` are its draws."""
         import pyarrow as pa
 
         shared = {
@@ -65,19 +59,13 @@ class ProbeFolder:
             "dtype": study.dtype,
             "version": written_by(),
         }
-        rows = [
-            shared
-            | {axis: getattr(cell, axis) for axis in CELL}
-            | {"probe": probe, "quantity": f"{probe}.{name}", "value": float(value)}
-            for cell, probe, row in measured
-            for name, value in row.items()
-        ]
+        rows = [shared | row for row in probe_rows(measured)]
         seeds = ",".join(str(cell.seed) for cell in cells)
         content = pa.Table.from_pylist(rows, schema=probe_schema()).replace_schema_metadata({"seeds": seeds})
         replace_table(content, self.folder, self.place(cells[0], group))
 
     def load(self) -> "pa.Table":
-        """Every row, in an order that does not depend on how they were computed; no rows where nothing is stored."""
+        """Every row, sorted by cell and quantity; no rows where nothing is stored."""
         paths = intact_only(self.folder, sorted(self.folder.glob("*/*/*/*/K*.parquet")))
         return read_tables(paths, probe_schema()).sort_by([(name, "ascending") for name in (*CELL, "quantity")])
 
@@ -90,18 +78,19 @@ class ProbeFolder:
         return {int(seed) for seed in metadata.get(b"seeds", b"").decode().split(",") if seed}
 
 
+def probe_rows(measured: Measured) -> list[dict[str, Any]]:
+    """One row per cell and quantity."""
+    return [
+        {axis: getattr(cell, axis) for axis in CELL}
+        | {"probe": probe, "quantity": f"{probe}.{name}", "value": float(value)}
+        for cell, probe, row in measured
+        for name, value in row.items()
+    ]
+
+
 def probe_schema() -> "pa.Schema":
     import pyarrow as pa
 
     text = pa.string()
-    return pa.schema(
-        [
-            *whose_columns(),
-            ("probe", text),
-            ("quantity", text),
-            ("value", pa.float64()),
-            ("simulated", pa.bool_()),
-            ("dtype", text),
-            ("version", text),
-        ]
-    )
+    measured = [("probe", text), ("quantity", text), ("value", pa.float64())]
+    return pa.schema([*whose_columns(), *measured, ("simulated", pa.bool_()), ("dtype", text), ("version", text)])

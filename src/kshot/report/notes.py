@@ -1,0 +1,116 @@
+"""Sentences of captions: what a table counts, what it leaves out and why, where the records come from."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from kshot.report.slices import CLAP, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, primary
+from kshot.stats.panel import Panel
+
+INTERVALS = (
+    "Differences are paired within cells; 95 % Student-t intervals on the cluster-bootstrap standard error over "
+    "datasets (10,000 resamples)."
+)
+NOT_IN_TIER = "Left out, because they have no cell of tier {tier} with text: {named}."
+NOT_AT_EVERY_K = "Left out, because they are not there at every K: {named}."
+HOW_TO_PROBE = "`kshot probe RECORDS` measures it"
+
+
+def sentences(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def counted(panel: Panel) -> str:
+    return f"n = {len(panel)} cells, G = {len(panel.names('dataset'))} datasets"
+
+
+def provenance(panel: Panel) -> str:
+    origin = panel.origin
+    simulated = " SIMULATED features, no pictures." if origin.simulated else ""
+    part = f", only {origin.only}" if origin.only else ""
+    return f"Study {origin.study}{part}, hash {origin.study_hash}, kshot {origin.version}, {origin.dtype}.{simulated}"
+
+
+def left_out(panel: Panel, shown: Panel, backbone: str = "") -> str:
+    """The datasets of which a view shows no cell; empty where there are none."""
+    tier = focus(panel).tier + (f" on {backbone}" if backbone else "")
+    of_profile = set(panel.dataset[panel.profile == focus(panel).profile].tolist())
+    absent = sorted(of_profile - set(shown.dataset.tolist()))
+    return NOT_IN_TIER.format(tier=tier, named=", ".join(absent)) if absent else ""
+
+
+def cut_short(shown: Panel) -> str:
+    """The combinations that are not there at every K, each with what it lacks: `food101 with RN50 (without K=16)`."""
+    short = shown.where(~shown.present_at_every_shot_count())
+    found: dict[tuple[str, str], set[int]] = {}
+    for dataset, backbone, shots in short.cell_keys(("dataset", "backbone", "shots")):
+        found.setdefault((dataset, backbone), set()).add(shots)
+    every, named = set(shown.shots.tolist()), []
+    for (dataset, backbone), own in sorted(found.items()):
+        lacking = ", ".join(f"K={k}" for k in sorted(every - own))
+        named.append(f"{dataset} with {backbone} (without {lacking})")
+    return NOT_AT_EVERY_K.format(named=", ".join(named)) if named else ""
+
+
+def missing(panel: Panel, wanted: Iterable[str]) -> str:
+    """The methods that the records do not hold; empty where all are there."""
+    absent = [method for method in wanted if method not in panel.methods]
+    return f"Missing, because these records do not hold it: {', '.join(absent)}." if absent else ""
+
+
+def why_empty(panel: Panel) -> str:
+    """Why a table has no figure, where it does not know better."""
+    if not np.isfinite(panel.d2).any():
+        return "no cell of these records has text."
+    failed, shown = failures(panel), primary(panel)
+    return sentences(
+        "no cell holds the results that it compares.",
+        cut_short(shown),
+        missing(panel, (ZERO_SHOT, JS, LOO, ORACLE, CLAP, LPP)),
+        f"Failed records: {failed}." if failed else "",
+    )
+
+
+def failures(panel: Panel) -> str:
+    """Methods with failed records and how many, in all records; empty where none failed."""
+    columns = (panel.records[name].to_pylist() for name in ("method", "status"))
+    failed = Counter(method for method, status in zip(*columns, strict=True) if status == "failed")
+    return ", ".join(f"{panel.titles[method]} {count}" for method, count in sorted(failed.items()))
+
+
+def turned_over(panel: Panel) -> frozenset[str]:
+    """Methods that recorded in some cell that their rule turned classes over (SS-Text+ where shots are few)."""
+    records = zip(panel.records["method"].to_pylist(), panel.records["selected"].to_pylist(), strict=True)
+    flagged = ((name, text) for name, text in records if text and '"turned_over"' in text)
+    return frozenset(name for name, text in flagged if json.loads(text)["turned_over"])
+
+
+def without_pool(panel: Panel) -> str:
+    """In how many cells the pool leaves too little for methods that need it; empty where it never does."""
+    later = panel.where(panel.shots >= 2)
+    lacking = {method: _thin_pool(later, method) for method in panel.methods}
+    named = [f"{panel.titles[method]} in {cells} cells" for method, cells in lacking.items() if cells]
+    return f"Too few pool pictures beside the shots: {', '.join(named)}." if named else ""
+
+
+def incomplete(panel: Panel, methods: Iterable[str]) -> str:
+    """The methods that lack some of these cells for any other reason, so that they have no mean."""
+    lacking = {m: np.count_nonzero(~np.isfinite(panel.column(m))) - _thin_pool(panel, m) for m in methods}
+    named = [f"{panel.titles[method]} {cells}" for method, cells in lacking.items() if cells]
+    return f"No mean, because of {len(panel)} cells some lack: {', '.join(named)}." if named else ""
+
+
+def lost_cells(panel: Panel, method: str) -> str:
+    """In how many cells the method failed or has no record; empty where it has all."""
+    found = Counter(status or "absent" for status in panel.recorded(method, "status"))
+    lost = " and ".join(f"{count} {what}" for what, count in sorted(found.items()) if what != "ok")
+    return f"Judged on fewer than the {len(panel)} cells: {panel.titles[method]} {lost}." if lost else ""
+
+
+def _thin_pool(panel: Panel, method: str) -> int:
+    """In how many cells a method was refused because the pool leaves too little."""
+    labelled = {"pool", "few_shot_validation", "validation"}
+    records = zip(panel.recorded(method, "status"), panel.recorded(method, "sees"), strict=True)
+    return sum(status == "undefined" and not labelled.isdisjoint(sees) for status, sees in records)

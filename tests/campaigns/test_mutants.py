@@ -1,0 +1,53 @@
+"""No mutant of a room passes all of its tests, but for those that compute the same."""
+
+import subprocess
+import sys
+
+import pytest
+
+from campaigns.mutation import ROOMS, ROOT
+
+EQUIVALENT = {
+    # lengths that are off by the tolerance to the last bit
+    "data.gate._check_images: worst <= NORM_TOLERANCE -> worst < NORM_TOLERANCE",
+    # the only class has place 0, whatever that is divided by
+    "data.draw.class_shots: 1 -> 2 #3",
+    # how many scores are computed at a time
+    "data.gate._judged: 1 -> 2",
+    "data.gate._judged: MOST_SCORES // len(text) -> MOST_SCORES * len(text)",
+    # one row of ones, of which the first is read
+    "stats.correlation.rank_correlation: 1 -> 2",
+    # a floor for rounding: residuals of a constant side are zero, and zero times anything is zero
+    "stats.correlation._correlation: 1e-09 * total[:, 0] ** 3 -> 1e-09 / total[:, 0] ** 3",
+    "stats.correlation._correlation: total[:, 0] ** 3 -> total[:, 0] * 3",
+    "stats.correlation._correlation: 3 -> 4 #2",
+    "stats.correlation._correlation: (spread_a > floor) & (spread_b > floor) -> "
+    "(spread_a > floor) | (spread_b > floor)",
+    "stats.correlation._correlation: spread_a > floor -> spread_a >= floor",
+    "stats.correlation._correlation: spread_b > floor -> spread_b >= floor",
+    "stats.correlation._quotient: 1 -> 2",
+    # clusters of one cell each have no residue, so what it is divided by does not matter
+    "stats.coverage.matched_design: 1 -> 2 #2",
+    # another seed, another sign of symmetric noise
+    "stats.coverage.simulate_coverage: 1 -> 2",
+    "stats.coverage._worlds: sizes[:, None] * effects + np.sqrt(sizes)[:, None] * noise -> "
+    "sizes[:, None] * effects - np.sqrt(sizes)[:, None] * noise",
+    # equal numbers have p = 1 and are never decided
+    "stats.paired_tests.SampleContrast.decided_for: self.only_first > self.only_second -> "
+    "self.only_first >= self.only_second",
+    # rows of counts that nothing points at, and a count that is only compared with zero
+    "stats.panel.Panel.present_at_every_shot_count: -1 -> +1",
+    "stats.panel.Panel.present_at_every_shot_count: 1 -> 2 #2",
+    "stats.panel.Panel.present_at_every_shot_count: 1 -> 2 #4",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_mutant_survives(room):
+    command = [sys.executable, "tests/campaigns/mutation.py", room]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    survivors = {line for line in done.stdout.splitlines() if line.startswith(f"{room}.")}
+    print(done.stdout.splitlines()[-1])
+    assert survivors <= EQUIVALENT

@@ -1,0 +1,53 @@
+"""One command computes every arm, goes on where it was stopped, and says what the paper would have said."""
+
+import pytest
+
+from kshot.bench.records import Records
+from kshot.bench.study import load_study
+from kshot.data.store import Store
+from kshot.paper.rehearsal import WORLDS, write_stratum
+from kshot.paper.reproduce import compute_arms, reproduce
+
+SMALL = """
+name = "NAME"
+datasets = ["DTD", "Pets"]
+backbones = ["ViT-B-16"]
+tiers = ["dataset"]
+shots = [1, 2]
+seeds = [0]
+methods = ["zero_shot", "oracle_lambda", "loo_blend", "gda_alpha1"]
+"""
+VIEWS = SMALL.replace("tiers =", 'views = { recipe = "tip", count = 2 }\ntiers =')
+
+
+@pytest.fixture
+def features(tmp_path, monkeypatch):
+    """Two arms of the paper cut small, on generated numbers."""
+    store = Store(tmp_path / "features")
+    for name in ("DTD", "Pets"):
+        write_stratum(store, WORLDS[name], "ViT-B-16", {"tip": 2})
+    (tmp_path / "small/paper/studies").mkdir(parents=True)
+    for name, content in (("paper", SMALL), ("augmentation", VIEWS)):
+        (tmp_path / "small/paper/studies" / f"{name}.toml").write_text(content.replace("NAME", name))
+    monkeypatch.setattr("kshot.bench.study.PACKAGE", tmp_path / "small")
+    return store.root
+
+
+def test_reproduction_goes_on_where_it_was_stopped(features, tmp_path):
+    arms = ["paper", "augmentation"]
+    records = tmp_path / "records"
+    words = reproduce(features, records, [load_study(arm) for arm in arms], workers=1)
+    assert any("simulated" in sentence.lower() for sentence in words)
+    for arm in arms:
+        assert (records / arm / "report" / "report.html").is_file()
+    table = (records / "augmentation" / "report" / "tables" / "augmentation.csv").read_text()
+    assert "tip × 2" in table
+    assert (records / "paper" / "probes").is_dir()
+    assert (records / "published.csv").is_file()
+
+    cell = next(iter(load_study("augmentation").cells()))
+    Records(records / "augmentation").cell_files(cell)[0].unlink()
+    kept = {path: path.stat().st_mtime_ns for path in records.glob("*/cells/**/*.parquet")}
+    compute_arms(features, records, [load_study("augmentation")], workers=1)
+    assert Records(records / "augmentation").cell_files(cell)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept

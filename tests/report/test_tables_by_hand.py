@@ -1,0 +1,350 @@
+"""Tables of a few records whose figures are set, so that each cell of the table is known.
+
+They kill the mutants that the larger tests let pass (tests/campaigns/mutation.py).
+"""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from kshot.errors import StudyError
+from kshot.report.context import Context, Probed
+from kshot.report.tables import make_table
+from kshot.report.tables.knob_atlas import _saw_queries, knob_cells, surveys
+from kshot.report.tables.shot_profiles import _both
+from kshot.stats.metrics import METRICS
+from kshot.stats.panel import panel
+from synthetic_records import as_table, synthetic_rows
+
+DATASETS, SHOTS, SEEDS = ("alpha", "beta", "gamma"), (1, 2, 4), (0, 1)
+
+
+def records(levels, datasets=DATASETS, backbones=("ViT-B-16",), tiers=("dataset",), shots=SHOTS, **options):
+    """Rows whose accuracy in per cent is levels[method](row) or that number; None leaves a record undefined."""
+    rows = synthetic_rows(datasets, backbones, tiers, shots, SEEDS, tuple(levels), **options)
+    for row in rows:
+        level = levels[row["method"]]
+        value = level(row) if callable(level) else level
+        row["accuracy"] = None if value is None else value / 100
+        row["status"] = "undefined" if value is None else "ok"
+    return rows
+
+
+def table(key, rows, context=None):
+    return make_table(key, panel(as_table(rows)), context)
+
+
+def cells(line):
+    return [str(cell) for cell in line]
+
+
+def test_an_unknown_table_is_named_with_the_nearest():
+    with pytest.raises(StudyError, match="leaderboard"):
+        table("leaderbord", records({"clap": 50}))
+
+
+def measured(rows, values):
+    """Panels by metric; values[metric][method] in every cell."""
+    made = panel(as_table(rows))
+    return {"accuracy": made} | {
+        name: made.by_metric(METRICS[name], np.array([by[row["method"]] for row in rows]))
+        for name, by in values.items()
+    }
+
+
+def test_metrics_mark_the_best_free_head_and_never_the_noise():
+    rows = records({"zero_shot": 40, "clap": 60, "lpp": 50, "oracle_lambda": 70})
+    nll = {"zero_shot": 0.9, "clap": 0.8, "lpp": 0.7, "oracle_lambda": 0.1}
+    noise = {"zero_shot": 0.01, "clap": 0.02, "lpp": 0.03, "oracle_lambda": 0.0}
+    unknown = dict.fromkeys(nll, np.nan)
+    context = Context(measured=measured(rows, {"nll": nll, "ece_noise": noise, "brier": unknown}))
+    made = table("metrics", rows, context)
+    assert made.columns[:2] == ("method", "accuracy (%)")
+    assert [cells(line) for line in made.rows] == [
+        ["CLAP", "60.0", "0.800", "2.0", "–"],
+        ["LP++", "50.0", "0.700", "3.0", "–"],
+        ["Zero-shot", "40.0", "0.900", "1.0", "–"],
+        ["Oracle ratio", "70.0", "0.100", "0.0", "–"],
+    ]
+    assert made.rule == 3
+    assert made.best == {(0, 1), (1, 2)}
+    assert "K≥2 cells of tier dataset with all K, G = 3" in made.caption
+    assert not table("metrics", rows).rows
+
+
+def test_the_leaderboard_marks_ties_turned_classes_and_what_lacks_a_cell():
+    def tied(row):
+        return 60 + {"alpha": 3, "beta": -3, "gamma": -0.3}[row["dataset"]]
+
+    def behind(row):
+        return 50 + {"alpha": 0.1, "beta": 0.0, "gamma": -0.1}[row["dataset"]]
+
+    rows = records(
+        {"clap": 60, "lpp": tied, "zero_shot": behind, "loo_blend": lambda row: None if row["shots"] == 1 else 55}
+        | {"js_blend": lambda row: 52 if row["dataset"] != "beta" else None, "oracle_lambda": 70}
+    )
+    for row in rows:
+        row["selected"] = json.dumps({"turned_over": row["method"] == "zero_shot"})
+    made = table("leaderboard", rows)
+    lines = {line[0]: line for line in made.rows}
+    assert list(lines) == ["CLAP", "LP++", "LOO blend", "Zero-shot ‡", "James–Stein blend", "Oracle ratio"]
+    assert cells(lines["CLAP"])[1:] == ["60.0", "60.0", "60.0", "60.0", "leader"]
+    assert str(lines["LP++"][-1]).endswith("≈")
+    assert "≈" not in str(lines["Zero-shot ‡"][-1])
+    assert cells(lines["LOO blend"])[1:5] == ["–", "55.0", "55.0", "55.0"]
+    assert cells(lines["James–Stein blend"])[1:] == ["–"] * 5
+    assert "≈" not in str(lines["Oracle ratio"][-1])
+    assert (made.rule, made.best) == (5, {(0, 1), (0, 2), (0, 3), (0, 4)})
+    assert "Left out" not in made.caption
+    assert "James–Stein blend 4" in made.caption
+    thin = [row for row in rows if (row["dataset"], row["shots"]) != ("gamma", 4)]
+    caption = table("leaderboard", thin).caption
+    assert "G = 2" in caption
+    assert "gamma with ViT-B-16 (without K=4)" in caption
+
+
+def test_transductive_heads_stand_beside_zero_shot():
+    rows = records({"zero_shot": 40, "clap": 60, "lpp": lambda row: 45 + row["shots"]})
+    for row in rows:
+        if row["method"] == "lpp":
+            row["sees"] = ["queries", "support", "text"]
+    (line,) = table("transductive", rows).rows
+    assert cells(line) == ["LP++", "46.0", "47.0", "49.0", "48.0", "+8.00 [+8.00, +8.00]"]
+    assert not table("transductive", records({"clap": 60})).rows
+
+
+def test_per_dataset_takes_sixteen_shots_or_the_most_and_names_who_has_none():
+    levels = {"zero_shot": 40, "clap": lambda row: 50 + len(row["dataset"]), "oracle_lambda": 70}
+    rows = records(levels, shots=(2, 16, 32))
+    made = table("per_dataset", rows)
+    assert "K=16" in made.title
+    assert cells(made.rows[0]) == ["CLAP", "55.0", "54.0", "55.0", "54.7"]
+    assert made.best == {(0, 1), (0, 2), (0, 3), (0, 4)}
+    assert made.rule == 2
+    fewer = [row for row in rows if row["shots"] != 16 and (row["dataset"], row["shots"]) != ("beta", 32)]
+    made = table("per_dataset", fewer)
+    assert "K=32" in made.title
+    assert made.columns == ("method", "alpha", "gamma", "mean")
+    assert "Without cells at K=32: beta." in made.caption
+    alone = table("per_dataset", [row for row in rows if row["dataset"] == "alpha"])
+    assert alone.columns == ("method", "alpha")
+    assert alone.best == {(0, 1)}
+
+
+def test_the_headline_is_bold_where_the_interval_lies_above_zero():
+    def wide(row):
+        return 61 + {"alpha": 3, "beta": -3, "gamma": 0}[row["dataset"]]
+
+    rows = records({"clap": 62, "lpp": wide, "zero_shot": 40, "oracle_lambda": 60})
+    made = table("headline", rows)
+    assert [line[0] for line in made.rows] == ["CLAP", "LP++", "Zero-shot"]
+    assert made.best == {(0, 1), (0, 2), (0, 3)}
+    assert cells(made.rows[2])[1:] == ["−20.00 [−20.00, −20.00]"] * 3 + ["18"]
+    assert "the same 12 and 6 cells" in made.caption
+    assert not table("headline", records({"clap": 62})).rows
+
+
+def test_reruns_count_what_moved_over_the_shared_cells():
+    base = records({"clap": 60, "lpp": 50, "zero_shot": 40})
+    moved = {("alpha", 1): 2.0, ("beta", 2): -1.0}
+    other = records({"clap": lambda row: 60 + moved.get((row["dataset"], row["shots"]), 0), "lpp": 50})
+    other = [row | {"dtype": "float64"} for row in other if row["dataset"] != "gamma"]
+    made = table("precision", base, Context(other_precision=panel(as_table(other))))
+    lines = {line[0]: cells(line) for line in made.rows}
+    assert lines.keys() == {"CLAP", "LP++"}
+    # Two seeds of either; twelve shared cells.
+    assert lines["CLAP"][1:5] == ["12", "8", "0.500", "2.00"]
+    assert lines["CLAP"][5].startswith("+0.17")
+    assert lines["LP++"][1:5] == ["12", "12", "0.000", "0.00"]
+    assert "n = 12 shared cells, G = 2" in made.caption
+    assert "Run the same grid with another dtype" in table("precision", base).caption
+
+
+def test_augmented_views_are_compared_by_shots():
+    base = records({"clap": 60, "lpp": 50})
+    gain = {1: 3.0, 2: 2.0, 4: 1.0}
+    views = json.dumps({"recipe": "tip", "count": 10})
+    # One method has no views, and another is in one of the studies only.
+    viewed = records({"clap": lambda row: 60 + gain[row["shots"]], "lpp": 50, "loo_blend": 55})
+    viewed = [row | {"views": "{}" if row["method"] == "lpp" else views} for row in viewed]
+    (line,) = table("augmentation", viewed, Context(without_views=panel(as_table(base)))).rows
+    assert cells(line)[:2] == ["CLAP", "tip × 10"]
+    assert [float(cell) for cell in line[2:6]] == pytest.approx([2, 3, 2, 1])
+    assert str(line[6]) == "18"
+    for rows, context in ((viewed, None), (base, Context(without_views=panel(as_table(base))))):
+        assert not table("augmentation", rows, context).rows
+
+
+def hits(right, of=40):
+    return np.packbits(np.arange(of) < right).tobytes()
+
+
+def test_pictures_on_which_two_heads_disagree():
+    rows = records({"clap": 60, "oracle_lambda": 50, "zero_shot": 40}, shots=(2,))
+    right = {"clap": 30, "oracle_lambda": 10, "zero_shot": 29}
+    for row in rows:
+        row.update(n_test=40, hits=hits(right[row["method"]]))
+    made = table("sample_level", rows)
+    assert [cells(line) for line in made.rows] == [
+        ["CLAP against Zero-shot", "6", "0", "0", "6", "25.0"],
+        ["CLAP against Oracle ratio", "6", "6", "0", "0", "500.0"],
+    ]
+    nothing = table("sample_level", [row | {"hits": b""} for row in rows])
+    assert not nothing.rows
+    assert "no pair of methods has hits" in nothing.caption
+
+
+def test_a_stratum_is_averaged_over_the_cells_that_hold_all_probes():
+    rows = records({"clap": lambda row: 60 + row["seed"], "lpp": 50, "oracle_lambda": 58, "zero_shot": 40})
+    rows = [row for row in rows if (row["method"], row["dataset"], row["shots"]) != ("lpp", "alpha", 1)]
+    for row in rows:
+        row["share"] = 0.75 if row["dataset"] == "alpha" else 0.5
+    keys = {(name, "ViT-B-16", "dataset", 0, -1, "balanced"): 0.25 for name in DATASETS}
+    probed = Probed({"headroom.path/full": keys, "spread.d_eff": dict.fromkeys(keys, 7.0)})
+    headroom = {("alpha", "ViT-B-16"): 1.5}
+    made = table("strata", rows, Context(headroom=headroom, probed=probed))
+    by_name = {line[0]: cells(line) for line in made.rows}
+    assert by_name["alpha · ViT-B-16"][1:6] == ["40.0", "75.0", "1.50", "+2.50", "−8.00"]
+    assert by_name["alpha · ViT-B-16"][6:8] == ["0.25", "7"]
+    assert (by_name["alpha · ViT-B-16"][-1], by_name["beta · ViT-B-16"][-1]) == ("4", "6")
+    assert by_name["beta · ViT-B-16"][3] == "–"
+    # Two seeds that differ by one point: their standard deviation is √½.
+    assert "CLAP is above the oracle ratio in 3 of 3 strata (median seed-to-seed SD 0.71)" in made.caption
+    assert "LP++ is above the oracle ratio in 0 of 3 strata (median seed-to-seed SD 0.00)" in made.caption
+
+
+def test_probes_are_pooled_over_datasets():
+    rows = records({"clap": 60, "oracle_lambda": 58, "zero_shot": 40}, shots=(2, 4))
+    for row in rows:
+        row["share"] = {"alpha": 0.5, "beta": 0.6, "gamma": 0.7}[row["dataset"]]
+    draws = list(product(DATASETS, ["ViT-B-16"], ["dataset"], (2, 4), SEEDS, ["balanced"]))
+    strata = [(name, "ViT-B-16", "dataset", 0, -1, "balanced") for name in DATASETS]
+    values = {
+        "counterfactual.deficit": dict.fromkeys(draws, -4.0),
+        "counterfactual.recovered": dict.fromkeys(draws, 3.0),
+        "per_class.accuracy on split halves": dict.fromkeys(draws, 55.0),
+        "spread.d_eff": dict(zip(strata, (10.0, 20.0, 60.0), strict=True)),
+        "spread.measured SD": {
+            (*key[:3], 2, -1, "balanced"): v for key, v in zip(strata, (0.1, 0.2, 0.4), strict=True)
+        },
+        "spread.predicted SD": {(*key[:3], 2, -1, "balanced"): 0.2 for key in strata},
+        "headroom.headroom": dict(zip(strata, (1.0, 2.0, 3.0), strict=True)),
+    }
+    made = table("probes", rows, Context(probed=Probed(values)))
+    found = {line[0]: line[1] for line in made.rows}
+    assert float(found["class-independent share, %"]) == pytest.approx(60)
+    assert float(found["share, ViT-B-16"]) == float(found["share, dataset"]) == pytest.approx(60)
+    assert float(found["participation ratio"]) == pytest.approx(30)
+    assert float(found["CLAP − one ratio per class on split halves"]) == pytest.approx(5)
+    assert float(found["share of the damage recovered, %"]) == pytest.approx(75)
+    assert float(found["SD of the James–Stein ratio, K=2"]) == pytest.approx(0.2)
+    assert float(found["measured / predicted SD, K=2"]) == pytest.approx(1)
+    assert "headroom against CLAP's surplus: Spearman" not in found, "a surplus that is the same everywhere"
+    assert not table("probes", rows).rows
+
+
+def test_headroom_of_three_strata_is_ranked_against_the_surplus():
+    surplus = {"alpha": 1, "beta": 3, "gamma": 2}
+    rows = records({"clap": lambda row: 60 + surplus[row["dataset"]], "oracle_lambda": 58, "zero_shot": 40})
+    strata = [(name, "ViT-B-16", "dataset", 0, -1, "balanced") for name in DATASETS]
+    values = {"headroom.headroom": dict(zip(strata, (1.0, 2.0, 3.0), strict=True))}
+    found = {line[0]: line[1] for line in table("probes", rows, Context(probed=Probed(values))).rows}
+    expected = stats.spearmanr([1, 2, 3], [1, 3, 2]).statistic
+    assert float(found["headroom against CLAP's surplus: Spearman"]) == pytest.approx(expected)
+    assert float(found["within backbones, median"]) == pytest.approx(expected)
+    two = {"headroom.headroom": dict.fromkeys(strata[:2], 1.0)}
+    assert not any("headroom against" in line[0] for line in table("probes", rows, Context(probed=Probed(two))).rows)
+
+
+def test_costs_are_medians_per_fit_and_per_thousand_pictures():
+    rows = records({"clap": 60, "lpp": lambda row: None if row["shots"] == 1 else 50})
+    for row in rows:
+        row.update(fit_seconds=float(row["shots"]), score_seconds=0.2, n_test=400)
+    made = table("cost", rows)
+    clap = made.rows[0]
+    assert (clap[0], float(clap[1]), float(clap[2]), float(clap[4])) == ("CLAP", 3.0, 4.0, pytest.approx(0.5))
+    assert cells(clap)[1:] == ["3 s", "4 s", "alpha · ViT-B-16, K=4", "500 ms", "18"]
+    assert "the 12 cells where every method exists" in made.caption
+    assert [str(line[-1]) for line in made.rows] == ["18", "12"]
+
+
+def test_classes_that_were_not_trained_stand_beside_those_that_were():
+    def some(level):
+        return lambda row: None if row["dataset"] == "beta" else level
+
+    levels = {"clap": 80, "lpp": 60, "loo_blend": 60, "zero_shot": 40, "logistic_probe": some(10)}
+    new = {"clap": 20, "lpp": 60, "loo_blend": 30, "zero_shot": 40, "logistic_probe": some(10)}
+    elsewhere = [row | {"dataset": "zeta"} for row in records({"js_blend": 50}, datasets=("zeta",))]
+    trained, untrained = (
+        panel(as_table(records(found | {"oracle_lambda": 90}, shots=(2,)) + elsewhere)) for found in (levels, new)
+    )
+    trained, untrained = (found.where(found.dataset != "zeta") for found in (trained, untrained))
+    made = _both(("base", "new"), trained, untrained, "Told.")
+    assert made.columns == ("method", "base", "new", "harmonic mean", "new − zero-shot")
+    # Harmonic means of 80 and 20 and of 60 and 30 are 32 and 40; of equals the better on base leads.
+    assert [cells(line)[:4] for line in made.rows] == [
+        ["LP++", "60.0", "60.0", "60.0"],
+        ["LOO blend", "60.0", "30.0", "40.0"],
+        ["Zero-shot", "40.0", "40.0", "40.0"],
+        ["CLAP", "80.0", "20.0", "32.0"],
+        ["Logistic probe", "–", "–", "–"],
+        ["Oracle ratio", "90.0", "90.0", "90.0"],
+    ]
+    assert [str(line[4]) for line in made.rows][:2] == ["+20.00 [+20.00, +20.00]", "−10.00 [−10.00, −10.00]"]
+    assert str(made.rows[4][4]) == "–"
+    assert made.rule == 5
+    assert "Told. 6 draws" in made.notes[0]
+
+
+SURVEY = {
+    "grid": [0, 1, 2],
+    "test": [0.5, 0.9, 0.4],
+    "ensemble": 0.7,
+    "fixed": 0.6,
+    "loo": [0.1, 0.2, 0.9],
+    "folds": [0.9, 0.8, 0.2],
+}
+
+
+def surveyed(*surveys_of_seeds, method="clap", sees=("support", "text")):
+    seeds = range(len(surveys_of_seeds))
+    rows = synthetic_rows(("alpha",), ("ViT-B-16",), ("dataset",), (2,), seeds, (method,))
+    return [
+        row | {"selected": json.dumps(survey), "sees": list(sees)}
+        for row, survey in zip(rows, surveys_of_seeds, strict=True)
+    ]
+
+
+def test_what_each_selector_of_a_survey_scores():
+    cells = knob_cells(panel(as_table(surveyed(SURVEY))), "clap")
+    expected = {"fixed": 60, "loo": 40, "folds": 50, "ensemble": 70, "test": 90}
+    assert {name: values.tolist() for name, values in cells.accuracy.items()} == {
+        name: [pytest.approx(value)] for name, value in expected.items()
+    }
+    # The fixed value is the best of what needs no choice; folds are preferred to leave-one-out.
+    assert (cells.worth, cells.recovered) == (pytest.approx([30]), pytest.approx([-10]))
+    by_loo = {k: v for k, v in SURVEY.items() if k not in ("folds", "fixed")}
+    without = knob_cells(panel(as_table(surveyed(by_loo))), "clap")
+    assert (without.worth, without.recovered) == (pytest.approx([40]), pytest.approx([-10]))
+    ends = {"grid": [0, 1], "test": [0.2, 0.8], "ensemble": 0.1}
+    cells = knob_cells(panel(as_table(surveyed(ends))), "clap")
+    assert (cells.worth, cells.recovered) == (pytest.approx([0]), None)
+
+
+def test_selectors_share_the_cells_that_all_of_them_have():
+    part = {k: v for k, v in SURVEY.items() if k != "loo"}
+    found = panel(as_table(surveyed(part, SURVEY, {"grid": [0], "test": [0.5]})))
+    assert surveys(found) == ["clap"]
+    assert knob_cells(found, "clap").rows.tolist() == [1]
+    assert knob_cells(found, "clap", ["fixed"]).rows.tolist() == [0, 1]
+    assert surveys(panel(as_table(surveyed({})))) == []
+
+
+def test_a_survey_of_a_transductive_head_is_known_by_what_it_saw():
+    seen = ("queries", "support", "text")
+    # Either has one record, and it is not the other's cell.
+    found = panel(as_table(surveyed(SURVEY) + surveyed(SURVEY, SURVEY, method="lpp", sees=seen)[1:]))
+    assert [_saw_queries(found, method) for method in ("clap", "lpp")] == [False, True]
