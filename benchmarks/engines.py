@@ -8,8 +8,8 @@ from pathlib import Path
 from benchmarks.forecast import STRATA
 from benchmarks.measure import verdict
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.query import query
-from kshot.bench.records import Records
+from kshot.bench.record import SECONDS
+from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import Study, load_study
 from kshot.data.simulated import BACKBONE, TIER, write
@@ -34,7 +34,7 @@ def run_with(engine, folder: Path, name: str) -> tuple[float, float]:
     start = time.perf_counter()
     compute(work, folder / "features", records, engine)
     wall = time.perf_counter() - start
-    return wall, query(records.folder, "select sum(fit_seconds + score_seconds) from records")[0][0]
+    return wall, sum(sum(load_table(records.folder)[name].to_pylist()) for name in SECONDS)
 
 
 def main() -> int:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from benchmarks.measure import best_seconds
 from kshot.bench.compact import compact
-from kshot.bench.query import load_table
 from kshot.bench.record import CellFacts, Record
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.study import parse_study
 
 METHODS = [

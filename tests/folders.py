@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from kshot.bench.query import load_table
 from kshot.bench.record import SECONDS
+from kshot.bench.records import load_table
 
 
 def edit(path, old, new, to=None) -> None:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from kshot.bench.parquet import schema
+from kshot.bench.record import schema
 from kshot.solvers.ratio_sweep import GRID
 
 SEES = {

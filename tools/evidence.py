@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.bench.query import load_table
+from kshot.bench.records import load_table
 from kshot.stats.bootstrap import Estimate, cluster_mean
 
 ROOT = Path(__file__).resolve().parents[1]

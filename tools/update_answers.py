@@ -8,9 +8,8 @@ import argparse
 from pathlib import Path
 
 from kshot.bench.cell import loaded_prior, loaded_stratum, run_method
-from kshot.bench.query import load_table
 from kshot.bench.record import CELL
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.study import Cell
 from kshot.data.store import Store
 

@@ -52,7 +52,7 @@ def importing(frame: FrameType) -> bool:
 def walk(folder: Path) -> tuple[list[str], list[str]]:
     """Modules up to the moment when the record stands in its folder, then those entered for the first time from there
     to the leaderboard."""
-    from kshot.bench.engines import local
+    from kshot.bench import run as running
     from kshot.cli.main import app
 
     study = folder / "walk.toml"
@@ -60,17 +60,16 @@ def walk(folder: Path) -> tuple[list[str], list[str]]:
     seen: dict[str, None] = {}
     to_record: list[str] = []
 
-    def here(engine: Any, workload: Any, remaining: list, finished: Callable[[int], None]) -> None:
-        """What a worker does, in this process, where it can be watched."""
-        while remaining:
-            batch = remaining.pop(0)
-            workload.run(workload.study, workload.features, workload.target, batch)
-            to_record.extend(seen)
-            finished(len(batch.cells))
+    def note_written(*arguments: Any) -> int:
+        done = compute_batch(*arguments)
+        to_record.extend(seen)
+        return done
 
-    local.LocalEngine._drain = here  # pyright: ignore[reportAttributeAccessIssue]
+    compute_batch, running.run_batch = running.run_batch, note_written
     records = folder / "records"
-    command = ["run", str(study), "--records", str(records), "--features", str(folder / "features")]
+    places = ["--records", str(records), "--features", str(folder / "features")]
+    # One worker is this process, where it can be watched.
+    command = ["run", str(study), "--workers", "1", *places]
     watch(lambda: app(command, standalone_mode=False), seen)
     command = ["report", str(records), "--table", "leaderboard", "--features", str(folder / "features")]
     watch(lambda: app(command, standalone_mode=False), seen)

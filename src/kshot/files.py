@@ -1,35 +1,44 @@
-"""Files that one can trust: written whole or not at all, and, where they are sealed, proving themselves.
+"""Writing files whole or not at all, and noticing when they were changed afterwards.
 
-A seal is the sha256 of the file's own bytes, which stands inside it, taken while that place held zeros.
+Tables lie in FOLDER/PLACE.DIGEST.parquet, DIGEST being a hash of place and content: one rename puts both in place, and
+two processes that write one place at once write two files.
 """
 
 import errno
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import re
 import secrets
 import socket
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kshot.errors import KshotError
 from kshot.types import Array
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 TEMPORARY_PREFIX = ".tmp-"
 LOCK_PREFIX = ".lock-"
 # File systems take 255; temporaries and suffixes need some of it.
 LONGEST_NAME = 120
-BLANK = b"0" * 64
-# In a safetensors file the seal is one entry of the JSON in its header, where quotes are escaped once.
-_SEAL = b'\\"seal\\": \\"'
+# Hex digits of the sha256 in the name of a table's file.
+DIGITS = 16
+DAMAGED = "damaged"
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+log = logging.getLogger(__name__)
+_warned: set[Path] = set()
 
 
 def safe_name(kind: str, name: str) -> str:
@@ -135,32 +144,93 @@ def is_temporary(path: Path) -> bool:
     return path.name.startswith((TEMPORARY_PREFIX, LOCK_PREFIX))
 
 
-def stamped(content: bytes, place: int) -> bytes:
-    """The same bytes with their hash at `place`, where zeros stand."""
-    return content[:place] + _digest(content, place) + content[place + len(BLANK) :]
+def write_table(table: "pa.Table", folder: Path, place: str) -> Path:
+    """Write a table whole; what was written at the same place before stays."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True, write_statistics=False)
+    content = sink.getvalue().to_pybytes()
+    path = folder / f"{place}.{_digest(place, content)}.parquet"
+    if not path.is_file() or is_damaged(folder, path):
+        write_bytes(path, content)
+    return path
 
 
-def is_proven(content: bytes, place: int) -> bool:
-    """Whether the hash at `place` is that of the other bytes."""
-    return content[place : place + len(BLANK)] == _digest(content, place)
+def replace_table(table: "pa.Table", folder: Path, place: str) -> None:
+    """Write a table whole, then remove what was written at the same place before."""
+    now = _changed(write_table(table, folder, place))
+    # Not a newer one: of two processes that write at once, neither removes the other's last file.
+    for other in files_at(folder, place):
+        if _changed(other) < now:
+            other.unlink(missing_ok=True)
+
+
+def files_at(folder: Path, place: str) -> list[Path]:
+    """Files written at this place, the newest last."""
+    return sorted(folder.glob(f"{place}.*.parquet"), key=lambda path: (_changed(path), path))
+
+
+def place_of(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).as_posix().rsplit(".", 2)[0]
+
+
+def read_tables(paths: Sequence[Path], schema: "pa.Schema", columns: Sequence[str] | None = None) -> "pa.Table":
+    """The rows of the files in their order."""
+    import pyarrow.parquet as pq
+
+    if not paths:
+        return schema.empty_table().select(columns or schema.names)
+    # No folder's name is taken for a column.
+    return pq.read_table(
+        [str(path) for path in paths],
+        columns=None if columns is None else list(columns),
+        schema=schema,
+        partitioning=None,  # pyright: ignore[reportArgumentType]
+        page_checksum_verification=True,
+    )
+
+
+def intact_only(folder: Path, paths: Iterable[Path]) -> list[Path]:
+    """The files that are as they were written; the others are named in a warning, and count as missing."""
+    return [path for path in paths if not is_damaged(folder, path)]
+
+
+def is_damaged(folder: Path, path: Path) -> bool:
+    """Whether content or place are not those the file was written with; False if another process removed it."""
+    try:
+        about = path.stat()
+        damaged = not _fits_its_name(folder, path, about.st_ino, about.st_size, about.st_mtime_ns)
+    except FileNotFoundError:
+        return False
+    if damaged and path not in _warned:
+        _warned.add(path)
+        log.warning("%s is damaged and counts as missing; `kshot run` computes its cells again.", path)
+    return damaged
+
+
+def set_aside(folder: Path, path: Path) -> Path:
+    """Move a damaged file out of all readers' way, under a name that shows where it was."""
+    target = folder / DAMAGED / re.sub(r"[^A-Za-z0-9._+-]", "-", str(path.relative_to(folder)))
+    target.parent.mkdir(exist_ok=True)
+    path.replace(target)
+    log.warning("It is kept as %s.", target)
+    return target
 
 
 def seal_tensors(tensors: Mapping[str, Array], about: Mapping[str, Any]) -> bytes:
-    """A safetensors file with `about` as JSON in its header and its own hash in that."""
+    """A safetensors file with `about` as JSON in its header, beside a hash of that JSON and of the arrays."""
     from safetensors.numpy import save
 
-    text = json.dumps({**about, "seal": BLANK.decode()}, ensure_ascii=False, sort_keys=True)
-    content = save({name: np.ascontiguousarray(value) for name, value in tensors.items()}, {"kshot": text})
-    return stamped(content, _place_of_seal(content))
+    text = json.dumps(about, ensure_ascii=False, sort_keys=True)
+    arrays = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    return save(arrays, {"kshot": text, "sha256": _tensor_digest(text, arrays)})
 
 
 def read_about(content: bytes) -> dict[str, Any]:
     """The JSON in the header, whether or not the file is whole; ValueError where there is none."""
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    try:
-        about = json.loads(header["__metadata__"]["kshot"])
-    except (KeyError, TypeError) as error:
-        raise ValueError("its header says nothing of kshot") from error
+    about = json.loads(_metadata(content, "kshot"))
     if not isinstance(about, dict):
         raise ValueError("its header holds no names")
     return about
@@ -168,12 +238,17 @@ def read_about(content: bytes) -> dict[str, Any]:
 
 def unseal_tensors(content: bytes) -> dict[str, Array]:
     """The arrays of a file that `seal_tensors` made; ValueError where one byte of it is not as it was."""
+    from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    place = _place_of_seal(content)
-    if place < 0 or not is_proven(content, place):
-        raise ValueError("it was changed after it was written")
-    return load(content)
+    changed = ValueError("it was changed after it was written")
+    try:
+        text, digest, arrays = _metadata(content, "kshot"), _metadata(content, "sha256"), load(content)
+    except (ValueError, KeyError, SafetensorError) as error:
+        raise changed from error
+    if digest != _tensor_digest(text, arrays):
+        raise changed
+    return arrays
 
 
 def json_seal(content: Mapping[str, Any]) -> str:
@@ -223,15 +298,35 @@ def _cannot_write(path: Path, error: OSError) -> str:
     return f"cannot write {path}: {error.strerror or error}."
 
 
-def _place_of_seal(content: bytes) -> int:
-    """Where the hash begins; −1 where there is none."""
-    end = 8 + int.from_bytes(content[:8], "little")
-    found = content.rfind(_SEAL, 8, end)
-    return found + len(_SEAL) if found >= 0 else -1
+def _metadata(content: bytes, name: str) -> str:
+    """One entry of a safetensors header, whose library reads them from files only."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    try:
+        return str(header["__metadata__"][name])
+    except (KeyError, TypeError) as error:
+        raise ValueError("its header says nothing of kshot") from error
 
 
-def _digest(content: bytes, place: int) -> bytes:
-    state = hashlib.sha256(content[:place])
-    state.update(BLANK)
-    state.update(content[place + len(BLANK) :])
-    return state.hexdigest().encode()
+def _tensor_digest(about: str, tensors: Mapping[str, Array]) -> str:
+    state = hashlib.sha256(about.encode())
+    for name, value in sorted(tensors.items()):
+        state.update(f"\0{name} {value.dtype} {value.shape}\0".encode())
+        state.update(value.tobytes())
+    return state.hexdigest()
+
+
+@lru_cache(maxsize=20_000)
+def _fits_its_name(folder: Path, path: Path, inode: int, size: int, changed: int) -> bool:
+    place = place_of(folder, path)
+    return path.name == f"{place.rpartition('/')[2]}.{_digest(place, path.read_bytes())}.parquet"
+
+
+def _digest(place: str, content: bytes) -> str:
+    return hashlib.sha256(place.encode() + b"\0" + content).hexdigest()[:DIGITS]
+
+
+def _changed(path: Path) -> int:
+    """Nanoseconds; 0 if another process removed the file."""
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime_ns
+    return 0

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kshot.bench.answers import metric_values
-from kshot.bench.query import load_table
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table, metric_values
 from kshot.bench.status import count_done
 from kshot.bench.study import Study
 from kshot.bench.work import check_stored

@@ -2,21 +2,32 @@
 
 import logging
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kshot.bench.compact import forget
 from kshot.bench.detector import Detection, detect, foreign_methods
 from kshot.bench.diff import Difference, compare
 from kshot.bench.engines import Engine
-from kshot.bench.judged import judged_study, knob_oracle
-from kshot.bench.query import failed_cells
+from kshot.bench.knobs import knob_oracle
 from kshot.bench.records import Records, records_folder
-from kshot.bench.run import WHOLE, AnyStudy, StudyShard, choose_engine, complete, hand_out, load_any, open_run
+from kshot.bench.run import (
+    WHOLE,
+    AnyStudy,
+    StudyShard,
+    choose_engine,
+    complete,
+    load_any,
+    open_run,
+    workers_environment,
+)
+from kshot.bench.status import failed_cells
 from kshot.bench.study import DTYPES, Cell, MethodSpec, Study
 from kshot.bench.work import check_stored, count_cells, find_work, finished_cells
 from kshot.data.store import Store
+from kshot.methods import registry
 from kshot.progress import Progress
 from kshot.report.questions import OwnKnob, judgement, judgement_table
 from kshot.report.table import Table
@@ -28,11 +39,13 @@ from kshot.theory.probes.stored import ProbeFolder
 logger = logging.getLogger("kshot")
 FEATURES = Path("features")
 CORES = os.cpu_count() or 1
+# What `judge` runs a method beside.
+COMPANIONS = ("zero_shot", "oracle_lambda", "loo_blend", "clap", "lpp")
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A newcomer's records beside the others, the five questions as a table, and the answers in words."""
+    """A method's records beside its companions', the five questions as a table, and the answers in words."""
 
     results: Results
     table: Table
@@ -105,12 +118,13 @@ def measure(
     if batches:
         with Progress("cells", count_cells(batches)) as progress:
             workload = probe_workload(work.study, Path(features), stored, batches)
-            hand_out(workload, choose_engine(engine, workers), progress.advance)
+            with workers_environment():
+                choose_engine(engine, workers)(workload, progress.advance)
     return stored
 
 
 def judge(
-    newcomer: str,
+    method: str,
     study: AnyStudy,
     *,
     records: Path | str | None = None,
@@ -122,26 +136,35 @@ def judge(
 
     Parameters
     ----------
-    newcomer : str
-        The method, as package.module:Class or by the name it is registered under.
+    method : str
+        As package.module:Class or by the name it is registered under.
     study, records, features, workers, engine
         As in `run`; the records go to a folder of their own.
     """
-    judged = judged_study(load_any(study), newcomer)
+    judged = judged_study(load_any(study), method)
     folder = records_folder(records, judged.name)
     results = run(judged, records=folder, features=features, workers=workers, engine=engine)
-    oracle = knob_oracle(judged, finished_cells(Records(folder)), newcomer, Store(features))
+    oracle = knob_oracle(judged, finished_cells(Records(folder)), method, Store(features))
     knob = None
     if oracle is not None:
         values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}
         knob = OwnKnob(oracle.name, values)
-    detections = verify_methods(folder, features, judged.methods()[newcomer])
-    words = (*judgement(results.panel, newcomer, knob), *map(str, detections))
-    return Judgement(results, judgement_table(results.panel, newcomer, knob), words, detections)
+    detections = verify_methods(folder, features, judged.methods()[method])
+    words = (*judgement(results.panel, method, knob), *map(str, detections))
+    return Judgement(results, judgement_table(results.panel, method, knob), words, detections)
+
+
+def judged_study(study: Study, method: str) -> Study:
+    """The same cells with the method and its companions only, as a study with a name of its own."""
+    known = [name for name in COMPANIONS if name in registry.names() and name != method]
+    specs = tuple(MethodSpec(name, name) for name in (*known, method))
+    slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", method).strip("-.")
+    grids = tuple(replace(grid, methods=specs) for grid in study.grids)
+    return replace(study, name=f"{study.name}-judge-{slug}", grids=grids)
 
 
 def verify_methods(records: Path | str, features: Path | str = FEATURES, *methods: MethodSpec) -> tuple[Detection, ...]:
-    """Run one cell of each stratum again without the test labels; the outsiders' methods unless others are given."""
+    """Run one cell of each stratum again without the test labels; those that are not part of kshot unless given."""
     study = Records(records).study()
     return tuple(detect(study, methods or foreign_methods(study), Path(features), Path(records)))
 

@@ -166,7 +166,7 @@ class BatchStatistics(NCM):
 class Unseeded(NCM):
     def _fit(self, task):
         super()._fit(task)
-        self.coef_ = self.coef_ + np.random.default_rng().normal(0, 0.05, self.coef_.shape)
+        self.coef_ = self.coef_ + np.random.default_rng().normal(0, 5, self.coef_.shape)
 
 
 class SkipsHardCells(NCM):

@@ -10,13 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from folders import comparable
-from kshot.bench.audit import check_records, repair_records
+from kshot.bench.check import check_records, repair_records
 from kshot.bench.compact import compact
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.parquet import write_sealed
-from kshot.bench.run import compute, look_back, open_run
+from kshot.bench.records import cell_place
+from kshot.bench.run import check_finished, compute, open_run
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
+from kshot.files import place_of, write_table
 
 
 def kshot(*arguments):
@@ -27,10 +28,12 @@ def complaints(folder):
     return [finding.what for finding in check_records(folder) if not finding.passed]
 
 
-def rewritten(path, change, *, named=False):
-    """The file with other numbers and a seal of its own, as a strange tool might write it."""
-    table = pq.read_table(path, partitioning=None)
-    write_sealed(pa.Table.from_pylist(change(table.to_pylist()), schema=table.schema), path, named=named)
+def rewritten(records, path, change):
+    """The file with other numbers and a name that fits them, as a strange tool might write it."""
+    table = pq.ParquetFile(path).read()
+    path.unlink()
+    changed = pa.Table.from_pylist(change(table.to_pylist()), schema=table.schema)
+    write_table(changed, records.folder, place_of(records.folder, path))
 
 
 def more_accurate(rows):
@@ -62,7 +65,7 @@ def test_a_sound_folder_passes_loose_and_joined(records):
 )
 def test_rows_that_cannot_be_are_found_and_set_aside(records, folder, change, why):
     before = comparable(records.folder)
-    rewritten(records.loose()[0], change)
+    rewritten(records, records.loose()[0], change)
     assert any(why in sentence for sentence in complaints(records.folder))
     assert any("moved to" in sentence for sentence in repair_records(records.folder))
     assert not complaints(records.folder)
@@ -78,7 +81,7 @@ def test_a_file_under_another_cells_name_is_damaged(records, folder):
     shutil.copy(first, second)
     assert len(records.loose()) == 11
     work = open_run(load_study("small.toml"), folder / "features", records)
-    assert [records.path(cell) for cell in work.missing] == [second]
+    assert [cell_place(cell) for cell in work.missing] == [place_of(records.folder, second)]
     compute(work, folder / "features", records, LocalEngine(1))
     assert comparable(records.folder).equals(before)
 
@@ -95,7 +98,7 @@ def test_copies_are_counted_and_contradicting_ones_forgotten(records, tmp_path):
     assert comparable(records.folder).equals(before)
     (path, content), *_ = kept.items()
     path.write_bytes(content)
-    rewritten(path, lambda rows: [{**row, "title": "other"} for row in rows], named=True)
+    rewritten(records, path, lambda rows: [{**row, "title": "other"} for row in rows])
     assert any("1 cell(s) with different numbers" in sentence for sentence in complaints(records.folder))
     repair_records(records.folder)
     assert not complaints(records.folder)
@@ -134,14 +137,14 @@ def test_without_the_copy_too_the_study_that_the_records_name_may_go_on(records,
 
 def test_a_run_looks_back_before_it_says_finished(records, folder, caplog):
     work = open_run(load_study("small.toml"), folder / "features", records)
-    look_back(work, records)
+    check_finished(work, records)
     records.header.unlink()
-    look_back(work, records)
+    check_finished(work, records)
     assert "was removed during the run" in caplog.text
     assert records.study() == load_study("small.toml")
     records.loose()[3].unlink()
     with pytest.raises(StudyError, match="not finished: 1 of 12 cells are missing"):
-        look_back(work, records)
+        check_finished(work, records)
 
 
 FAILING = """

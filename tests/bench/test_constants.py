@@ -7,7 +7,7 @@ import pytest
 
 from kshot import CLAP, NCM, TipAdapter, TipAdapterF
 from kshot.bench.cell import run_method
-from kshot.bench.judged import knob_oracle
+from kshot.bench.knobs import knob_oracle
 from kshot.bench.study import Cell, MethodSpec, parse_study
 from kshot.data.catalog import datasets
 from kshot.data.features import load_features

@@ -5,15 +5,13 @@ import shutil
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from folders import comparable
 from kshot.bench.compact import compact
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.parquet import contradictory_rows, write_sealed
-from kshot.bench.query import load_table
-from kshot.bench.records import Records
+from kshot.bench.record import contradictory_rows
+from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.status import run_status
 from kshot.bench.study import load_study
@@ -67,7 +65,7 @@ def test_no_single_bit_changes_a_number(records, joined):
     path = (records.joined() or records.loose())[0]
     good = path.read_bytes()
     rng = np.random.default_rng(0)
-    aimed = range(8 * len(good) - 8 * 600, 8 * len(good), 97)  # the footer with its hash
+    aimed = range(8 * len(good) - 8 * 600, 8 * len(good), 97)  # the footer
     for bit in (*rng.integers(8 * len(good), size=60).tolist(), *aimed):
         path.write_bytes(flip(good, bit))
         if joined:
@@ -90,20 +88,6 @@ def test_a_folder_s_name_changes_no_number(records, tmp_path, name):
     assert load_table(elsewhere).equals(before)
 
 
-def test_a_file_that_lost_its_seal_is_damaged(records):
-    path = records.loose()[0]
-    pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
-    assert path not in records.loose()
-
-
-def test_records_from_before_the_seal_stay_readable(records):
-    path = records.loose()[0]
-    table = pq.read_table(path).replace_schema_metadata(None)
-    old = pa.array(["0.1.0"] * table.num_rows)
-    pq.write_table(table.set_column(table.schema.get_field_index("version"), "version", old), path)
-    assert path in records.loose()
-
-
 @pytest.mark.parametrize(
     ("column", "change"), [("accuracy", 0.1), ("n_correct", 1), ("n_test", 8)], ids=lambda value: str(value)
 )
@@ -116,9 +100,3 @@ def test_accuracy_counts_and_hits_must_say_the_same(records, column, change):
     field = table.schema.field(column)
     changed = table.set_column(table.schema.get_field_index(column), field, pa.array(values, field.type))
     assert contradictory_rows(changed).tolist() == [row]
-
-
-def test_sealed_files_are_plain_parquet_for_everybody(records, tmp_path):
-    table = load_table(records.folder)
-    write_sealed(table, tmp_path / "all.parquet")
-    assert pq.read_table(tmp_path / "all.parquet").equals(table)

@@ -7,11 +7,9 @@ import pytest
 
 from folders import comparable, edit
 from kshot import load_records, run
-from kshot.bench.answers import read_answers
 from kshot.bench.cell import asked_head
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.query import load_table
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
 from kshot.data.draw import class_shots

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from folders import comparable, edit, fits, stamps
-from kshot.bench.query import load_table
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.status import run_status
 from kshot.bench.study import Cell, load_study
 from kshot.data.simulated import WORLDS, write
@@ -55,8 +54,7 @@ def test_a_second_run_computes_nothing(finished):
 
 def test_only_what_is_missing_is_computed(finished):
     whole = comparable(finished)
-    gone = Records(finished).path(Cell("sim-pets", "simulated", "dataset", 2, 1))
-    gone.unlink()
+    Records(finished).cell_files(Cell("sim-pets", "simulated", "dataset", 2, 1))[0].unlink()
     others = stamps(finished)
     assert "1 to compute" in kshot("run", "small.toml").stdout
     assert comparable(finished).equals(whole)
@@ -197,7 +195,7 @@ def _wait_until_gone(team: set[int]) -> None:
 def test_a_report_of_an_unfinished_run_says_so(finished):
     assert "UNFINISHED" not in kshot("report", finished).stdout
     for seed in (0, 1):
-        Records(finished).path(Cell("sim-pets", "simulated", "dataset", 2, seed)).unlink()
+        Records(finished).cell_files(Cell("sim-pets", "simulated", "dataset", 2, seed))[0].unlink()
     told = "UNFINISHED, 2 of 12 cells to compute"
     assert told in " ".join(kshot("report", finished).stdout.split())
     assert told in kshot("report", finished, "--format", "csv", "--table", "headline").stderr

@@ -5,8 +5,7 @@ import pytest
 
 from folders import edit
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.query import load_table
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study, study_from_json
 from kshot.bench.work import find_work

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from browser_names import CLOSING, HOSTILE
-from kshot.bench.query import load_table
+from kshot.bench.records import load_table
 from kshot.report.context import Context
 from kshot.report.table import interval
 from kshot.report.tables import all_tables

@@ -12,8 +12,7 @@ import pytest
 from colours import ColourEncoder
 from kshot.bench.compact import compact
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.query import load_table
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import parse_study
 from kshot.data.store import Store

@@ -7,8 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from folders import edit
-from kshot.bench.query import load_table
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.status import run_status
 from kshot.methods.registry import code_of
 from kshot.runs import verify_methods

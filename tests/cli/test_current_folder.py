@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 # Of kshot's libraries, and of Python itself: what starts workers imports some of it before any code of ours.
-NAMES = ("pyarrow", "numpy", "duckdb", "distributed", "typer", "pickle", "signal", "random", "heapq", "socket")
+NAMES = ("pyarrow", "numpy", "polars", "distributed", "typer", "pickle", "signal", "random", "heapq", "socket")
 SPY = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\nraise SystemExit(3)\n"
 OWN = "from kshot import NCM\n\nclass Own(NCM):\n    pass\n"
 STUDY = """

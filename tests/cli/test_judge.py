@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kshot.bench.judged import COMPANIONS, judged_study
-from kshot.bench.query import load_table
+from kshot.bench.records import load_table
 from kshot.bench.study import parse_study
 from kshot.methods import registry
 from kshot.report.questions import judgement
+from kshot.runs import COMPANIONS, judged_study
 from kshot.stats.panel import panel
 from synthetic_records import synthetic_table
 

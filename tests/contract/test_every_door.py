@@ -16,8 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import kshot
-from kshot.bench.answers import read_answers
-from kshot.bench.judged import judged_study
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, parse_study
 from kshot.data.store import Store
@@ -26,6 +24,7 @@ from kshot.encode.protocol import PromptFeatures
 from kshot.errors import InputError
 from kshot.methods import registry
 from kshot.pictures.export import export_onnx
+from kshot.runs import judged_study
 from kshot.stats.answers import RELATIVE_ERROR
 from kshot.types import FREE_EVIDENCE
 
@@ -132,7 +131,7 @@ def evidence(world, method):
 def ran(world, study):
     folder = world.folder / "records" / study.name
     results = kshot.run(study, records=folder, features=world.features, workers=1)
-    return SimpleNamespace(panel=results.panel, answers=dict(read_answers(Records(folder), CELL)))
+    return SimpleNamespace(panel=results.panel, answers=Records(folder).answers(CELL))
 
 
 def write_photos(world):

@@ -17,7 +17,7 @@ from scipy.stats import norm
 
 from kshot.bench import cell
 from kshot.bench.cell import run_cell
-from kshot.bench.parquet import table
+from kshot.bench.record import table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data import stratum as strata_module
 from kshot.data.draw import draw_support, too_thin

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.query import load_table
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import parse_study
 from kshot.report.tables import make_table

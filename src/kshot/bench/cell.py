@@ -25,7 +25,7 @@ from kshot.methods.registry import code_of
 from kshot.methods.shared_work import SharedWork, sharing
 from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
 from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
-from kshot.stats.answers import Answers, answers_of, one_after_another
+from kshot.stats.answers import Answers, answers_of, concatenate
 from kshot.types import FREE_EVIDENCE, Array, Views
 
 # How far float32 may be off over a thousand classes.
@@ -36,7 +36,7 @@ def run_batch(study: Study, features: Path, records: Records, batch: CellBatch) 
     """Compute and write the cells that are still absent; return how many that were."""
     computed = 0
     for cell in batch.cells:
-        if not records.path(cell).exists():
+        if not records.cell_files(cell):
             stratum = loaded_stratum(features, cell.dataset, cell.backbone, study.dtype, batch.hashes, batch.views)
             prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
             facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue, study.answers)
@@ -176,7 +176,7 @@ def answered(
                 "adding up to 1. Or write answers = false in the study file."
             )
         blocks.append(answers_of(found, truth[here], predicted[here]))
-    return one_after_another(blocks)
+    return concatenate(blocks)
 
 
 def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:

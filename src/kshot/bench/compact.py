@@ -1,17 +1,14 @@
-"""Joining many small files into one, and forgetting cells; safe to interrupt anywhere."""
+"""Joining many small files into one, and removing records; safe to interrupt anywhere."""
 
-import hashlib
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kshot.bench.parquet import write_sealed
-from kshot.bench.query import load_table, query
-from kshot.bench.record import CELL
-from kshot.bench.records import Records
+from kshot.bench.record import cells_of
+from kshot.bench.records import Records, load_table
 from kshot.bench.study import Cell
+from kshot.files import write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,57 +36,42 @@ def forget(records: Records, cells: Iterable[Cell]) -> int:
     with records.lock():
         joined = records.joined()
         if joined:
-            _join(records, joined + records.loose(), lambda table: [cell not in chosen for cell in _cells(table)])
-        for cell in chosen:
-            records.path(cell).unlink(missing_ok=True)
+            _join(records, joined + records.loose(), lambda table: [cell not in chosen for cell in cells_of(table)])
+        for path in (path for cell in chosen for path in records.cell_files(cell)):
+            path.unlink(missing_ok=True)
     return len(chosen)
 
 
 def supersede(records: Records, codes: Mapping[str, str]) -> dict[str, int]:
-    """Move the records of these methods that other code made to a folder beside them; how many there were of each."""
+    """Move the records of these methods that other code made to a folder beside them; return how many of each."""
     if not codes or not any(records.files()):
         return {}
+
     found: Counter[str] = Counter()
+
+    def is_present(table: "pa.Table") -> list[bool]:
+        made = zip(table["method"].to_pylist(), table["code"].to_pylist(), strict=True)
+        return [codes.get(method, code) == code for method, code in made]
+
+    def keep(table: "pa.Table") -> list[bool]:
+        present = is_present(table)
+        aside = table.filter([not here for here in present])
+        write_table(aside, records.folder, f"{SUPERSEDED}/records")
+        found.update(aside["method"].to_pylist())
+        return present
+
     with records.lock():
-        for method, code, count in query(records.folder, "select method, code, count(*) from records group by all"):
-            found[method] += count if codes.get(method, code) != code else 0
-
-        def kept(table: "pa.Table") -> list[bool]:
-            made = zip(table["method"].to_pylist(), table["code"].to_pylist(), strict=True)
-            present = [codes.get(method, code) == code for method, code in made]
-            aside = table.filter([not here for here in present])
-            write_sealed(aside, records.folder / SUPERSEDED / f"{uuid.uuid4().hex}.parquet")
-            return present
-
-        if any(found.values()):
-            _join(records, records.loose() + records.joined(), kept)
-    return {method: count for method, count in found.items() if count}
-
-
-def _cells(table: "pa.Table") -> list[Cell]:
-    return [Cell(*key) for key in zip(*(table[name].to_pylist() for name in CELL), strict=True)]
+        if not all(is_present(load_table(records.folder, ["method", "code"]))):
+            _join(records, records.loose() + records.joined(), keep)
+    return dict(found)
 
 
 def _join(records: Records, sources: list[Path], keep: "Callable[[pa.Table], list[bool]] | None" = None) -> None:
-    """One file in place of the sources, of all rows or of those to keep; what was written after the sources were
-    listed stays."""
-    listed = {path: _identity(path) for path in sources}
+    """Write one file of all rows, or of those to keep, and delete the sources; what drivers wrote since stays."""
     table = load_table(records.folder)
     if keep is not None:
         table = table.filter(keep(table))
-    name = hashlib.sha256("\n".join(map(str, sources)).encode()).hexdigest()[:16]
-    target = records.folder / "compact" / f"{name}.parquet"
-    write_sealed(table, target)
-    for path, identity in listed.items():
-        # Another driver may have put a new file in its place, which stays.
-        if path != target and _identity(path) == identity:
+    target = write_table(table, records.folder, "compact/joined")
+    for path in sources:
+        if path != target:
             path.unlink(missing_ok=True)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Tells a file from another one that takes its name later."""
-    try:
-        about = path.stat()
-    except FileNotFoundError:
-        return None
-    return about.st_ino, about.st_mtime_ns

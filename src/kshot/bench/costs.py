@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from kshot.bench.query import query
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.run import this_machine
 from kshot.bench.study import MethodSpec
 from kshot.bench.work import Sizes
@@ -148,14 +147,16 @@ def _recorded(folder: Path, dtype: str) -> list[tuple]:
     if not _computed_here(folder):
         return []
     try:
-        return query(
-            folder,
-            "select dataset, backbone, shots, method, views, median(fit_seconds + score_seconds) from records "
-            f"where status = 'ok' and dtype = '{dtype}' "
-            "group by dataset, backbone, shots, method, views, profile order by all",
-        )
+        names = ("dataset", "backbone", "shots", "method", "views", "profile")
+        table = load_table(folder, [*names, "status", "dtype", "fit_seconds", "score_seconds"])
     except KshotError:
         return []
+    seconds: dict[tuple, list[float]] = {}
+    for row in table.to_pylist():
+        if row["status"] == "ok" and row["dtype"] == dtype:
+            key = tuple(row[name] for name in names)
+            seconds.setdefault(key, []).append(row["fit_seconds"] + row["score_seconds"])
+    return [(*key[:-1], float(np.median(values))) for key, values in sorted(seconds.items())]
 
 
 def _computed_here(folder: Path) -> bool:

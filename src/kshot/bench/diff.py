@@ -5,11 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kshot.bench.query import load_table
-from kshot.bench.record import CELL, SECONDS
-from kshot.bench.records import Records
+from kshot.bench.record import KEY, SECONDS
+from kshot.bench.records import Records, load_table
 
-KEY = (*CELL, "method")
 # Measured or fitted in the working precision.
 ROUNDED = {"lambda_js", "d2", "v", "share", "selected"}
 CIRCUMSTANCES = ("study_hash", "version", "code", "dtype", "feature_hashes")
@@ -80,8 +78,7 @@ def _identical(a: dict, b: dict) -> bool:
     ignored = {*SECONDS, *CIRCUMSTANCES, "study"}
     if a["dtype"] != b["dtype"]:
         ignored |= ROUNDED
-    # Columns that only the newer version of kshot writes have nothing to be compared with.
-    return all(a[name] == b[name] for name in a.keys() & b.keys() - ignored)
+    return all(a[name] == b[name] for name in a.keys() - ignored)
 
 
 def _flipped(a: dict, b: dict) -> float:

@@ -1,16 +1,19 @@
 """Knobs over stored features: the honest choice, the oracle and the regret, stratum by stratum."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from kshot.bench.study import Cell, Study
 from kshot.data.catalog import not_encoded
 from kshot.data.draw import too_thin
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
-from kshot.errors import FeatureError, KshotError, unknown
+from kshot.errors import FeatureError, KshotError, UndefinedError, unknown
 from kshot.methods import registry
+from kshot.methods.evidence import prepare
 from kshot.methods.knob import Knob, KnobWorth, knob_evidence, knob_worth
+from kshot.methods.parameters import known_constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,41 @@ class KnobRow:
     def values(self, name: str) -> str:
         """What each draw chose; starred where its evidence could not tell the values apart."""
         return ", ".join(_short(getattr(worth, name)) + "*" * (name in worth.undecided) for worth in self.worths)
+
+
+@dataclass(frozen=True)
+class KnobOracle:
+    """The best accuracy of any value of the knob, on the test labels, in every cell where it exists."""
+
+    name: str
+    accuracy: dict[Cell, float]
+
+
+def knob_oracle(study: Study, cells: set[Cell], use: str, store: Store) -> KnobOracle | None:
+    """The best value of a method's own knob by the test labels, cell by cell; None where it declares no knob."""
+    method = registry.create_afresh(use)
+    if not isinstance(method, Knob):
+        return None
+    reads_text = "text" in method.info.sees
+    best: dict[Cell, float] = {}
+    for dataset, backbone in sorted({(cell.dataset, cell.backbone) for cell in cells}):
+        stratum = load_stratum(store, dataset, backbone, study.dtype)
+        for cell in (c for c in cells if (c.dataset, c.backbone) == (dataset, backbone)):
+            if reads_text and cell.tier not in store.tiers(dataset, backbone):
+                continue
+            prior = load_prior(store, dataset, backbone, cell.tier, study.dtype) if reads_text else None
+            episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
+            info = replace(method.info, sees=knob_evidence(method.info))
+            arguments = episode.reveal(info.sees).fit_arguments()
+            # The dataset's constants are for methods that declare the test labels themselves.
+            arguments["constants"] = known_constants(method, episode.constants(method.info.sees))
+            try:
+                task = prepare(info, info.min_shots, **arguments)
+            except UndefinedError:
+                continue
+            assert task.test is not None
+            best[cell] = float(max(method.knob_curve(replace(task, test=None), task.test)))
+    return KnobOracle(method.knob_name(), best)
 
 
 def find_knob(name: str) -> str:

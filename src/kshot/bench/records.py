@@ -1,36 +1,44 @@
 """The records folder, the only truth about what is done.
 
-RECORDS/study.json                                      what belongs here, written first; may grow, never change
-RECORDS/study-copy.json                                 the same, for the day it is lost
-RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.parquet      one cell, every method; whole or absent; K04-s0-missing
-                                                        and the like under another profile of shots than balanced
-RECORDS/answers/DATASET/BACKBONE/TIER/K04-s0.parquet    what its heads said about every test picture, for metrics alone
-RECORDS/compact/*.parquet                               many cells joined by `kshot records compact`
-RECORDS/superseded/*.parquet                            records of methods whose code was changed since
-RECORDS/failures/…/K04-s0.METHOD.txt                    tracebacks of failed methods
-RECORDS/runs/*.json                                     which machine computed here, one file a run
+RECORDS/study.json                                   what belongs here, written first; may grow, never change
+RECORDS/study-copy.json                              backup of study.json
+RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.*.parquet one cell, every method; whole or absent; K04-s0-missing and the
+                                                     like under another profile of shots than balanced
+RECORDS/answers/…/K04-s0.*.parquet                   what its heads answered about every test picture, for metrics
+RECORDS/compact/*.parquet                            many cells joined by `kshot records compact`
+RECORDS/superseded/*.parquet                         records of methods whose code was changed since
+RECORDS/failures/…/K04-s0.METHOD.txt                 tracebacks of failed methods
+RECORDS/runs/*.json                                  which machine computed here, one file a run
+
+The names of parquet files hold a hash of their content (`kshot.files`).
 """
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kshot.bench.ownership import addable, contradiction, is_of
-from kshot.bench.parquet import intact_only, table, write_sealed
-from kshot.bench.record import CellFacts, Record
-from kshot.bench.study import Cell, Study, study_from_json
+import numpy as np
+from jaxtyping import Bool, Float
+
+from kshot.bench.header import NAME, addable, contradiction, read_header, stored_study, write_header
+from kshot.bench.record import KEY, CellFacts, Record, cells_of, schema, table
+from kshot.bench.study import Cell, Study
+from kshot.data.draw import class_shots
 from kshot.errors import StudyError
-from kshot.files import is_temporary, json_seal, locked, write_text
-from kshot.stats.answers import pack_answers
-from kshot.types import BALANCED
+from kshot.files import files_at, intact_only, is_temporary, locked, read_tables, replace_table, write_text
+from kshot.stats.answers import Answers, answers_from_table, answers_table
+from kshot.types import BALANCED, Array
 
-NAME, COPY = "study.json", "study-copy.json"
-NEEDED = ("hash", "study", "dropped", "features")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 RUNS = "runs"
+# Other processes may join files between our listing and our reading them; then we list them again.
+ATTEMPTS = 5
 
 
 class Records:
@@ -43,45 +51,41 @@ class Records:
     def header(self) -> Path:
         return self.folder / NAME
 
-    def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
-        """Make the folder this study's, or refuse it when it belongs to another study or other features."""
-        with self.lock():
-            self._claim(study, dropped, features)
-
     def lock(self) -> AbstractContextManager[None]:
         """Held by whoever changes more than one cell's file."""
         return locked(self.header)
 
-    def _claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
-        extended: list[str] = []
-        # Listed before we look for the header: another driver may be writing it at this moment.
-        occupied = any(not is_temporary(path) for path in self.folder.glob("*"))
-        if self.header.is_file():
-            try:
-                self._check_owner(study, features)
-            except StudyError:
-                # A header binds by the records it stands for; without any the folder is free.
-                if any(self.files()):
-                    raise
-            else:
-                before = read_header(self.folder)
-                features = before["features"] | features
-                extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
-        elif occupied and not self._proves(study, features):
-            raise StudyError(f"{self.folder} is not empty and not a records folder. Choose another --records.")
-        content = {
-            "hash": study.hash,
-            "extends": extended,
-            "study": json.loads(study.to_json()),
-            "dropped": [list(astuple(cell)) for cell in dropped],
-            "features": features,
-        }
-        write_header(self.folder, content)
+    def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
+        """Make the folder this study's, or refuse it when it belongs to another study or other features."""
+        with self.lock():
+            extended: list[str] = []
+            # Listed before we look for the header: another driver may be writing it at this moment.
+            occupied = any(not is_temporary(path) for path in self.folder.glob("*"))
+            if self.header.is_file():
+                try:
+                    self._check_owner(study, features)
+                except StudyError:
+                    # A header binds by the records it stands for; without any the folder is free.
+                    if any(self.files()):
+                        raise
+                else:
+                    before = read_header(self.folder)
+                    features = before["features"] | features
+                    extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
+            elif occupied and not (any(self.files()) and self._hashes() == {study.hash}):
+                raise StudyError(f"{self.folder} is not empty and not a records folder. Choose another --records.")
+            content = {
+                "hash": study.hash,
+                "extends": extended,
+                "study": json.loads(study.to_json()),
+                "dropped": [list(astuple(cell)) for cell in dropped],
+                "features": features,
+            }
+            write_header(self.folder, content)
 
-    def _proves(self, study: Study, features: dict[str, str]) -> bool:
-        """Whether all records of a folder without header name this study and these features."""
-        files = [*self.loose(), *self.joined()]
-        return bool(files) and all(is_of(path, study.hash, features) for path in files)
+    def _hashes(self) -> set[str]:
+        """The studies that the records themselves name."""
+        return set(load_table(self.folder, ["study_hash"])["study_hash"].to_pylist())
 
     def _check_owner(self, study: Study, features: dict[str, str]) -> None:
         owner = self.study()
@@ -110,31 +114,6 @@ class Records:
     def dropped(self) -> set[Cell]:
         return {Cell(*values) for values in read_header(self.folder)["dropped"]}
 
-    def path(self, cell: Cell) -> Path:
-        folder = self.folder / "cells" / cell.dataset / cell.backbone / cell.tier
-        profile = "" if cell.profile == BALANCED else f"-{cell.profile}"
-        return folder / f"K{cell.shots:02d}-s{cell.seed}{profile}.parquet"
-
-    def loose(self) -> list[Path]:
-        """Intact files of single cells, in a fixed order."""
-        return intact_only(self.files()[0])
-
-    def joined(self) -> list[Path]:
-        """Intact files of many cells."""
-        return intact_only(self.files()[1])
-
-    def files(self) -> tuple[list[Path], list[Path]]:
-        """Files of single cells and of many, damaged ones too; not the hidden ones, which somebody is writing."""
-        loose = sorted((self.folder / "cells").glob("*/*/*/K*.parquet"))
-        return loose, sorted((self.folder / "compact").glob("[!.]*.parquet"))
-
-    def sources(self) -> tuple[list[Path], list[Path]]:
-        """Loose and joined files to read; at least one of them."""
-        loose, joined = self.loose(), self.joined()
-        if not loose and not joined:
-            raise StudyError(f"{self.folder} holds no finished cell yet. Run `kshot run` first, or see `kshot status`.")
-        return loose, joined
-
     def owners(self) -> tuple[str, list[str]]:
         """The hash of the folder's study and those of the studies it extends, whose records are its own."""
         if not self.header.is_file():
@@ -147,66 +126,125 @@ class Records:
         own, former = self.owners()
         return bool(own) and (own != study.hash or bool(former))
 
+    def files(self) -> tuple[list[Path], list[Path]]:
+        """Files of single cells and of many, damaged ones too; not the hidden ones, which somebody is writing."""
+        loose = sorted((self.folder / "cells").glob("*/*/*/K*.parquet"))
+        return loose, sorted((self.folder / "compact").glob("[!.]*.parquet"))
+
+    def loose(self) -> list[Path]:
+        """Intact files of single cells, in a fixed order."""
+        return intact_only(self.folder, self.files()[0])
+
+    def joined(self) -> list[Path]:
+        """Intact files of many cells."""
+        return intact_only(self.folder, self.files()[1])
+
+    def cell_files(self, cell: Cell) -> list[Path]:
+        """The cell's own files, damaged ones too; two where drivers that computed it at once were killed."""
+        return files_at(self.folder, cell_place(cell))
+
     def write(self, study: Study, facts: CellFacts, records: Sequence[Record]) -> None:
-        """One cell's file, all or nothing; answers and tracebacks of failures go beside it first, so that a cell whose
+        """Write one cell's file, all or nothing; answers and tracebacks of failures go first, so that a cell whose
         records are there is done."""
         self.write_answers(records)
         for record in records:
             if record.traceback:
                 write_text(self.failure(record.cell, record.method), record.traceback)
-        write_sealed(table(study, facts, records), self.path(records[0].cell), named=True)
+        replace_table(table(study, facts, records), self.folder, cell_place(records[0].cell))
 
     def write_answers(self, records: Sequence[Record]) -> None:
-        """Add what these records of a cell kept to its file; methods that it already has are replaced."""
-        import pyarrow as pa
+        """Add the answers of these records of a cell to its file; those of the same methods are replaced."""
+        kept = {record.method: record.answers for record in records if record.answers is not None}
+        if kept:
+            cell = records[0].cell
+            replace_table(answers_table(self.answers(cell) | kept), self.folder, cell_place(cell, "answers"))
 
-        kept = {record.method: _answers_row(record) for record in records if record.answers is not None}
-        if not kept:
-            return
-        cell = records[0].cell
-        earlier = {row["method"]: row for row in self.answers(cell)}
-        now = earlier | kept
-        if now != earlier:
-            rows = pa.Table.from_pylist(list(now.values()))
-            write_sealed(rows, self.answers_path(cell), statistics=False, named=True)
-
-    def answers(self, cell: Cell) -> list[dict[str, Any]]:
-        """What was kept of the cell's answers, one row a method, as it was packed."""
+    def answers(self, cell: Cell) -> dict[str, Answers]:
+        """The kept answers of the cell, by method."""
         import pyarrow.parquet as pq
 
-        path = self.answers_path(cell)
-        if not path.is_file() or not intact_only([path]):
-            return []
-        # A file of its own: folders' names are no columns.
-        return pq.ParquetFile(path).read().to_pylist()
-
-    def answers_path(self, cell: Cell) -> Path:
-        return self.folder / "answers" / self.path(cell).relative_to(self.folder / "cells")
+        paths = intact_only(self.folder, files_at(self.folder, cell_place(cell, "answers")))
+        if not paths:
+            return {}
+        found = answers_from_table(pq.ParquetFile(paths[-1]).read())
+        return {method: replace(one, unseen=_unseen(cell, one.n_classes)) for method, one in found.items()}
 
     def runs(self) -> list[dict[str, Any]]:
-        """What each run that wrote here told of its machine; a file that is being written is not read."""
+        """What each run that wrote here recorded of its machine; a file that is being written is not read."""
         paths = sorted((self.folder / RUNS).glob("[!.]*.json"))
         return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
 
     def failure(self, cell: Cell, method: str) -> Path:
         """Where the traceback of a failed method is kept."""
-        inside = self.path(cell).relative_to(self.folder / "cells").with_suffix("")
-        return self.folder / "failures" / inside.parent / f"{inside.name}.{re.sub(r'[^A-Za-z0-9._-]', '_', method)}.txt"
+        return self.folder / f"{cell_place(cell, 'failures')}.{re.sub(r'[^A-Za-z0-9._-]', '_', method)}.txt"
 
 
-def _answers_row(record: Record) -> dict[str, Any]:
-    """All rows of a cell have the same truth; parquet's dictionary keeps it once."""
-    assert record.answers is not None
-    return {
-        "method": record.method,
-        "n_classes": record.answers.n_classes,
-        "truth": record.answers.truth.astype("uint16").tobytes(),
-        "answers": pack_answers(record.answers),
-    }
+def cell_place(cell: Cell, kind: str = "cells") -> str:
+    """The place of a cell's file inside the folder, without hash and suffix."""
+    profile = "" if cell.profile == BALANCED else f"-{cell.profile}"
+    return f"{kind}/{cell.dataset}/{cell.backbone}/{cell.tier}/K{cell.shots:02d}-s{cell.seed}{profile}"
+
+
+def load_table(folder: Path | str, columns: Sequence[str] | None = None, *, joined_only: bool = False) -> "pa.Table":
+    """All records, each once, sorted by cell and method; all columns unless given.
+
+    With `joined_only` those of compacted files, which may be none.
+    """
+    import pyarrow as pa
+
+    records = Records(folder)
+    wanted = list(columns or schema().names)
+    found = _read(records, [name for name in schema().names if name in {*KEY, *wanted}], joined_only)
+    first: dict[tuple, int] = {}
+    for row, key in enumerate(zip(*(found[name].to_pylist() for name in KEY), strict=True)):
+        first.setdefault(key, row)
+    found = found.select(wanted).take(np.array([first[key] for key in sorted(first)], np.int64))
+    own, former = records.owners()
+    if former and "study_hash" in wanted:
+        hashes = [own if name in former else name for name in found["study_hash"].to_pylist()]
+        found = found.set_column(wanted.index("study_hash"), "study_hash", pa.array(hashes, pa.string()))
+    return found.combine_chunks()
+
+
+def _read(records: Records, columns: list[str], joined_only: bool) -> "pa.Table":
+    """The rows of all files. The loose first: a cell computed again lies beside its compacted former self."""
+    import pyarrow as pa
+
+    for attempt in range(1, ATTEMPTS + 1):
+        paths = [*([] if joined_only else records.loose()), *records.joined()]
+        if not paths and not joined_only:
+            break
+        try:
+            return read_tables(paths, schema(), columns)
+        except (pa.ArrowException, OSError) as error:
+            if attempt == ATTEMPTS or not isinstance(error, FileNotFoundError):
+                raise StudyError(
+                    f"the records in {records.folder} cannot be read ({error}). "
+                    f"Type `kshot records check {records.folder}`."
+                ) from error
+    raise StudyError(f"{records.folder} holds no finished cell yet. Run `kshot run` first, or see `kshot status`.")
+
+
+def metric_values(
+    records: Records, table: "pa.Table", metrics: Mapping[str, Callable[[Answers], float]]
+) -> dict[str, Float[Array, " N"]]:
+    """Every metric of every record of the table, in its order; NaN where no answers of that very record were kept."""
+    values = {name: np.full(table.num_rows, np.nan) for name in metrics}
+    places: dict[Cell, dict[str, tuple[int, int | None]]] = {}
+    columns = (cells_of(table), table["method"].to_pylist(), table["n_correct"].to_pylist())
+    for row, (cell, method, correct) in enumerate(zip(*columns, strict=True)):
+        places.setdefault(cell, {})[method] = row, correct
+    for cell, methods in places.items():
+        for method, answers in records.answers(cell).items():
+            row, correct = methods.get(method, (0, None))
+            if correct == np.count_nonzero(answers.hits):
+                for name, metric in metrics.items():
+                    values[name][row] = metric(answers)
+    return values
 
 
 def records_folder(given: Path | str | None, study_name: str) -> Path:
-    """Where a study's records are kept unless somebody says otherwise."""
+    """The folder given, or records/STUDY."""
     return Path("records") / study_name if given is None else Path(given)
 
 
@@ -215,55 +253,9 @@ def records_around(folder: Path) -> list[Path]:
     return sorted(path.parent for path in folder.glob("*/study.json"))
 
 
-def write_header(folder: Path, content: dict[str, Any]) -> None:
-    """Sealed, and twice: the copy last, so that one of the two is whole whenever power fails."""
-    text = json.dumps({**content, "seal": json_seal(content)}, indent=1) + "\n"
-    for name in (NAME, COPY):
-        write_text(folder / name, text)
-
-
-def read_header(folder: Path, name: str = NAME) -> dict[str, Any]:
-    """What stands in it; a changed letter is noticed."""
-    path = folder / name
-    if not path.is_file():
-        lost = (folder / "cells").is_dir() or (folder / "compact").is_dir()
-        step = f"`kshot records check {folder} --repair` brings it back" if lost else "Run `kshot run` first"
-        raise StudyError(f"{folder} is not a records folder: it has no study.json. {step}.")
-    try:
-        header = {"extends": [], **json.loads(path.read_text(encoding="utf-8"))}
-        lacks = [key for key in NEEDED if key not in header]
-        seal = header.pop("seal", None)
-    except (OSError, ValueError, TypeError) as error:
-        raise _damaged(path, str(error)) from error
-    if lacks:
-        raise _damaged(path, f"it lacks {', '.join(lacks)}")
-    if seal not in (None, json_seal(header)):
-        raise _damaged(path, "it was changed after it was written")
-    return header
-
-
-def stored_study(folder: Path) -> Study:
-    """The study that the header holds; its hash must be the one beside it."""
-    header = read_header(folder)
-    try:
-        study = study_from_json(json.dumps(header["study"]))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise _damaged(folder / NAME, f"it holds no study: {type(error).__name__} {error}") from error
-    return study
-
-
-def restore_header(folder: Path) -> bool:
-    """Bring a lost or damaged header back from its copy; whether that was possible."""
-    try:
-        content = read_header(folder, COPY)
-    except StudyError:
-        return False
-    write_header(folder, content)
-    return True
-
-
-def _damaged(path: Path, why: str) -> StudyError:
-    return StudyError(
-        f"{path} is damaged ({why}). `kshot records check {path.parent} --repair` brings its copy back. "
-        "Choose another --records folder where there is none."
-    )
+def _unseen(cell: Cell, n_classes: int) -> Bool[Array, " C"] | None:
+    """Which classes are without shots follows from the names alone."""
+    if cell.profile != "missing":
+        return None
+    no_labels = np.empty(0, np.int64)
+    return class_shots(cell.profile, cell.dataset, no_labels, n_classes, cell.shots, cell.seed) == 0

@@ -1,4 +1,4 @@
-"""A run from start to end: check, claim the folder, compute what is missing, keep the folder small."""
+"""A run from start to end: check the study, claim the folder, compute what is missing, keep the folder small."""
 
 import json
 import logging
@@ -7,7 +7,8 @@ import platform
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +17,6 @@ from types import ModuleType
 from kshot.bench.cell import run_batch
 from kshot.bench.compact import SUPERSEDED, compact, supersede
 from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, Workload
-from kshot.bench.parquet import set_aside
 from kshot.bench.records import RUNS, Records, records_folder
 from kshot.bench.study import Study, load_study
 from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes
@@ -24,7 +24,7 @@ from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store
 from kshot.errors import KshotError, StudyError, unknown
-from kshot.files import remove_torn, write_text
+from kshot.files import is_damaged, remove_torn, set_aside, write_text
 from kshot.progress import Progress, human_seconds
 
 # Reading thousands of small files is slow; beyond this many they are joined.
@@ -45,7 +45,7 @@ WHOLE = StudyShard()
 
 
 def choose_engine(engine: Engine | str, workers: int) -> Engine:
-    """`local`, `dask` (a cluster started here) or `dask:ADDRESS`; one that is an engine already stays as it is."""
+    """The engine named `local`, `dask` (a cluster started here) or `dask:ADDRESS`; an engine is given back as it is."""
     if not isinstance(engine, str):
         return engine
     name, _, address = engine.partition(":")
@@ -72,7 +72,7 @@ def complete(
     method: Sequence[str] = (),
     shard: StudyShard = WHOLE,
 ) -> Path:
-    """Compute what a study, or a shard of it, lacks; the folder of its records."""
+    """Compute what a study, or a shard of it, lacks; return the folder of its records."""
     loaded = load_any(study).with_methods(method)
     target = Records(records_folder(records, loaded.name))
     work = open_run(loaded, Path(features), target)
@@ -88,7 +88,7 @@ def complete(
     start = time.perf_counter()
     with Progress("cells", todo) as progress:
         compute(work, Path(features), target, engine, shard, progress.advance)
-    look_back(work, target, shard)
+    check_finished(work, target, shard)
     logger.info(f"finished in {human_seconds(time.perf_counter() - start)}; records in {target.folder}")
     return target.folder
 
@@ -100,14 +100,16 @@ def open_run(study: Study, features: Path, records: Records) -> Work:
     remove_torn(records.folder)
     with records.lock():
         loose, joined = records.files()
-        set_aside(records.folder, [*loose, *joined])
-    for name, count in supersede(records, present_codes(study)).items():
+        for path in (path for path in (*loose, *joined) if is_damaged(records.folder, path)):
+            set_aside(records.folder, path)
+    codes = present_codes(study)
+    for name, count in supersede(records, codes).items() if codes else ():
         logger.warning(
             f"{name} was changed since {count} of its cells were computed; they are computed again, the old records "
             f"are kept in {records.folder / SUPERSEDED}."
         )
-    if records.grows_into(study) and any(records.path(cell).exists() for cell in work.missing):
-        # These cells lack methods that the study did not have; joined, their files are not overwritten.
+    if records.grows_into(study) and any(records.cell_files(cell) for cell in work.missing):
+        # These cells lack methods that the study did not have; a worker skips a cell that has a file of its own.
         compact(records)
     return work
 
@@ -120,7 +122,7 @@ def compute(
     shard: StudyShard = WHOLE,
     finished: Callable[[int], None] = lambda cells: None,
 ) -> None:
-    """Run what this shard lacks."""
+    """Compute what this shard lacks."""
     batches = work.batches(shard.index, shard.count)
     if not batches:
         return
@@ -137,11 +139,13 @@ def compute(
             compact(records)
 
     workload = Workload(work.study, features, records, batches, run_batch, missing_cells)
-    hand_out(workload, engine, finished_and_tidied)
+    with workers_environment():
+        engine(workload, finished_and_tidied)
 
 
-def hand_out(workload: Workload, engine: Engine, finished: Callable[[int], None]) -> None:
-    """Let an engine run all batches; the processes that it starts meanwhile find the environment of workers."""
+@contextmanager
+def workers_environment() -> Iterator[None]:
+    """Environment variables and main module for the worker processes that an engine starts meanwhile."""
     before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
     main = sys.modules["__main__"]
     os.environ.update(WORKER_ENVIRONMENT)
@@ -149,7 +153,7 @@ def hand_out(workload: Workload, engine: Engine, finished: Callable[[int], None]
     # Workers need nothing from it; an empty module in its place leaves nothing to run.
     sys.modules["__main__"] = ModuleType("__main__")
     try:
-        engine(workload, finished)
+        yield
     finally:
         sys.modules["__main__"] = main
         for name, value in before.items():
@@ -160,12 +164,12 @@ def hand_out(workload: Workload, engine: Engine, finished: Callable[[int], None]
 
 
 def this_machine() -> dict[str, str]:
-    """Its name and its processor: seconds compare only between runs where both are the same."""
+    """The machine's name and its processor: seconds compare only between runs where both are the same."""
     return {"machine": platform.node(), "processor": _processor()}
 
 
-def look_back(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
-    """Before a run says that it is finished: is every record there, and is the folder still this study's?"""
+def check_finished(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
+    """Raise unless every record of the run is there and the folder is still this study's."""
     if not records.header.is_file():
         logger.warning("%s was removed during the run and is written again.", records.header)
         records.claim(work.study, work.dropped, work.features)
@@ -190,7 +194,7 @@ def look_back(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
 
 
 def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:
-    """Which machine computed here; `kshot records diff` shows it when records disagree."""
+    """Write which machine computes here; `kshot records diff` shows it when records disagree."""
     about = this_machine() | {
         "platform": platform.platform(),
         "python": platform.python_version(),

@@ -4,10 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from kshot.bench.ownership import addable, contradiction
-from kshot.bench.query import query
-from kshot.bench.records import Records
-from kshot.bench.study import MethodSpec, Study
+from kshot.bench.header import addable, contradiction
+from kshot.bench.record import CELL, cells_of
+from kshot.bench.records import Records, load_table
+from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import finished_cells
 from kshot.errors import StudyError
 
@@ -40,8 +40,8 @@ def continued(folder: Path, study: Study) -> tuple[Study, list[str]]:
     return whole, besides
 
 
-def outsiders(folder: Path) -> list[str]:
-    """Methods of the folder that its study file may not have; giving them with `--method` is never wrong."""
+def added_methods(folder: Path) -> list[str]:
+    """Methods of the folder that `--method` may have added to its study file."""
     specs = Records(folder).study().methods().values()
     return [spec.name for spec in specs if ":" in spec.name and spec == MethodSpec(spec.name, spec.name)]
 
@@ -55,8 +55,8 @@ def run_status(folder: Path, study: Study | None = None) -> RunStatus:
     methods: dict[str, Counter] = {name: Counter() for name in study.methods()}
     reasons: dict[str, Counter] = {}
     if records.loose() or records.joined():
-        rows = query(folder, "select method, status, reason, count(*) from records group by all order by all")
-        for method, status, reason, count in rows:
+        columns = load_table(folder, ["method", "status", "reason"]).to_pydict().values()
+        for (method, status, reason), count in sorted(Counter(zip(*columns, strict=True)).items()):
             methods.setdefault(method, Counter())[status] += count
             if reason:
                 reasons.setdefault(f"{method} {status}", Counter())[reason] += count
@@ -68,3 +68,16 @@ def count_done(folder: Path, study: Study | None = None) -> tuple[int, int]:
     records = Records(folder)
     study = study or records.study()
     return len(finished_cells(records, study)), len(study.cells()) - len(records.dropped())
+
+
+def failed_cells(records: Records) -> list[Cell]:
+    """The cells in which some method failed."""
+    table = load_table(records.folder, [*CELL, "status"])
+    columns = zip(cells_of(table), table["status"].to_pylist(), strict=True)
+    return list(dict.fromkeys(cell for cell, status in columns if status == "failed"))
+
+
+def failed_records(records: Records) -> dict[str, int]:
+    """How many records of each method are failures."""
+    methods = run_status(records.folder).methods
+    return {name: counts["failed"] for name, counts in sorted(methods.items()) if counts["failed"]}

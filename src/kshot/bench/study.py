@@ -156,7 +156,7 @@ class Study:
         return replace(self, grids=tuple(grids))
 
     def with_methods(self, extra: Sequence[str]) -> "Study":
-        """The study plus outsiders' methods on every grid that lacks them."""
+        """The study plus these methods, on every grid that lacks them."""
         specs = [MethodSpec(name, name) for name in dict.fromkeys(extra)]
         grids = (replace(g, methods=(*g.methods, *(s for s in specs if s not in g.methods))) for g in self.grids)
         grown = replace(self, grids=tuple(grids))

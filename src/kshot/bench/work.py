@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kshot.bench.query import query
-from kshot.bench.record import CELL
-from kshot.bench.records import Records
+from kshot.bench.record import KEY, cells_of
+from kshot.bench.records import Records, cell_place, load_table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data import catalog, simulated
 from kshot.data.draw import POOL_SHARE
@@ -18,6 +17,7 @@ from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, view_part
 from kshot.data.stratum import pool_labels
 from kshot.errors import StudyError, unknown
+from kshot.files import place_of
 from kshot.methods import registry
 from kshot.methods.registry import code_of
 from kshot.types import Views
@@ -128,8 +128,8 @@ class Work:
 def find_work(study: Study, store: Store, records: Records, *, must_be_stored: bool = True) -> Work:
     """Check all names, write simulated worlds that are asked for and absent, find what is missing."""
     _refuse_main_module(study)
-    made = {name: registry.create(spec.use, **spec.params) for name, spec in study.methods().items()}
-    trained = frozenset(name for name, method in made.items() if not method.info.closed_form)
+    info = {name: registry.create(spec.use, **spec.params).info for name, spec in study.methods().items()}
+    trained = frozenset(name for name, about in info.items() if not about.closed_form)
     strata = strata_of(study, store, must_be_stored=must_be_stored)
     check_tiers(study, store)
     if must_be_stored:
@@ -150,24 +150,27 @@ def missing_cells(
     extends the one that did, or where the code of a method may have changed.
     """
     codes = present_codes(study)
-    extended = records.grows_into(study) or bool(codes)
-    files = set() if extended else {str(path) for path in records.loose()}
+    loose, columns = records.loose(), [*KEY, "code"]
+    read_all = bool(loose) and (records.grows_into(study) or bool(codes))
+    table = load_table(records.folder, columns, joined_only=not read_all)
+    whole = set() if read_all else {place_of(records.folder, path) for path in loose}
     recorded: dict[Cell, set[str]] = {}
-    if records.joined() or (extended and records.loose()):
-        view = "records" if extended else "joined"
-        rows = query(records.folder, f"select {', '.join(CELL)}, list((method, code)) from {view} group by all")
-        recorded = {Cell(*row): {name for name, code in made if codes.get(name, code) == code} for *row, made in rows}
+    rows = zip(cells_of(table), table["method"].to_pylist(), table["code"].to_pylist(), strict=True)
+    for cell, method, code in rows:
+        if codes.get(method, code) == code:
+            recorded.setdefault(cell, set()).add(method)
     remaining = {
         cell: tuple(spec for spec in specs if spec.name not in recorded.get(cell, ()))
         for cell, specs in cells.items()
-        if str(records.path(cell)) not in files
+        if cell_place(cell) not in whole
     }
     return {cell: specs for cell, specs in remaining.items() if specs}
 
 
 def present_codes(study: Study) -> dict[str, str]:
-    """The code of every outsider's method whose files are found here, by its name in the records."""
-    codes = {name: code_of(spec.use, spec.params) for name, spec in study.methods().items()}
+    """The code of every method that is not part of kshot and whose files are found, by its name in the records."""
+    foreign = {name: spec for name, spec in study.methods().items() if spec.use not in registry.BUILTIN or spec.params}
+    codes = {name: code_of(spec.use, spec.params) for name, spec in foreign.items()}
     return {name: code for name, code in codes.items() if code}
 
 
@@ -195,7 +198,8 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
                 strata[dataset, backbone] = _from_world(world)
                 continue
             simulated.write(world, store)
-        make_shift(dataset, backbone, store)
+        if dataset in catalog.shifts():
+            make_shift(dataset, backbone, store)
         if _stored(store, dataset, backbone):
             strata[dataset, backbone] = _from_store(store, dataset, backbone)
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():

@@ -8,7 +8,7 @@ import pyarrow as pa
 import typer
 from typer import Argument, Option
 
-from kshot.bench.audit import check_records, repair_records
+from kshot.bench.check import check_records, repair_records
 from kshot.bench.compact import compact as join
 from kshot.bench.diff import Difference, compare
 from kshot.bench.records import Records

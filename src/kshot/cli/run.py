@@ -9,9 +9,9 @@ from typer import Option
 
 from kshot.bench.engines.slurm import sbatch_file
 from kshot.bench.plan import FORECAST_BASIS, forecast
-from kshot.bench.query import failed_records
 from kshot.bench.records import Records, records_around, records_folder
 from kshot.bench.run import choose_engine, complete
+from kshot.bench.status import failed_records
 from kshot.bench.study import load_study
 from kshot.bench.work import find_work
 from kshot.cli import shared

@@ -8,7 +8,7 @@ from typer import Option
 
 from kshot.bench.plan import seconds_left
 from kshot.bench.records import Records
-from kshot.bench.status import RunStatus, continued, count_done, outsiders, run_status
+from kshot.bench.status import RunStatus, continued, count_done, run_status
 from kshot.bench.study import Study, load_study, names_study
 from kshot.bench.work import find_work
 from kshot.cli.shared import FEATURES, FeaturesOption, RecordsArgument, console, existing_records
@@ -31,7 +31,11 @@ def status(
         study, added = continued(folder, load_study(records))
         again = [f"kshot run {records} --retry", *(f"--method {name}" for name in added)]
     else:
-        again = ["kshot run STUDY --retry", *(f"--method {name}" for name in outsiders(folder)), f"--records {folder}"]
+        again = [
+            "kshot run STUDY --retry",
+            *(f"--method {name}" for name in added_methods(folder)),
+            f"--records {folder}",
+        ]
     if watch:
         _watch(folder, study)
     state = run_status(folder, study)

@@ -5,9 +5,8 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kshot.bench.query import load_table
 from kshot.bench.record import CELL
-from kshot.bench.records import Records, records_around
+from kshot.bench.records import Records, load_table, records_around
 from kshot.data import catalog
 from kshot.errors import StudyError
 from kshot.paper.arms import MATRIX, gather

@@ -1,25 +1,29 @@
-"""What a head answered about every test picture: all that a metric needs, and a compact form of it.
+"""What a head answered about every test picture: all that a metric needs, and a table of it.
 
-A picture costs two bytes for the probability of its class and one for the spread over the others; a picture that was
-missed costs four more, for the class that was predicted and its probability. Compression takes about a third of that.
+Three numbers a picture are kept as float16, rounded to eight significant bits: compressed with zstd, a picture takes
+some five bytes a method.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, UInt8, UInt16
+from jaxtyping import Bool, Float, Int
 
 from kshot.errors import InputError
 from kshot.types import Array
 
-# −log p is kept on a logarithmic scale between these two; below counts as certain, above as LARGEST.
-SMALLEST, LARGEST, LEVELS = 1e-6, 100.0, 2047
-STEP = float(np.log(LARGEST / SMALLEST)) / (LEVELS - 1)
-# Of a surprise between SMALLEST and LARGEST; a probability is then off by at most 0.0017, because p·|log p| ≤ 1/e.
-RELATIVE_ERROR = float(np.expm1(STEP / 2))
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# −log p above counts as this.
+LARGEST = 100.0
+# Numbers are rounded to so many: fewer different values compress better.
+SIGNIFICANT_BITS = 8
+# Of a number that is kept; a probability is then off by at most 0.0015, because p·|log p| ≤ 1/e.
+RELATIVE_ERROR = 2.0**-SIGNIFICANT_BITS
 MOST_CLASSES = 2**16
-# Where the squares lie in the range that the top probability leaves them.
-SPREADS = 127
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,8 @@ def answers_of(probabilities: Float[Array, "n C"], truth: Int[Array, " n"], pred
     return Answers(truth, predicted, true_surprise, top_surprise, np.einsum("nc,nc->n", p, p), p.shape[1])
 
 
-def one_after_another(parts: list[Answers]) -> Answers:
-    """The answers about several blocks of pictures, one after another."""
+def concatenate(parts: list[Answers]) -> Answers:
+    """Join the answers about several blocks of pictures."""
     return Answers(
         truth=np.concatenate([part.truth for part in parts]),
         predicted=np.concatenate([part.predicted for part in parts]),
@@ -68,73 +72,48 @@ def one_after_another(parts: list[Answers]) -> Answers:
     )
 
 
-def pack_answers(answers: Answers) -> bytes:
-    """High and low bytes apart, because they compress apart."""
-    if answers.n_classes > MOST_CLASSES:
+def answers_table(answers: Mapping[str, Answers]) -> "pa.Table":
+    """One row a method and picture; the predicted class's surprise is null where it is the true class's."""
+    import pyarrow as pa
+
+    most = max(one.n_classes for one in answers.values())
+    if most > MOST_CLASSES:
         raise InputError(
-            f"answers are kept for at most {MOST_CLASSES:,} classes, not {answers.n_classes:,}. "
+            f"answers are kept for at most {MOST_CLASSES:,} classes, not {most:,}. "
             "Write answers = false in the study file."
         )
-    missed = ~answers.hits
-    top = _codes(answers.top_surprise)
-    parts = (
-        np.packbits(missed),
-        _planes(_codes(answers.true_surprise)),
-        _planes(answers.predicted[missed].astype(np.uint16)),
-        _planes(top[missed]),
-        _spread(answers.squares, np.exp(-_surprises(top)), answers.n_classes),
-    )
-    return b"".join(part.tobytes() for part in parts)
+    parts = [
+        pa.table(
+            {
+                "method": pa.array([method] * len(one.truth), pa.string()),
+                "n_classes": pa.array(np.full(len(one.truth), one.n_classes, np.int32)),
+                "truth": pa.array(one.truth.astype(np.uint16)),
+                "predicted": pa.array(one.predicted.astype(np.uint16)),
+                "true_surprise": pa.array(_rounded(one.true_surprise)),
+                "top_surprise": pa.array(_rounded(one.top_surprise), mask=one.hits),
+                "squares": pa.array(_rounded(one.squares)),
+            }
+        )
+        for method, one in answers.items()
+    ]
+    return pa.concat_tables(parts)
 
 
-def unpack_answers(content: bytes, truth: Int[Array, " n"], n_classes: int) -> Answers:
-    """The inverse of `pack_answers`, within RELATIVE_ERROR of every surprise."""
-    n = len(truth)
-    raw = np.frombuffer(content, np.uint8)
-    bits = -(-n // 8)
-    missed = np.unpackbits(raw[:bits], count=n).astype(bool)
-    wrong = int(np.count_nonzero(missed))
-    if len(raw) != bits + 3 * n + 4 * wrong:
-        raise InputError(f"{len(raw)} bytes are no answers about {n} pictures, {wrong} of them missed.")
-    ends = bits + np.cumsum([2 * n, 2 * wrong, 2 * wrong])
-    true, named, top, spread = np.split(raw, ends)[0][bits:], *np.split(raw, ends)[1:]
-    true_surprise = _surprises(_whole(true))
-    predicted, top_surprise = truth.copy(), true_surprise.copy()
-    predicted[missed] = _whole(named)
-    top_surprise[missed] = _surprises(_whole(top))
-    confidence = np.exp(-top_surprise)
-    least, most = _range_of_squares(confidence, n_classes)
-    squares = least + (most - least) * spread / SPREADS
-    return Answers(truth, predicted, true_surprise, top_surprise, squares, n_classes)
+def answers_from_table(table: "pa.Table") -> dict[str, Answers]:
+    """The inverse of `answers_table`, within RELATIVE_ERROR of every number."""
+    methods = np.array(table["method"].to_pylist(), object)
+    found = {}
+    for method in dict.fromkeys(methods):
+        rows = table.filter(methods == method)
+        truth, predicted = (rows[name].to_numpy().astype(np.int64) for name in ("truth", "predicted"))
+        true, top, squares = (
+            rows[name].to_numpy().astype(np.float64) for name in ("true_surprise", "top_surprise", "squares")
+        )
+        n_classes = rows["n_classes"][0].as_py()
+        found[method] = Answers(truth, predicted, true, np.where(predicted == truth, true, top), squares, n_classes)
+    return found
 
 
-def _codes(surprise: Float[Array, " n"]) -> UInt16[Array, " n"]:
-    """0 for certainty, else 1 … LEVELS."""
-    inside = np.clip(surprise, SMALLEST, LARGEST)
-    codes = 1 + np.rint(np.log(inside / SMALLEST) / STEP)
-    return np.where(surprise < SMALLEST, 0, codes).astype(np.uint16)
-
-
-def _surprises(codes: UInt16[Array, " n"]) -> Float[Array, " n"]:
-    return np.where(codes == 0, 0.0, SMALLEST * np.exp(STEP * (codes.astype(np.float64) - 1)))
-
-
-def _planes(numbers: UInt16[Array, " n"]) -> UInt8[Array, " m"]:
-    return np.concatenate([numbers >> 8, numbers & 255]).astype(np.uint8)
-
-
-def _whole(planes: UInt8[Array, " m"]) -> UInt16[Array, " n"]:
-    high, low = np.split(planes, 2)
-    return (high.astype(np.uint16) << 8) | low
-
-
-def _range_of_squares(top: Float[Array, " n"], n_classes: int) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """What the squares can add up to where one probability is the largest: the rest even, or on as few as can be."""
-    rest = 1 - top
-    return top**2 + rest**2 / max(n_classes - 1, 1), top**2 + rest * np.minimum(top, rest)
-
-
-def _spread(squares: Float[Array, " n"], top: Float[Array, " n"], n_classes: int) -> UInt8[Array, " n"]:
-    least, most = _range_of_squares(top, n_classes)
-    share = (squares - least) / np.maximum(most - least, np.finfo(float).tiny)
-    return np.rint(SPREADS * np.clip(share, 0, 1)).astype(np.uint8)
+def _rounded(numbers: Float[Array, " n"]) -> Float[Array, " n"]:
+    fraction, exponent = np.frexp(numbers)
+    return np.ldexp(np.rint(np.ldexp(fraction, SIGNIFICANT_BITS)), exponent - SIGNIFICANT_BITS).astype(np.float16)

@@ -14,9 +14,11 @@ import pytest
 from engines.conftest import KSHOT
 from engines.slurm_node import SlurmNode, available
 from folders import comparable, fits, stamps
-from kshot.bench.audit import check_records
-from kshot.bench.query import query
+from kshot.bench.check import check_records
+from kshot.bench.record import schema
+from kshot.bench.records import Records
 from kshot.bench.status import run_status
+from kshot.files import read_tables
 from processes import in_this_folder, kill, spawned_workers, wait_until
 from steady_study import cells_of
 
@@ -142,8 +144,10 @@ def test_kills_among_two_drivers_and_a_compaction(steady, kshot, tmp_path, engin
             _fill_among_kills(folder, start, log, rng, kills, wanted)
             assert kshot("records", "compact", folder).returncode == 0
             assert comparable(folder).equals(comparable("calm"))
-            ((rows,),) = query(folder, "select count(*) from (from loose union all by name from joined)")
-            assert rows == 3 * cells_of(SEEDS_OF_A_ROUND), "a record lies twice, or is lost"
+            loose, joined = Records(folder).files()
+            assert read_tables([*loose, *joined], schema()).num_rows == 3 * cells_of(SEEDS_OF_A_ROUND), (
+                "a record lies twice, or is lost"
+            )
             assert all(finding.passed for finding in check_records(folder))
             rounds += 1
             print(f"{engine}: {folder} holds every record once, after {kills.total()} kills", flush=True)

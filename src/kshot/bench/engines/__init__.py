@@ -30,9 +30,9 @@ WORKER_ENVIRONMENT = ONE_THREAD | {"PYTHONSAFEPATH": "1"}
 
 @dataclass(frozen=True)
 class Workload:
-    """What every engine is given; features and target are paths that all workers can see.
+    """What every engine is given; all workers must be able to read and write the paths of features and target.
 
-    Workers call `run` with study, features, target and one batch; `missing` tells what the target still lacks.
+    Workers call `run` with study, features, target and one batch; `missing` finds what the target still lacks.
     """
 
     study: Study
@@ -43,7 +43,7 @@ class Workload:
     missing: Callable[..., Mapping[Cell, Sequence[MethodSpec]]]
 
     def unfinished(self, batches: Sequence[CellBatch]) -> list[CellBatch]:
-        """What lost workers leave behind: the batches without the cells that were recorded."""
+        """The batches that lost workers left, without the cells that were recorded."""
         wanted = {cell: batch.specs for batch in batches for cell in batch.cells}
         missing = self.missing(self.target, self.study, wanted)
         trimmed = (replace(b, cells=tuple(cell for cell in b.cells if cell in missing)) for b in batches)
@@ -52,6 +52,6 @@ class Workload:
 
 @runtime_checkable
 class Engine(Protocol):
-    """Runs all batches of a workload; `finished` hears how many cells each completed batch held."""
+    """Runs all batches of a workload; `finished` is called with the number of cells of each completed batch."""
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None: ...

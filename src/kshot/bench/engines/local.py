@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+from threadpoolctl import threadpool_limits
+
 from kshot.bench.engines import Workload
 from kshot.bench.work import CellBatch, count_cells
 from kshot.errors import KshotError
@@ -31,7 +33,10 @@ class LocalEngine:
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
         remaining = list(workload.batches)
         if self.workers == 1:
-            _run_here(workload, remaining, finished)
+            with threadpool_limits(1):
+                for batch in remaining:
+                    workload.run(workload.study, workload.features, workload.target, batch)
+                    finished(len(batch.cells))
             return
         deaths = 0
         while remaining:
@@ -76,15 +81,6 @@ class LocalEngine:
             ending.close()
 
 
-def _run_here(workload: Workload, batches: list[CellBatch], finished: Callable[[int], None]) -> None:
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        for batch in batches:
-            workload.run(workload.study, workload.features, workload.target, batch)
-            finished(len(batch.cells))
-
-
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
     """Processes started meanwhile never hear Ctrl-C, which a terminal sends to all: their driver ends them, without
@@ -97,8 +93,6 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 def _start_worker(ending: Connection) -> None:
-    from threadpoolctl import threadpool_limits
-
     threadpool_limits(1)
     threading.Thread(target=_end_with_driver, args=(ending,), daemon=True).start()
 

@@ -116,9 +116,9 @@ def probe_batches(
     whole = {Cell(c.dataset, c.backbone, c.tier, NO_SHOTS, NO_SEED): None for c in cells}
     batches = []
     for group in groups:
-        files: dict[Path, list[Cell]] = {}
+        files: dict[str, list[Cell]] = {}
         for cell in whole if group == GEOMETRY else cells:
-            files.setdefault(folder.path(cell, group), []).append(cell)
+            files.setdefault(folder.place(cell, group), []).append(cell)
         spec = MethodSpec(group, group)
         batches += [
             CellBatch(tuple(shared), (spec,), work.hashes(shared[0]))

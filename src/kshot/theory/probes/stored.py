@@ -1,7 +1,7 @@
 """Probes of a whole study, stored beside its records.
 
-RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K04.parquet    all draws of one shot count; whole or absent
-RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K00.parquet    what needs no draw
+RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K04.*.parquet    all draws of one shot count; whole or absent
+RECORDS/probes/GROUP/DATASET/BACKBONE/TIER/K00.*.parquet    what needs no draw
 
 A row is one quantity of one cell. Quantities of all draws of a shot count have seed −1, those of the stratum also
 0 shots.
@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kshot.bench.parquet import intact_only, whose_columns, with_later_columns, write_sealed, written_by
-from kshot.bench.record import CELL
+from kshot.bench.record import CELL, whose_columns, written_by
 from kshot.bench.study import Cell, MethodSpec, Study
+from kshot.files import files_at, intact_only, read_tables, replace_table
 from kshot.types import BALANCED
 
 if TYPE_CHECKING:
@@ -30,20 +30,20 @@ class ProbeFolder:
     def __init__(self, records: Path):
         self.folder = records / "probes"
 
-    def path(self, cell: Cell, group: str) -> Path:
+    def place(self, cell: Cell, group: str) -> str:
+        """The place of a file inside the folder, without hash and suffix."""
         profile = "" if cell.profile == BALANCED else f"-{cell.profile}"
-        folder = self.folder / group / cell.dataset / cell.backbone / cell.tier
-        return folder / f"K{cell.shots:02d}{profile}.parquet"
+        return f"{group}/{cell.dataset}/{cell.backbone}/{cell.tier}/K{cell.shots:02d}{profile}"
 
     def missing(self, cells: Mapping[Cell, Sequence[MethodSpec]]) -> dict[Cell, tuple[MethodSpec, ...]]:
         """Cells that are not stored: all draws of a shot count where its file lacks one of them."""
-        by_file: dict[Path, set[int]] = {}
+        by_file: dict[str, set[int]] = {}
         for cell, specs in cells.items():
             for spec in specs:
-                by_file.setdefault(self.path(cell, spec.name), set()).add(cell.seed)
-        whole = {path for path, seeds in by_file.items() if seeds <= _seeds(path)}
+                by_file.setdefault(self.place(cell, spec.name), set()).add(cell.seed)
+        whole = {place for place, seeds in by_file.items() if seeds <= self._seeds(place)}
         remaining = {
-            cell: tuple(spec for spec in specs if self.path(cell, spec.name) not in whole)
+            cell: tuple(spec for spec in specs if self.place(cell, spec.name) not in whole)
             for cell, specs in cells.items()
         }
         return {cell: specs for cell, specs in remaining.items() if specs}
@@ -62,19 +62,20 @@ class ProbeFolder:
         rows = [shared | row for row in probe_rows(measured)]
         seeds = ",".join(str(cell.seed) for cell in cells)
         content = pa.Table.from_pylist(rows, schema=probe_schema()).replace_schema_metadata({"seeds": seeds})
-        write_sealed(content, self.path(cells[0], group), named=True)
+        replace_table(content, self.folder, self.place(cells[0], group))
 
     def load(self) -> "pa.Table":
         """Every row, sorted by cell and quantity; no rows where nothing is stored."""
-        import pyarrow as pa
+        paths = intact_only(self.folder, sorted(self.folder.glob("*/*/*/*/K*.parquet")))
+        return read_tables(paths, probe_schema()).sort_by([(name, "ascending") for name in (*CELL, "quantity")])
+
+    def _seeds(self, place: str) -> set[int]:
+        """The draws that a file holds; none where there is no file, or a damaged one."""
         import pyarrow.parquet as pq
 
-        paths = intact_only(sorted(self.folder.glob("*/*/*/*/K*.parquet")))
-        tables = [with_later_columns(pq.ParquetFile(path).read()).select(probe_schema().names) for path in paths]
-        whole = (
-            pa.concat_tables(t.replace_schema_metadata() for t in tables) if tables else probe_schema().empty_table()
-        )
-        return whole.sort_by([(name, "ascending") for name in (*CELL, "quantity")])
+        paths = intact_only(self.folder, files_at(self.folder, place))
+        metadata = (pq.read_schema(paths[-1]).metadata or {}) if paths else {}
+        return {int(seed) for seed in metadata.get(b"seeds", b"").decode().split(",") if seed}
 
 
 def probe_rows(measured: Measured) -> list[dict[str, Any]]:
@@ -93,13 +94,3 @@ def probe_schema() -> "pa.Schema":
     text = pa.string()
     measured = [("probe", text), ("quantity", text), ("value", pa.float64())]
     return pa.schema([*whose_columns(), *measured, ("simulated", pa.bool_()), ("dtype", text), ("version", text)])
-
-
-def _seeds(path: Path) -> set[int]:
-    """The draws that a file holds; none where there is no file, or a damaged one."""
-    import pyarrow.parquet as pq
-
-    if not path.is_file() or not intact_only([path]):
-        return set()
-    metadata = pq.read_schema(path).metadata or {}
-    return {int(seed) for seed in metadata.get(b"seeds", b"").decode().split(",") if seed}
