@@ -8,7 +8,7 @@ from typer import Option
 
 from kshot.bench.plan import seconds_left
 from kshot.bench.records import Records
-from kshot.bench.status import RunStatus, continued, count_done, run_status
+from kshot.bench.status import RunStatus, added_methods, continued, count_done, run_status
 from kshot.bench.study import Study, load_study, names_study
 from kshot.bench.work import find_work
 from kshot.cli.shared import FEATURES, FeaturesOption, RecordsArgument, console, existing_records

@@ -25,7 +25,7 @@ ONE_OF = {"study_hash": "studies", "version": "versions of kshot", "dtype": "pre
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class StudyPart:
     """The study of the records; `only` names the part of it that was chosen and is empty for all of it."""
 
     study: str
@@ -54,7 +54,7 @@ class Panel:
     reference_points: frozenset[str]
     transductive: frozenset[str]
     records: "pa.Table"
-    origin: Origin
+    origin: StudyPart
     metric: Metric = ACCURACY
 
     def __len__(self) -> int:
@@ -162,7 +162,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         reference_points=references,
         transductive=frozenset(name for name, seen in sees.items() if "queries" in seen and name not in references),
         records=table,
-        origin=Origin(
+        origin=StudyPart(
             **{name: table[name][0].as_py() for name in ("study", "study_hash", "version", "dtype")},
             simulated=any(table["simulated"].to_pylist()),
             only=only,

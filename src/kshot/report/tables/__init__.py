@@ -22,7 +22,7 @@ from kshot.stats.panel import Panel
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TableEntry:
     """A table's title and its maker, which returns a sentence where these records cannot fill it.
 
     `any_metric`: shows the metric that was asked for, the others accuracy. `all_profiles`: sets profiles of shots side
@@ -39,48 +39,52 @@ class Entry:
     optional: bool = False
 
 
-TABLES: Mapping[str, Entry] = {
-    "leaderboard": Entry("Leaderboard: mean {metric} by shots", standings.leaderboard_table, any_metric=True),
-    "transductive": Entry("Transductive heads: mean {metric} by shots", standings.transductive, any_metric=True),
-    "metrics": Entry("Beyond accuracy: means over the same cells", standings.metrics, answers=True, optional=True),
-    "profiles": Entry(
+TABLES: Mapping[str, TableEntry] = {
+    "leaderboard": TableEntry("Leaderboard: mean {metric} by shots", standings.leaderboard_table, any_metric=True),
+    "transductive": TableEntry("Transductive heads: mean {metric} by shots", standings.transductive, any_metric=True),
+    "metrics": TableEntry("Beyond accuracy: means over the same cells", standings.metrics, answers=True, optional=True),
+    "profiles": TableEntry(
         "Uneven and missing shots: {metric} by profile",
         shot_profiles.profiles,
         any_metric=True,
         all_profiles=True,
         optional=True,
     ),
-    "unseen": Entry(
+    "unseen": TableEntry(
         "Classes without shots beside classes with shots: accuracy (%)",
         shot_profiles.unseen,
         all_profiles=True,
         answers=True,
         optional=True,
     ),
-    "base_to_new": Entry("Base to new: accuracy (%)", shot_profiles.base_to_new, all_profiles=True, optional=True),
-    "headline": Entry("Against the oracle ratio (percentage points)", standings.headline),
-    "per_dataset": Entry("{Metric} per dataset", standings.per_dataset, any_metric=True),
-    "per_backbone": Entry("Backbone consistency: against the oracle ratio (percentage points)", contrasts.per_backbone),
-    "by_shots": Entry("By shots, {backbone}: against the oracle ratio (percentage points)", contrasts.by_shots),
-    "text_free": Entry(
+    "base_to_new": TableEntry("Base to new: accuracy (%)", shot_profiles.base_to_new, all_profiles=True, optional=True),
+    "headline": TableEntry("Against the oracle ratio (percentage points)", standings.headline),
+    "per_dataset": TableEntry("{Metric} per dataset", standings.per_dataset, any_metric=True),
+    "per_backbone": TableEntry(
+        "Backbone consistency: against the oracle ratio (percentage points)", contrasts.per_backbone
+    ),
+    "by_shots": TableEntry("By shots, {backbone}: against the oracle ratio (percentage points)", contrasts.by_shots),
+    "text_free": TableEntry(
         "Text-free reference points: logistic probe against the oracle ratio (points)", contrasts.text_free
     ),
-    "further_contrasts": Entry("Further contrasts, K ≥ 2 (percentage points)", contrasts.further_contrasts),
-    "strata": Entry("Strata: surplus over the oracle ratio (percentage points)", strata.strata, headroom=True),
-    "probes": Entry("Probes, pooled over the strata", stratum_probes.probes),
-    "sample_level": Entry("Picture by picture: McNemar's exact test within cells", strata.sample_level),
-    "prior_upgrade": Entry("Prior upgrade: change against the generic prompt", ratio_estimates.prior_upgrade),
-    "ratio_tracking": Entry("Estimated against oracle ratio", ratio_estimates.ratio_tracking),
-    "knobs": Entry("The atlas: test accuracy (%) of every knob under each selector", knob_atlas.knobs),
-    "fixed_heads": Entry("Heads with their knobs at the fixed values (percentage points)", knob_atlas.fixed_heads),
-    "datasets": Entry("Datasets and the sanity gate", about_study.datasets),
-    "cost": Entry("Cost per method", about_study.cost),
-    "precision": Entry("Precision arm: what moves (percentage points)", about_study.precision),
-    "augmentation": Entry("Augmentation arm: with views minus without (percentage points)", about_study.augmentation),
+    "further_contrasts": TableEntry("Further contrasts, K ≥ 2 (percentage points)", contrasts.further_contrasts),
+    "strata": TableEntry("Strata: surplus over the oracle ratio (percentage points)", strata.strata, headroom=True),
+    "probes": TableEntry("Probes, pooled over the strata", stratum_probes.probes),
+    "sample_level": TableEntry("Picture by picture: McNemar's exact test within cells", strata.sample_level),
+    "prior_upgrade": TableEntry("Prior upgrade: change against the generic prompt", ratio_estimates.prior_upgrade),
+    "ratio_tracking": TableEntry("Estimated against oracle ratio", ratio_estimates.ratio_tracking),
+    "knobs": TableEntry("The atlas: test accuracy (%) of every knob under each selector", knob_atlas.knobs),
+    "fixed_heads": TableEntry("Heads with their knobs at the fixed values (percentage points)", knob_atlas.fixed_heads),
+    "datasets": TableEntry("Datasets and the sanity gate", about_study.datasets),
+    "cost": TableEntry("Cost per method", about_study.cost),
+    "precision": TableEntry("Precision arm: what moves (percentage points)", about_study.precision),
+    "augmentation": TableEntry(
+        "Augmentation arm: with views minus without (percentage points)", about_study.augmentation
+    ),
 }
 
 
-def find_table(key: str) -> Entry:
+def find_table(key: str) -> TableEntry:
     if key not in TABLES:
         raise StudyError(unknown("table", key, TABLES, "Leave --table out for all."))
     return TABLES[key]
