@@ -109,7 +109,7 @@ def test_classes_without_shots_have_a_table_and_metrics_of_their_own(uneven):
     means = {row[0]: [float(value) for value in row[1:4]] for row in found.table("unseen").rows}
     truth = {}
     for cell in (cell for cell in uneven.study().cells() if cell.profile == "missing"):
-        answers = dict(read_answers(uneven, cell))["zero_shot"]
+        answers = uneven.answers(cell)["zero_shot"]
         missing = class_shots("missing", cell.dataset, answers.truth, answers.n_classes, 4, cell.seed)
         unseen = missing[answers.truth] == 0
         assert 0 < unseen.mean() < 1

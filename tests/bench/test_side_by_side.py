@@ -73,7 +73,7 @@ def test_a_folder_can_be_claimed_by_many_at_once(folder):
         records.claim(study, [], {})
 
     with ThreadPoolExecutor(DRIVERS) as drivers:
-        for number in range(300):
+        for number in range(100):
             list(drivers.map(claim, [Records(folder / f"records{number}")] * DRIVERS))
 
 

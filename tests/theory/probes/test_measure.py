@@ -188,7 +188,7 @@ def test_what_is_stored_is_not_measured_again_and_new_draws_are(stored, records)
     folder = ProbeFolder(records.folder)
     work = find_work(load_study(stored / "two.toml"), Store(stored / "features"), records)
     assert probe_batches(work, folder, GROUPS, everything) == []
-    path = next(iter(sorted(folder.folder.glob("draws/sim-a/*/*/K02.parquet"))))
+    path = next(iter(sorted(folder.folder.glob("draws/sim-a/*/*/K02.*.parquet"))))
     path.unlink()
     (batch,) = probe_batches(work, folder, GROUPS, everything)
     assert (batch.cells[0].dataset, batch.cells[0].shots, len(batch.cells)) == ("sim-a", 2, 2)
