@@ -131,7 +131,7 @@ def evidence(world, method):
 def ran(world, study):
     folder = world.folder / "records" / study.name
     results = kshot.run(study, records=folder, features=world.features, workers=1)
-    return SimpleNamespace(panel=results.panel, answers=Records(folder).answers(CELL))
+    return SimpleNamespace(to_arrow=results.to_arrow, answers=Records(folder).answers(CELL))
 
 
 def write_photos(world):
