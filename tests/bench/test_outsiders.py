@@ -21,7 +21,7 @@ from problems import problem
 class Selects(NCM):
     """NCM that also leaves `left` in `selected_`."""
 
-    left: object = None
+    left = None
 
     def _fit(self, task):
         super()._fit(task)

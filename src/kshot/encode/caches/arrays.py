@@ -59,7 +59,13 @@ def read_array(address: Address) -> Array:
 
 
 def _npz(path: Path) -> Mapping[str, Any]:
-    return np.load(path, allow_pickle=False)
+    with np.load(path, allow_pickle=False) as file:
+        return {name: partial(_of_npz, path, name) for name in file.files}
+
+
+def _of_npz(path: Path, name: str) -> Array:
+    with np.load(path, allow_pickle=False) as file:
+        return file[name]
 
 
 def _npy(path: Path) -> Mapping[str, Any]:
