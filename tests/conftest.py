@@ -16,13 +16,18 @@ SHARED = ROOT.parent / "shared"
 CI_ONLY = (
     "browser/",
     "bench/engines/",
+    "bench/test_scripts.py",
+    "bench/test_side_by_side.py",
     "campaigns/",
+    "cli/test_bad_input.py",
+    "cli/test_terminal.py",
     "docs/test_site.py",
     "encode/caches/test_two_commands.py",
     "encode/test_documented_commands.py",
     "package/test_wheel.py",
     "paper/test_rehearsal.py",
     "pictures/test_other_user.py",
+    "theory/test_mutations.py",
 )
 
 

@@ -198,7 +198,9 @@ def load_table(folder: Path | str, columns: Sequence[str] | None = None, *, join
     first: dict[tuple, int] = {}
     for row, key in enumerate(zip(*(found[name].to_pylist() for name in KEY), strict=True)):
         first.setdefault(key, row)
-    found = found.select(wanted).take(np.array([first[key] for key in sorted(first)], np.int64))
+    rows = np.array([first[key] for key in sorted(first)], np.int64)
+    # `pa.array` would import pandas where that is installed, which takes longer than reading.
+    found = found.select(wanted).take(pa.Int64Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)]))
     own, former = records.owners()
     if former and "study_hash" in wanted:
         hashes = [own if name in former else name for name in found["study_hash"].to_pylist()]
