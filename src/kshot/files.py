@@ -178,10 +178,12 @@ def place_of(folder: Path, path: Path) -> str:
 
 def read_tables(paths: Sequence[Path], schema: "pa.Schema", columns: Sequence[str] | None = None) -> "pa.Table":
     """The rows of the files in their order."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not paths:
-        return schema.empty_table().select(columns or schema.names)
+        # `empty_table` would import pandas.
+        return pa.Table.from_batches([], schema).select(columns or schema.names)
     # No folder's name is taken for a column.
     return pq.read_table(
         [str(path) for path in paths],
