@@ -19,7 +19,6 @@ from kshot.errors import InputError, unknown
 from kshot.progress import Progress
 
 PROMPT_BATCH = 256
-PHOTO = "a photo of a {}."
 logger = logging.getLogger(__name__)
 
 Prompts = dict[str, list[list[str]]]
@@ -62,12 +61,13 @@ def from_kept(dataset: str, classes: Sequence[str], template: str | None) -> lis
             "{class name: [sentence, …]}."
         )
     found = match_classes(classes, kept)
+    template = template or tiers()["photo"].template or "{}"
     if found.unmatched:
         logger.warning(
             f"{len(found.unmatched)} of {len(classes)} classes of {dataset} have no kept sentences and get the "
-            f"template '{template or PHOTO}': {', '.join(found.unmatched)}."
+            f"template '{template}': {', '.join(found.unmatched)}."
         )
-    filled = from_templates(classes, [template or PHOTO])
+    filled = from_templates(classes, [template])
     return [
         instead if own is None else [_with_name(sentence, name) for sentence in own]
         for name, own, instead in zip(classes, found.sentences, filled, strict=True)
