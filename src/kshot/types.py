@@ -14,6 +14,8 @@ FREE_EVIDENCE: frozenset[Evidence] = frozenset({"text", "support"})
 LABEL_FREE_EVIDENCE: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "queries"})
 
 
+# The names of a cell, as columns of records.
+CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
 # How many shots each class gets: a field of every cell.
 BALANCED = "balanced"
 # What a study's shots K mean under each profile; `kshot.data.draw` draws them.

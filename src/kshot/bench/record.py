@@ -11,11 +11,11 @@ import numpy as np
 
 from kshot.bench.study import Cell, Study
 from kshot.stats.answers import Answers
+from kshot.types import CELL as CELL
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
 KEY = (*CELL, "method")
 SECONDS = ("fit_seconds", "score_seconds")
 

@@ -12,12 +12,12 @@ from jaxtyping import Bool, Float, Int, Shaped
 from kshot.errors import StudyError
 from kshot.stats.metrics import ACCURACY, Metric
 from kshot.stats.selected import RATIO, ratio_of
+from kshot.types import CELL as CELL
 from kshot.types import LABEL_FREE_EVIDENCE, Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
 FACTS = ("lambda_js", "d2", "v", "share", "n_classes")
 COLUMNS = (*CELL, *FACTS, "n_test")
 # What must be the same in all records that are compared, and how it is called.
