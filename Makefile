@@ -98,7 +98,7 @@ open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep i
 	$(KSHOT) report records/open --headroom
 	$(PY) tools/update_kept.py open
 
-clip-features: $(VENV)/.installed  ## import the four real CLIP sets of ../shared
+clip-features: $(VENV)/.installed  ## import the seven real CLIP sets of ../shared
 	$(KSHOT) import $(SHARED)/real/caltech101_vitb16.npz --dataset caltech101 --backbone ViT-B-16 \
 	  --pool train_x,train_y --val val_x,val_y --test test_x,test_y --classes classnames \
 	  --text text=text --text text-alt=text_alt --origin "images oz-e/applied-ml, text zzeoZheng/HiCroPL"
@@ -110,6 +110,15 @@ clip-features: $(VENV)/.installed  ## import the four real CLIP sets of ../share
 	  --origin "images oz-e/applied-ml, text zzeoZheng/HiCroPL"
 	$(KSHOT) import $(SHARED)/real/stanford_cars_vitb32.npz --dataset stanford-cars --backbone ViT-B-32 \
 	  --pool train16_x,train16_y --test eval_x,eval_y --classes names --text text=text
+	$(KSHOT) import $(SHARED)/real/ucf101_vitb16.npz --dataset ucf101 --backbone ViT-B-16 \
+	  --pool train_x,train_y --val val_x,val_y --test test_x,test_y --classes classnames \
+	  --text text=text --origin "images oz-e/applied-ml, text zzeoZheng/HiCroPL"
+	$(KSHOT) import $(SHARED)/real/dtd_vitb16.npz --dataset dtd --backbone ViT-B-16 \
+	  --pool train_x,train_y --test test_x,test_y --classes classnames --text text=text \
+	  --origin "images oz-e/applied-ml, text zzeoZheng/HiCroPL"
+	$(KSHOT) import $(SHARED)/real/imagenet_vitb32.npz --dataset imagenet --backbone ViT-B-32 \
+	  --pool train_x,train_y --test test_x,test_y --classes classnames \
+	  --text text=text --text text-alt=text_alt --origin "images bunnieslala/IMAS, text rotem154154/clip_lt"
 
 clip: clip-features  ## run the real CLIP study (some hours) and keep its report in docs/clip
 	$(KSHOT) run clip

@@ -113,6 +113,14 @@ def test_ids_of_the_file_are_kept_and_one_set_is_left_whole(imported, arrays):
     assert Store("features").images("pets", "mine", "all").ids == tuple(ids)
 
 
+def test_classes_of_the_same_name_are_numbered(imported, arrays):
+    np.savez("f.npz", **{**arrays, "names": np.array(["cat", "dog", "dog"])})
+    code, out, _ = imported("f.npz", "--pool", "X,y", "--test", "Xt,yt", "--classes", "names", *REST)
+    assert code == 0
+    assert Store("features").images("pets", "mine", "pool").manifest.classes == ("cat", "dog", "dog (2)")
+    assert "two classes are called 'dog'" in out
+
+
 def test_several_text_files_become_tiers(imported, arrays):
     np.savez("other.npz", T=arrays["T"][:, ::-1])
     assert imported(*npz(arrays), "--text", "reversed=other.npz:T", *REST)[0] == 0

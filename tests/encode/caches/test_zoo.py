@@ -68,7 +68,12 @@ changed("text_row_without_labels", y=lambda g: np.where(g["y"] == 2, 0, g["y"]))
 changed("fewer_text_rows", T=lambda g: g["T"][:2])
 changed("more_text_rows", T=lambda g: np.vstack([g["T"], -g["T"][:1]]))
 changed("one_name_too_many", names=np.array(["cat", "dog", "fox", "owl"]))
-changed("a_name_twice", names=np.array(["cat", "dog", "dog"]))
+changed(
+    "labels_in_words_of_two_classes",
+    y=lambda g: np.array(["cat", "dog", "dog"])[g["y"]],
+    names=np.array(["cat", "dog", "dog"]),
+)
+changed("a_name_twice_and_its_number", names=np.array(["dog (2)", "dog", "dog"]))
 changed("an_empty_name", names=np.array(["cat", "dog", ""]))
 changed("names_that_are_numbers", names=np.arange(3))
 changed("nan_row", X=lambda g: poisoned(g["X"], 3, np.nan))

@@ -1,5 +1,6 @@
 """Features, labels, text and class names of a cache in the form of the store; errors name the file."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -68,9 +69,21 @@ def read_names(address: Address) -> tuple[str, ...]:
         if array.ndim != 1 or array.dtype.kind != "U":
             raise InputError(f"{address} is {_shape(array)} of {array.dtype}; class names are a list of words.")
         names = tuple(map(str, array))
-    if not names or len(set(names)) < len(names) or any(not name.strip() or "\n" in name for name in names):
-        raise InputError(f"{address} names no class, an empty one, or one class twice.")
-    return names
+    if not names or any(not name.strip() or "\n" in name for name in names):
+        raise InputError(f"{address} names no class, or an empty one.")
+    return _numbered(names, address)
+
+
+def _numbered(names: Sequence[str], address: Address) -> tuple[str, ...]:
+    """Number the repetitions of a name: ImageNet has two classes called missile and two called sunglasses."""
+    counts: Counter[str] = Counter()
+    numbered = []
+    for name in names:
+        counts[name] += 1
+        numbered.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    if len(set(numbered)) < len(numbered):
+        raise InputError(f"{address} has a class name twice, and also with a number in brackets. Rename one.")
+    return tuple(numbered)
 
 
 def names_in_labels(labels: Sequence[Address]) -> tuple[str, ...] | None:
@@ -94,6 +107,9 @@ def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
         unknown = sorted(set(map(str, y)) - set(places))
         if unknown:
             raise InputError(f"{address} has the label '{unknown[0]}', which is not among the class names.")
+        shared = sorted(name for name in set(map(str, y)) if f"{name} (2)" in places)
+        if shared:
+            raise InputError(f"{address} has the label '{shared[0]}', which two classes share. Give labels as numbers.")
         return np.array([places[str(name)] for name in y], np.int64)
     if y.dtype.kind not in "iuf" or not np.array_equal(y, np.round(y)) or not np.isfinite(y).all():
         raise InputError(f"{address} has labels of {y.dtype} that are no whole numbers.")
