@@ -75,7 +75,9 @@ def read_cache(cache: Cache) -> Imported:
     if names is None:
         notes.append("no class names are known; classes are numbered. Give --classes FILE to name them")
     else:
-        notes += [f"two classes are called '{name[:-4]}'; the second is '{name}'" for name in names if name[-4:] == " (2)"]
+        notes += [
+            f"two classes are called '{name[:-4]}'; the second is '{name}'" for name in names if name[-4:] == " (2)"
+        ]
     notes += _notes(cache, parts)
     notes += [_about_unused(path, dim) for path in cache.unused]
     return Imported(parts, text, classes, list(dict.fromkeys(notes)))
