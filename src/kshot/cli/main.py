@@ -30,7 +30,6 @@ COMMANDS = {
         ("plan", "run:plan", "Print cells, time, disk and memory of a study before it runs"),
         ("status", "status:status", "Show cells done and missing, the time left, and failures"),
         ("report", "report:report", "Print leaderboard and verdict; write tables, figures, page"),
-        ("slurm", "run:slurm", "Print an sbatch file that runs a study in shards"),
     ),
     "Methods": (
         ("judge", "methods:judge", "Run a method beside five others and answer five questions"),
@@ -45,6 +44,7 @@ COMMANDS = {
     "Groups": (
         ("features", "features:app", "check, simulate, build, sample: stored features"),
         ("records", "records:app", "check, compact, diff, probe, pack, unpack: records of studies"),
+        ("board", "board:app", "submit, check, build: results of outside methods"),
         ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
     ),
 }
