@@ -124,6 +124,12 @@ def other_hits(folder: Path, board: Board, kept: Sequence[Path]) -> dict[str, Hi
                     found[other.name] = hits_of(records_table(other, board))
             except KshotError:
                 continue
+    return found | kept_hits(kept)
+
+
+def kept_hits(kept: Sequence[Path]) -> dict[str, Hits]:
+    """Of all methods in these records."""
+    found: dict[str, Hits] = {}
     for records in kept:
         table = load_table(records, [*CELL, "method", "hits", "status"])
         methods = table["method"].to_pylist()

@@ -10,6 +10,7 @@ from typer import Argument, Option
 from kshot.bench.run import choose_engine
 from kshot.bench.study import load_study
 from kshot.board.rules import open_board
+from kshot.board.site import build as build_pages
 from kshot.board.submission import read_submission
 from kshot.board.submit import submit as write_submission
 from kshot.board.verdict import REFUSED, Recomputation, Verdict, judge_folder, named_study, other_hits
@@ -69,6 +70,24 @@ def check(
     _print(verdict)
     if verdict.verdict == REFUSED:
         raise typer.Exit(1)
+
+
+@app.command()
+def build(
+    submissions: Annotated[Path, Argument(help="Folder of submissions.")],
+    records: Annotated[Path, Option("--records", help="Kept records of kshot's own heads on the board's study.")],
+    output: Annotated[Path, Option("--output", "-o", help="Folder of the pages.")] = Path("site"),
+    verdicts: Annotated[Path, Option(help="Folder of verdicts, one NAME.json a submission.")] = Path("verdicts"),
+    features: shared.FeaturesOption = FEATURES,
+) -> None:
+    """Write the board as static pages; a submission without a verdict is checked and counts as declared."""
+    built = build_pages(records, submissions, verdicts, output, features)
+    out = shared.console()
+    for name, status in built.entries.items():
+        out.print(f"{name}: {status}", markup=False)
+    for name, reason in built.left_out.items():
+        out.print(f"{ascii(name)[1:-1]}: left out, {reason}", markup=False)
+    out.print(f"wrote {built.page}", markup=False)
 
 
 def _day(text: str | None) -> date | None:
