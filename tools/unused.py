@@ -35,7 +35,7 @@ ALLOWED = {
     "versions": "stands in every manifest for whoever asks what made the features",
     "forward": "torch calls it",
     "setup": "Sphinx calls it",
-    **dict.fromkeys(("explain", "import_", "ls", "serve", "slurm"), "kshot.cli.main imports commands by name"),
+    **dict.fromkeys(("explain", "import_", "ls", "serve"), "kshot.cli.main imports commands by name"),
     "format_commands": "typer calls it for a help page",
     "ctx": "what typer hands to format_commands",
     "fit_one": "called by name in a process of its own",

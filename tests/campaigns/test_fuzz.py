@@ -37,7 +37,7 @@ COMMANDS = (
     "show",
     "features check",
     "paper published",
-    "slurm",
+    "board",
     "ls",
     "predict",
     "explain",

@@ -57,7 +57,7 @@ def choose_engine(engine: Engine | str, workers: int) -> Engine:
         from kshot.bench.engines.dask import DaskEngine
 
         return DaskEngine(workers, address or None)
-    raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see `kshot slurm --help`."))
+    raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see `kshot run --slurm`."))
 
 
 def load_any(study: AnyStudy) -> Study:

@@ -175,8 +175,8 @@ def _mark(entry: Accepted) -> EntryMark:
 def _summary(own: Panel, accepted: list[Accepted], left_out: Mapping[str, str]) -> str:
     verified = sum(entry.verdict.verdict == VERIFIED for entry in accepted)
     return (
-        f"{len(own.methods)} heads of kshot and {len(accepted)} entries: {verified} verified (random cells were run again "
-        f"without test labels), {len(accepted) - verified} declared (records checked, nothing run again), "
+        f"{len(own.methods)} heads of kshot and {len(accepted)} entries: {verified} verified (random cells were run "
+        f"again without test labels), {len(accepted) - verified} declared (records checked, nothing run again), "
         f"{len(left_out)} refused."
     )
 
@@ -197,9 +197,8 @@ def _write_entry(entry: Accepted, found: Panel, context: Context, folder: Path) 
     archive = folder / f"{name}.tar"
     write_release([entry.submission.folder], archive)
     seed = "" if entry.verdict.seed is None else f" --seed {entry.verdict.seed}"
-    commands = (
-        f"kshot records unpack {archive.name} submissions\nkshot board check submissions/{name} --recompute 20{seed}"
-    )
+    unpack = f"kshot records unpack {archive.name} submissions"
+    check = f"kshot board check submissions/{name} --recompute {len(entry.verdict.cells) or 20}{seed}"
     beside = [method for method in (name, *COMPANIONS) if method in found.methods]
     chosen = found.records.filter([method in beside for method in found.records["method"].to_pylist()])
     few = panel(chosen)

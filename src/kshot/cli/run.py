@@ -1,4 +1,4 @@
-"""`kshot run`, `plan` and `slurm`: compute the missing cells of a study, or say what that would cost."""
+"""`kshot run` and `plan`: compute the missing cells of a study, or say what that would cost."""
 
 import sys
 from pathlib import Path
@@ -37,8 +37,12 @@ def run(
     retry: Annotated[bool, Option("--retry", help="Compute the cells with a failed method again.")] = False,
     verified: Annotated[bool, Option("--verify", help="Run your own methods again without test labels.")] = False,
     show: Annotated[bool, Option("--report", help="Print leaderboard and verdict, write the report.")] = False,
+    slurm: Annotated[int, Option(min=0, help="Run nothing; print an sbatch array file of so many shards.")] = 0,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
+    if slurm:
+        _print_sbatch(study, method or [], records, features, workers, slurm)
+        return
     part, chosen = shared.parse_shard(shard), choose_engine(engine, workers)
     asked = load_study(study)
     if on:
@@ -59,6 +63,16 @@ def run(
     _end_if_failed(folder)
     if differing:
         raise typer.Exit(1)
+
+
+def _print_sbatch(
+    study: Path, method: list[str], records: Path | None, features: Path, workers: int, shards: int
+) -> None:
+    """The file that runs the same command in shards, `workers` cores each."""
+    loaded = load_study(study)
+    command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(records_folder(records, loaded.name))]
+    command += ["--features", str(features), "--workers", str(workers), *(f"--method={name}" for name in method)]
+    typer.echo(sbatch_file(loaded.name, command, Path.cwd(), Path("."), shards, workers), nl=False)
 
 
 def print_verdict(results: Results) -> None:
@@ -130,18 +144,3 @@ def _human_bytes(size: float) -> str:
     if size < 1e6:
         return f"{size:.0f} B" if size < 1000 else f"{size / 1e3:.0f} kB"
     return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
-
-
-def slurm(
-    study: shared.StudyArgument,
-    records: shared.RecordsOption = None,
-    features: shared.FeaturesOption = FEATURES,
-    shards: Annotated[int, Option(min=1, help="Array tasks.")] = 16,
-    cpus: Annotated[int, Option(min=1, help="Cores, and workers, per task.")] = 4,
-) -> None:
-    """Print an sbatch array file that runs a study in shards; redirect it to a file and submit that."""
-    loaded = load_study(study)
-    folder = records_folder(records, loaded.name)
-    command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(folder)]
-    command += ["--features", str(features), "--workers", str(cpus)]
-    typer.echo(sbatch_file(loaded.name, command, Path.cwd(), Path("."), shards, cpus), nl=False)

@@ -89,7 +89,7 @@ def test_the_sbatch_file_is_shown_and_quoted():
 
 @pytest.mark.skipif(not available(), reason="no SLURM on this machine (Debian: slurmctld slurmd slurm-client munge)")
 def test_slurm(undisturbed, kshot, tmp_path):
-    printed = kshot("slurm", "steady.toml", "--records", "other", "--shards", 3, "--cpus", 1)
+    printed = kshot("run", "steady.toml", "--records", "other", "--slurm", 3, "--workers", 1)
     Path("job.sh").write_text(printed.stdout)
     (tmp_path / "slurm").mkdir()
     with SlurmNode(tmp_path / "slurm") as node:

@@ -128,8 +128,8 @@ function renderBoard(cells) {
   const { shots, kept, counted, rows } = standings(cells, byKey.get(state.baseline), state.metric);
   const { digits, less, scale } = data.metrics[state.metric], finest = less ? Math.min : Math.max;
   const which = countedShots(kept);
-  const headings = [["title", "Method"], ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
-    ["against", `minus ${byKey.get(state.baseline).title}, ${which}`], ["n", "n"], ...(severalMarks ? [["fit", "fit, median"], ["mark", "checked"]] : [])];
+  const headings = [["title", "Method"], ...(severalMarks ? [["mark", "checked"]] : []), ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
+    ["against", `minus ${byKey.get(state.baseline).title}, ${which}`], ["n", "n"], ...(severalMarks ? [["fit", "fit, median"]] : [])];
   if (severalMarks) for (const row of rows) Object.assign(row, { fit: medianOver(counted, row.method.fit_seconds), mark: data.entries[row.method.key]?.[0] ?? "" });
   const head = element("tr", {}, ...headings.map(([key, text]) =>
     element("th", { scope: "col", "aria-sort": state.sort === key ? (state.descending ? "descending" : "ascending") : "none" },
@@ -145,11 +145,12 @@ function renderBoard(cells) {
   const bestMean = finest(...free.map((row) => row.mean).filter(Number.isFinite));
   const body = (part, kind) => element("tbody", { class: kind }, ...part.map((row) => element("tr", { "data-method": row.method.key },
     element("th", { scope: "row" }, element("a", { href: data.entries[row.method.key]?.[1] || `#method-${row.method.key}` }, row.method.title)),
+    ...(severalMarks ? [element("td", { class: `mark ${row.mark}` }, row.mark)] : []),
     ...row.means.map((value, j) => element("td", { class: !row.method.reference && value === best[j] ? "best" : null }, number(value, digits))),
     element("td", { class: !row.method.reference && row.mean === bestMean ? "best" : null }, number(row.mean, digits)),
     element("td", {}, row.method.key === state.baseline ? "the reference" : interval(row.against, digits + (scale === 100))),
     element("td", {}, row.against.n),
-    ...(severalMarks ? [element("td", {}, duration(row.fit)), element("td", { class: `mark ${row.mark}` }, row.mark)] : []))));
+    ...(severalMarks ? [element("td", {}, duration(row.fit))] : []))));
   const apart = (transductive) => rows.filter((row) => row.method.reference && row.method.transductive === transductive);
   document.getElementById("board").replaceChildren(element("thead", {}, head), body(free, null),
     body(apart(true), "transductive"), body(apart(false), "reference"));
