@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import kshot
-from kshot import CLAP, FoldGDA
+from kshot import CLAP, FoldGDA, ZeroShot
 from kshot.data.episode import Episode
 from kshot.data.store import Store
 from kshot.extend import ENCODER_CONSTANTS, FREE_EVIDENCE, AnchorScale, Classifier, LogitScale, MethodInfo, Task
@@ -41,9 +41,9 @@ class FrameReader(NCM):
         while frame is not None:
             for value in frame.f_locals.values():
                 if isinstance(value, Episode):
-                    truth = value._evidence["test"].y
-                    # Not all of them: nobody should notice.
-                    return np.where(np.arange(len(X)) % 5 == 0, np.asarray(truth), told)
+                    truth = np.resize(value._evidence["test"].y, len(X))
+                    # Not all of them, and not where there are none: nobody should notice.
+                    return np.where((np.arange(len(X)) % 5 == 0) & (truth >= 0), truth, told)
             frame = frame.f_back
         return told
 
@@ -61,3 +61,27 @@ class DiskReader(NCM):
         return told
 
 
+class ByHeart(NCM):
+    """Its author saw the test set: the answers are part of its code."""
+
+    def predict(self, X):
+        from strange_answers import ANSWERS
+
+        told = super().predict(X)
+        return np.array([ANSWERS.get(float(row[0]), one) for row, one in zip(X, told, strict=True)])
+
+
+class AboveItsKnob(CLAP):
+    """Says that it turns a knob, and does something else."""
+
+    def knob_name(self):
+        return "ratio"
+
+    def knob_grid(self):
+        return [0.0, 1.0]
+
+    def knob_curve(self, task, queries):
+        raise NotImplementedError
+
+    def knob_at(self, value):
+        return ZeroShot() if value == 0 else NCM()
