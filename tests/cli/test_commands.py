@@ -40,7 +40,7 @@ def test_the_help_page_has_20_commands_in_80_columns(kshot):
     assert "Did you mean 'report'" in kshot("reprot").stderr
     for name in commands:
         assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0, name
-    for group, inside in re.findall(r"^  (features|records|paper) +([\w, ]+):", shown, re.MULTILINE):
+    for group, inside in re.findall(r"^  (features|records|board|paper) +([\w, ]+):", shown, re.MULTILINE):
         listed = CliRunner().invoke(app, [group, "--help"]).stdout.partition("Commands:")[2]
         assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == inside.split(", ")
 

@@ -38,7 +38,7 @@ ANSWERS = {
 
 
 @dataclass(frozen=True)
-class About:
+class AuthorsAnswers:
     """The answers of one about.toml, all of them checked."""
 
     name: str
@@ -67,19 +67,19 @@ def blank_about() -> str:
     return "\n".join(lines)
 
 
-def parse_about(text: str) -> About:
+def parse_about(text: str) -> AuthorsAnswers:
     """Every wrong or missing answer is one sentence."""
     try:
         given = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise KshotError(f"about.toml is not valid TOML: {str(error)[:LONGEST]}") from None
-    known = [field.name for field in fields(About)]
+    known = [field.name for field in fields(AuthorsAnswers)]
     for key in given:
         if key not in known:
             raise KshotError("about.toml: " + unknown("question", key[:60], known, "Remove it."))
     for key in known:
         given[key] = _answer(key, given.get(key))
-    return About(**given)
+    return AuthorsAnswers(**given)
 
 
 def _answer(key: str, value: Any) -> Any:

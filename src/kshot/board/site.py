@@ -14,7 +14,7 @@ from kshot.bench.work import check_stored
 from kshot.board.check import Hits, bounded_memory, copied_from, hits_of, records_table
 from kshot.board.rules import Board, open_board
 from kshot.board.submission import Submission, read_submission
-from kshot.board.verdict import REFUSED, VERIFIED, Verdict, judge_folder, kept_hits, read_verdict
+from kshot.board.verdict import REFUSED, VERIFIED, BoardVerdict, judge_folder, kept_hits, read_verdict
 from kshot.data.store import Store
 from kshot.errors import KshotError
 from kshot.files import safe_name, write_text
@@ -44,7 +44,7 @@ class Accepted:
     """An entry of the board: its submission, the verdict on it, its records and its metrics by name."""
 
     submission: Submission
-    verdict: Verdict
+    verdict: BoardVerdict
     records: "pa.Table"
     metrics: Mapping[str, np.ndarray]
 
@@ -236,7 +236,7 @@ def _software(entry: Accepted) -> str:
     return ", ".join(f"{name} {text}" for name, text in sorted(entry.submission.entry.environment.items()))
 
 
-def _how_checked(verdict: Verdict) -> str:
+def _how_checked(verdict: BoardVerdict) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in verdict.versions.items())
     if verdict.verdict == VERIFIED:
         cells = (

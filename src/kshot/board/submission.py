@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kshot.bench.study import MethodSpec
-from kshot.board.about import About, parse_about
+from kshot.board.about import AuthorsAnswers, parse_about
 from kshot.errors import KshotError
 from kshot.files import safe_name, sha256
 
@@ -58,7 +58,7 @@ class Submission:
     """A folder whose form is right; its content is checked by `kshot.board.check`."""
 
     folder: Path
-    about: About
+    about: AuthorsAnswers
     entry: EntryFile
     files: tuple[str, ...]
 

@@ -25,7 +25,7 @@ LIBRARIES = ("kshot", "numpy", "scipy", "scikit-learn")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BoardVerdict:
     """On the files of one digest. `cells` were run again, drawn by `seed`; without any it is declared at best."""
 
     entry: str
@@ -61,7 +61,7 @@ def judge_folder(
     others: Mapping[str, Hits] | None = None,
     again: Recomputation | None = None,
     day: date | None = None,
-) -> Verdict:
+) -> BoardVerdict:
     """Check a submission, and run cells of it again where that is asked for."""
     about: dict[str, Any] = {"digest": "", "study": "", "board": "", "seed": None, "cells": ()}
     try:
@@ -79,7 +79,7 @@ def judge_folder(
     said = REFUSED if reasons else VERIFIED if about["cells"] else DECLARED
     versions = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
     today = (day or datetime.now(UTC).date()).isoformat()
-    return Verdict(folder.name, verdict=said, reasons=tuple(reasons), versions=versions, date=today, **about)
+    return BoardVerdict(folder.name, verdict=said, reasons=tuple(reasons), versions=versions, date=today, **about)
 
 
 def examined(submission: Submission, board: Board, others: Mapping[str, Hits]) -> tuple[list[str], Any]:
@@ -138,13 +138,13 @@ def kept_hits(kept: Sequence[Path]) -> dict[str, Hits]:
     return found
 
 
-def read_verdict(path: Path) -> Verdict | None:
+def read_verdict(path: Path) -> BoardVerdict | None:
     """None where there is no verdict."""
     if not path.is_file():
         return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         lists = {"reasons": tuple(content["reasons"]), "cells": tuple(map(tuple, content["cells"]))}
-        return Verdict(**(content | lists))
+        return BoardVerdict(**(content | lists))
     except (ValueError, KeyError, TypeError) as error:
         raise KshotError(f"{path} is no verdict of kshot ({one_line(error)}).") from None

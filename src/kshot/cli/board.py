@@ -13,7 +13,7 @@ from kshot.board.rules import open_board
 from kshot.board.site import build as build_pages
 from kshot.board.submission import read_submission
 from kshot.board.submit import submit as write_submission
-from kshot.board.verdict import REFUSED, Recomputation, Verdict, judge_folder, named_study, other_hits
+from kshot.board.verdict import REFUSED, Recomputation, BoardVerdict, judge_folder, named_study, other_hits
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
 from kshot.errors import InputError, KshotError
@@ -97,7 +97,7 @@ def _day(text: str | None) -> date | None:
         raise InputError(f"--date {text}: write a day such as 2026-01-31.") from None
 
 
-def _print(verdict: Verdict) -> None:
+def _print(verdict: BoardVerdict) -> None:
     out = shared.console()
     run = f", {len(verdict.cells)} cells run again with seed {verdict.seed}" if verdict.cells else ""
     out.print(f"{verdict.entry}: {verdict.verdict}{run}", markup=False)
