@@ -13,7 +13,7 @@ import kshot
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records, load_table
 from kshot.bench.study import Cell, load_study
-from kshot.board.submission import EntryFile, read_submission
+from kshot.board.submission import read_submission
 from kshot.board.submit import submit
 from kshot.files import replace_table, sha256, write_text
 
@@ -84,11 +84,6 @@ def edit_answers(folder: Path, change) -> None:
     table = change(pq.read_table(path, partitioning=None))
     path.unlink()
     replace_table(table, folder / "records", place)
-
-
-def edit_entry(folder: Path, **changes: str) -> None:
-    entry: EntryFile = replace(read_submission(folder).entry, **changes)
-    write_text(folder / "entry.json", entry.to_json())
 
 
 def swap_wheel(folder: Path, content: bytes) -> None:

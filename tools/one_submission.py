@@ -13,7 +13,7 @@ def added_submission(listing: str) -> str:
     for status, path in zip(parts[::2], parts[1::2], strict=True):
         found = ADDED.fullmatch(path)
         if status != "A" or not found or ".." in found[1]:
-            raise ValueError(f"{ascii(path)} is changed; add one folder in submissions/ and change nothing else")
+            raise ValueError(f"{path!a} is changed; add one folder in submissions/ and change nothing else")
         names.add(found[1])
     if len(names) != 1:
         raise ValueError(f"{len(names)} folders are added; add one folder in submissions/")

@@ -13,7 +13,7 @@ from kshot.board.rules import open_board
 from kshot.board.site import build as build_pages
 from kshot.board.submission import read_submission
 from kshot.board.submit import submit as write_submission
-from kshot.board.verdict import REFUSED, Recomputation, BoardVerdict, judge_folder, named_study, other_hits
+from kshot.board.verdict import REFUSED, BoardVerdict, Recomputation, judge_folder, named_study, other_hits
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
 from kshot.errors import InputError, KshotError
