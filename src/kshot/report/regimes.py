@@ -13,8 +13,8 @@ from kshot.stats.panel import Panel
 from kshot.types import Array
 
 # Upper ends: zero-shot accuracy in per cent, and classes.
-TEXT = {"weak, below 25 %": 25, "medium, 25 to 50 %": 50, "strong, from 50 %": np.inf}
-CLASSES = {"up to 10": 11, "11 to 50": 51, "more than 50": np.inf}
+TEXT = {"weak, below 25 %": 25.0, "medium, 25 to 50 %": 50.0, "strong, from 50 %": np.inf}
+CLASSES = {"up to 10": 11.0, "11 to 50": 51.0, "more than 50": np.inf}
 
 
 def regimes(panel: Panel) -> dict[str, Shaped[Array, " n"]]:
