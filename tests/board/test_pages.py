@@ -30,8 +30,9 @@ def built(yard, tmp_path_factory):
     submissions = place / "submissions"
     for name in ("pair", "raised", "later"):
         shutil.copytree(yard / "submissions" / "pair", submissions / name)
-    (submissions / "later" / "about.toml").write_text(ABOUT.format(name="<b>later</b>", date="2026-12-01"))
-    (submissions / "pair" / "about.toml").write_text(ABOUT.format(name="<i>Pair</i>", date="2026-11-01"))
+    for name, date in (("later", "2026-12-01"), ("pair", "2026-11-01")):
+        answers = ABOUT.format(name=name, date=date).replace(f'name = "{name}"', f'name = "<i>{name}</i>"')
+        (submissions / name / "about.toml").write_text(answers)
     raise_results(submissions / "raised", with_answers=False)
     (submissions / "stray").mkdir()
     declared = judge_folder(submissions / "pair", FEATURES, study(yard))
@@ -49,7 +50,7 @@ def test_sound_entries_are_shown_and_the_others_named_with_the_reason(built):
     text = made.page.read_text()
     assert "1 verified" in text
     assert "3 refused" in text
-    assert "<i>Pair" not in text
+    assert "<i>pair" not in text
     assert "disagree about 10 pictures" in text
 
 
@@ -81,7 +82,7 @@ def test_an_entry_s_page_has_answers_tables_and_an_archive_that_checks(built, ya
     text = (folder / "index.html").read_text()
     for words in ("A. Tester, B. Tester", "values of a publication", "cifar10", "--recompute 20 --seed 5", "pair.tar"):
         assert words in text
-    assert "<i>Pair" not in text
+    assert "<i>pair" not in text
     run = CliRunner()
     with standing_in(tmp_path):
         assert run.invoke(app, ["records", "unpack", str(folder / "pair.tar"), "submissions"]).exit_code == 0
