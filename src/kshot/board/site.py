@@ -24,6 +24,7 @@ from kshot.report.regimes import regime_table
 from kshot.report.slices import CLAP, ORACLE, ZERO_SHOT, primary
 from kshot.report.table import Table, count, number
 from kshot.report.tables import make_table
+from kshot.report.verdict import verdict
 from kshot.report.write import page, render
 from kshot.results import load_records
 from kshot.stats.metrics import ACCURACY, METRICS
@@ -86,7 +87,7 @@ def build(records: Path, submissions: Path, verdicts: Path, output: Path, featur
     for entry in accepted:
         _write_entry(entry, found, context, output / "entries" / entry.submission.name)
     words = _summary(results.panel, accepted, left_out)
-    write_text(output / "index.html", page(found, _tables(found, context, left_out), context, [words], []))
+    write_text(output / "index.html", board_page(found, context, words, left_out))
     return BuiltBoard(output / "index.html", {name: mark.status for name, mark in marks.items()}, left_out)
 
 
@@ -181,12 +182,14 @@ def _summary(own: Panel, accepted: list[Accepted], left_out: Mapping[str, str]) 
     )
 
 
-def _tables(found: Panel, context: Context, left_out: Mapping[str, str]) -> list[Table]:
+def board_page(found: Panel, context: Context, words: str, left_out: Mapping[str, str]) -> str:
+    """The report's page about all entries; `words` stand in front of its verdict."""
     baseline = ORACLE if ORACLE in found.methods else found.methods[0]
     tables = [make_table(key, found, context) for key in STATIC]
     rows = tuple((name, reason) for name, reason in left_out.items())
     refused = Table("Refused, and why", ("submission", "reason"), rows, "They count in no figure.", key="refused")
-    return [*tables, regime_table(found, baseline, MOST_ROWS), *([refused] if rows else [])]
+    tables += [regime_table(found, baseline, MOST_ROWS), *([refused] if rows else [])]
+    return page(found, tables, context, [words], verdict(found))
 
 
 def _write_entry(entry: Accepted, found: Panel, context: Context, folder: Path) -> None:
