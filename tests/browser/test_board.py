@@ -89,11 +89,15 @@ def test_five_hundred_entries_load_in_two_seconds(browser, tmp_path):
     measured = {"accuracy": found} | {name: found.by_metric(METRICS[name], values[name]) for name in known}
     page = tmp_path / "index.html"
     page.write_text(board_page(found, Context(entries=marks, measured=measured), "500 simulated entries.", {}))
-    opened(browser, page)
-    start = time.perf_counter()
     tab = opened(browser, page)
+    session = tab.context.new_cdp_session(tab)
+    # Processor time of the page's thread: other programs of a busy machine do not count.
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    start = time.perf_counter()
+    tab.reload()
     took = time.perf_counter() - start
+    busy = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}["TaskDuration"]
     assert tab.locator("#board tbody tr").count() == 521
     assert tab.trouble == []
-    print(f"{took:.2f} s, {page.stat().st_size / 1e6:.1f} MB")
-    assert took < 2
+    print(f"{busy:.2f} s of the processor, {took:.2f} s by the clock, {page.stat().st_size / 1e6:.1f} MB")
+    assert 0.1 < busy < 2
