@@ -6,16 +6,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kshot
 from kshot.bench.engines.local import LocalEngine
-from kshot.bench.records import Records, load_table
+from kshot.bench.records import Records, cell_place, load_table
 from kshot.bench.study import Cell, load_study
 from kshot.board.submission import read_submission
 from kshot.board.submit import submit
 from kshot.files import replace_table, sha256, write_text
+from kshot.stats.answers import answers_table
 
 STUDY = """\
 name = "small"
@@ -54,6 +56,13 @@ def make_yard(folder: Path) -> None:
     (folder / "small.toml").write_text(STUDY)
     shutil.copy(Path(__file__).with_name("strange_heads.py"), folder / "yard_heads.py")
     kshot.run(folder / "small.toml", records=folder / "kept", features=FEATURES, workers=1)
+
+
+def honest_yard(folder: Path) -> Path:
+    """A yard with one honest submission."""
+    make_yard(folder)
+    submission_of(folder, "Pair", "pair")
+    return folder
 
 
 def submission_of(yard: Path, head: str, name: str, date: str = "2026-11-18") -> Path:
@@ -96,7 +105,6 @@ def swap_wheel(folder: Path, content: bytes) -> None:
 
 def raise_results(folder: Path, with_answers: bool) -> None:
     """Ten more hits in every cell; consistent in every file where the answers are edited too."""
-    import numpy as np
 
     def better(rows):
         for row in rows:
@@ -118,7 +126,4 @@ def raise_results(folder: Path, with_answers: bool) -> None:
         turned = hits & ~kept.hits
         surprise = np.where(turned, kept.top_surprise, kept.true_surprise)
         made = replace(kept, predicted=np.where(turned, kept.truth, kept.predicted), true_surprise=surprise)
-        from kshot.bench.records import cell_place
-        from kshot.stats.answers import answers_table
-
         replace_table(answers_table({method: made}), records.folder, cell_place(cell, "answers"))

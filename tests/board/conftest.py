@@ -2,12 +2,9 @@
 
 import pytest
 
-from board_yard import make_yard, submission_of
+from board_yard import honest_yard
 
 
 @pytest.fixture(scope="session")
 def yard(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("yard")
-    make_yard(folder)
-    submission_of(folder, "Pair", "pair")
-    return folder
+    return honest_yard(tmp_path_factory.mktemp("yard"))

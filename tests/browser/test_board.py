@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from axe import grave_findings
-from board_yard import FEATURES, make_yard, submission_of
+from board_yard import FEATURES, honest_yard
 from kshot.bench.records import load_table
 from kshot.board.site import board_page, build
 from kshot.report.context import Context, EntryMark
@@ -21,9 +21,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touc
 
 @pytest.fixture(scope="module")
 def board(tmp_path_factory):
-    yard = tmp_path_factory.mktemp("yard")
-    make_yard(yard)
-    submission_of(yard, "Pair", "pair")
+    yard = honest_yard(tmp_path_factory.mktemp("yard"))
     return build(yard / "kept", yard / "submissions", yard / "verdicts", yard / "site", FEATURES).page
 
 

@@ -15,16 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from board_yard import (
-    FEATURES,
-    edit_answers,
-    edit_records,
-    make_yard,
-    raise_results,
-    standing_in,
-    submission_of,
-    swap_wheel,
-)
+from board_yard import FEATURES, edit_answers, edit_records, honest_yard, raise_results, standing_in, swap_wheel
 from kshot.bench.header import read_header, write_header
 from kshot.cli.main import app
 from kshot.files import _digest, replace_table
@@ -460,10 +451,7 @@ def twin(folder):
 
 @pytest.fixture(scope="module")
 def yard(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("yard")
-    make_yard(folder)
-    submission_of(folder, "Pair", "pair")
-    return folder
+    return honest_yard(tmp_path_factory.mktemp("yard"))
 
 
 def tree(folder: Path) -> dict[str, tuple]:

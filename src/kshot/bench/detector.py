@@ -193,10 +193,9 @@ def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path, re
     found, out = [], bool(chosen)
     for row in chosen:
         cell = Cell(*(row[name] for name in CELL))
-        where = f"{cell.dataset}/{cell.backbone}/{cell.tier}, {cell.shots} shots, seed {cell.seed}"
         differing, shut = differences(study, spec, cell, row, features, records)
         out &= shut
-        found += [f"{where}: {what}" for what in differing]
+        found += [f"{cell.in_words()}: {what}" for what in differing]
     return Detection(spec.name, len(chosen), len(own), tuple(found), out)
 
 

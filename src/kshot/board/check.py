@@ -126,7 +126,7 @@ def _rows(submission: Submission, board: Board, table: "pa.Table", codes: set[st
     for number, (cell, row) in enumerate(zip(cells, rows, strict=True)):
         why = _contradiction(row, rows[0], board.known[cell], submission.entry.method, study.hash, codes)
         if why:
-            yield f"{_shown(cell)}: {why}"
+            yield f"{cell.in_words()}: {why}"
         if number and why:
             return
 
@@ -173,13 +173,13 @@ def _answers(submission: Submission, board: Board, table: "pa.Table") -> Iterato
         rows = _table(submission, files[place], _answers_schema(), len(truth))
         nulls = sum(rows[name].null_count for name in rows.column_names if name != "top_surprise")
         if nulls or len(rows) != len(truth) or set(rows["method"].to_pylist()) != {submission.entry.method}:
-            yield f"{_shown(cell)}: the answers are not those of {submission.entry.method} about {len(truth)} pictures"
+            yield f"{cell.in_words()}: the answers are not one method's about {len(truth)} pictures"
             return
         answers = Records(submission.records).answers(cell)[submission.entry.method]
         bits = np.unpackbits(np.frombuffer(hits[cell], np.uint8))[: len(truth)].astype(bool)
         why = _impossible(answers, board.known[cell], bits)
         if why:
-            yield f"{_shown(cell)}: {why}"
+            yield f"{cell.in_words()}: {why}"
             return
 
 
@@ -215,7 +215,3 @@ def _close(found: float | None, known: float | None) -> bool:
     if found is None or known is None:
         return found is known
     return isclose(found, known, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-
-
-def _shown(cell: Cell) -> str:
-    return f"{cell.dataset}/{cell.backbone}/{cell.tier}, {cell.shots} shots, seed {cell.seed}"

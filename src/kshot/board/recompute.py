@@ -63,7 +63,10 @@ def recompute(
         with ThreadPoolExecutor(workers) as pool:
             numbered = enumerate(rows)
             trials = list(pool.map(lambda one: _trial(submission, board, one[1], room, one[0] < KNOB_CELLS), numbered))
-    return [*(f"{_place(trial.cell)}: {what}" for trial in trials for what in trial.differences), *_suspicions(trials)]
+    return [
+        *(f"{trial.cell.in_words()}: {what}" for trial in trials for what in trial.differences),
+        *_suspicions(trials),
+    ]
 
 
 def _trial(submission: Submission, board: Board, row: dict[str, Any], room: Enclosure, knob: bool) -> Trial:
@@ -137,7 +140,3 @@ def _mean(values: list[float]) -> float:
 
 def _percent(predicted: Int[Array, " n"], truth: Int[Array, " n"]) -> float:
     return 100 * float(np.mean(predicted == truth))
-
-
-def _place(cell: Cell) -> str:
-    return f"{cell.dataset}/{cell.backbone}/{cell.tier}, {cell.shots} shots, seed {cell.seed}"
