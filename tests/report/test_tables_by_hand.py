@@ -413,4 +413,4 @@ def test_profiles_are_compared_in_one_tier():
     ]
     found = table("profiles", rows)
     assert found.columns == ("method", "balanced", "long-tailed", "long-tailed − balanced")
-    assert "The same 18 draws" in found.caption
+    assert "The same 12 draws" in found.caption
