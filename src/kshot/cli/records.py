@@ -1,4 +1,4 @@
-"""`kshot records`: check, join, compare, probe and pack records folders."""
+"""`kshot records`: import, check, join, compare, probe and pack records folders."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +11,7 @@ from typer import Argument, Option
 from kshot.bench.check import check_records, repair_records
 from kshot.bench.compact import compact as join
 from kshot.bench.diff import Difference, compare
+from kshot.bench.imported import import_records
 from kshot.bench.records import Records
 from kshot.bench.release import open_release, write_release
 from kshot.cli import shared
@@ -28,7 +29,7 @@ from kshot.runs import measure
 from kshot.theory.probes.measure import measure_stratum
 from kshot.theory.probes.stored import probe_rows
 
-app = shared.command_group(add_completion=False, help="Check, join, compare, probe and pack records.")
+app = shared.command_group(add_completion=False, help="Import, check, join, compare, probe and pack records.")
 
 
 class ProbeGroup(StrEnum):
@@ -61,6 +62,22 @@ def compact(records: RecordsArgument) -> None:
     """Join the small files of a records folder into one; every row is kept."""
     folder = existing_records(records)
     console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, Argument(help="Other people's results: CSV, JSON lines or parquet, a row for each record.")],
+    mapping: Annotated[Path, Argument(help="TOML file that names the columns; see docs/other-peoples-runs.md.")],
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Folder to create; records/NAME of the mapping unless given.")
+    ] = None,
+) -> None:
+    """Write other people's results as a records folder, marked as imported."""
+    found = import_records(file, mapping, output)
+    for note in found.notes:
+        typer.echo(f"note: {note}")
+    typer.echo(f"imported {found.records:,} records of {found.cells:,} cells into {found.folder}")
+    typer.echo(f"next: kshot report {found.folder}")
 
 
 @app.command()
