@@ -102,14 +102,18 @@ def test_one_draw_cannot_tell():
 
 @pytest.mark.parametrize(("draws", "paired"), [("", False), ('draws = "kshot"\n', True)])
 def test_imported_records_are_paired_only_if_they_say_whose_draws_they_have(draws, paired):
+    """Their accuracies have one decimal; zero-shot does not vary over draws, but rounding explains its difference."""
     rows = made(range(5))
     ours = write("ours", rows, range(5))
     kept = ("dataset", "backbone", "tier", "shots", "seed", "method", "accuracy")
-    Path("theirs.jsonl").write_text("\n".join(json.dumps({name: row[name] for name in kept}) for row in rows))
+    Path("theirs.jsonl").write_text(
+        "\n".join(json.dumps({n: row[n] for n in kept} | {"accuracy": round(100 * row["accuracy"], 1)}) for row in rows)
+    )
     columns = "\n".join(f'{name} = "{name}"' for name in kept)
     Path("theirs.toml").write_text(f"{draws}[columns]\n{columns}\n")
     found = compare(ours, import_records(Path("theirs.jsonl"), Path("theirs.toml")).folder)
     assert found.paired == paired
     assert not found.differing
-    assert all(move.mean_change == pytest.approx(0) for move in found.moves)
+    assert all(abs(move.mean_change) <= 0.05 for move in found.moves)
+    assert any(move.mean_change for move in found.moves)
     assert "version" in found.circumstances

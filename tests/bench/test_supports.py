@@ -69,7 +69,7 @@ def test_the_draws_of_kshot_itself_give_its_own_records_to_the_bit(store):
     plain, first, second = records("plain"), records("first", shots(drawn)), records("second", shots(drawn))
     assert first.equals(second)
     assert first.drop_columns(["study_hash"]).equals(plain.drop_columns(["study_hash"]))
-    assert compare(Path("first"), Path("second")).same
+    assert compare(Path("plain"), Path("second")).same
 
 
 def test_given_shots_are_those_that_a_head_learns_from(store):

@@ -90,7 +90,11 @@ def compare(first: Path, second: Path) -> Difference:
         {tuple(row[name] for name in KEY): row for row in load_table(folder).to_pylist()} for folder in (first, second)
     )
     shared = [key for key in a if key in b]
-    paired = bool(shared) and Records(first).draws() == Records(second).draws()
+    paired = bool(shared) and (
+        Records(first).draws() == Records(second).draws() or all(_identical(a[key], b[key]) for key in shared)
+    )
+    # A printed figure is off by up to half a step.
+    rounding = Noise(sum(Records(folder).imported().get("rounding", 0.0) ** 2 / 12 for folder in (first, second)), 1e9)
     if paired:
         kept = {key: a[key] for key in shared}, {key: b[key] for key in shared}
         only = len(a) - len(shared), len(b) - len(shared)
@@ -105,8 +109,10 @@ def compare(first: Path, second: Path) -> Difference:
         paired=paired,
         only_first=only[0],
         only_second=only[1],
-        moves=tuple(_move(name, _part(kept, -1, name), paired, many) for name in methods),
-        strata=tuple(_move("/".join(names), _part(kept, slice(0, 2), names), paired, many) for names in strata),
+        moves=tuple(_move(name, _part(kept, -1, name), paired, rounding, many) for name in methods),
+        strata=tuple(
+            _move("/".join(names), _part(kept, slice(0, 2), names), paired, rounding, many) for names in strata
+        ),
         circumstances={name: both for name, both in around.items() if both[0] != both[1]},
     )
 
@@ -128,12 +134,12 @@ def _part(kept: tuple[Rows, Rows], place: int | slice, name: str | tuple) -> tup
     return first, second
 
 
-def _move(of: str, parts: tuple[Rows, Rows], paired: bool, comparisons: int) -> Move:
+def _move(of: str, parts: tuple[Rows, Rows], paired: bool, rounding: Noise, comparisons: int) -> Move:
     a, b = parts
     if not paired:
         scored = _of_shared_strata(*(_scored(rows) for rows in parts))[0]
         means, noises = zip(*(_mean_of_strata(rows) for rows in scored), strict=True)
-        change, noise = means[1] - means[0], noises[0] + noises[1]
+        change, noise = means[1] - means[0], noises[0] + noises[1] + rounding
         return Move(of, len(a) + len(b), change, judge(change, noise, comparisons))
     pairs = {key: (a[key], b[key]) for key in _scored(a) if b[key]["accuracy"] is not None}
     changes = {key: 100 * (two["accuracy"] - one["accuracy"]) for key, (one, two) in pairs.items()}
@@ -144,7 +150,7 @@ def _move(of: str, parts: tuple[Rows, Rows], paired: bool, comparisons: int) -> 
         of,
         len(a),
         change,
-        judge(change, Noise(0.0, 1.0) if identical == len(a) else noise, comparisons),
+        judge(change, Noise(0.0, 1.0) if identical == len(a) else noise + rounding, comparisons),
         identical=identical,
         flipped=None if None in flips else float(np.mean([flip or 0.0 for flip in flips] or [0.0])),
         largest_change=max(changes.values(), key=abs, default=0.0),

@@ -3,11 +3,13 @@
 import csv
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from kshot.bench.header import write_header
 from kshot.bench.record import KEY, schema
@@ -54,7 +56,8 @@ def import_records(file: Path, mapping: Path, output: Path | None = None) -> Imp
         if percent and record["accuracy"] is not None:
             record["accuracy"] /= 100
     study = Study(about["name"], _grids(found))
-    _write(folder, study, list(found.values()), {"file": file.name, "sha256": sha256(file), "mapping": about})
+    source = {"file": file.name, "sha256": sha256(file), "mapping": about, "rounding": _rounding(found.values())}
+    _write(folder, study, list(found.values()), source)
     cells = {key[:-1] for key in found}
     notes = [f"accuracies were read as {'per cent' if percent else 'shares of 1'}", *_unfamiliar(found)]
     return Imported(folder, len(found), len(cells), tuple(notes))
@@ -187,6 +190,13 @@ def _method(name: str, described: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     }
 
 
+def _rounding(records: Iterable[Mapping[str, Any]]) -> float:
+    """The step of printed accuracies in percentage points; zero where they have more than four decimals."""
+    points = np.array([100 * record["accuracy"] for record in records if record["accuracy"] is not None])
+    steps = (10.0**-decimals for decimals in range(5))
+    return next((step for step in steps if np.abs(points / step - np.round(points / step)).max(initial=0) < 1e-6), 0.0)
+
+
 def _grids(records: Mapping[tuple, Mapping[str, Any]]) -> tuple[Grid, ...]:
     """Grids that hold exactly these cells and methods."""
     methods: dict[Cell, list[str]] = {}
@@ -226,7 +236,8 @@ def _unfamiliar(records: Mapping[tuple, Any]) -> list[str]:
     for axis, names in known.items():
         for name in sorted({key[KEY.index(axis)] for key in records} - set(names)):
             if axis != "dataset" or catalog.dataset_entry(name) is None:
-                near = get_close_matches(name, names, n=1, cutoff=0.4)
-                meant = f"; if it is {near[0]}, write so in [names.{axis}]" if near else ""
+                spelled = {other.lower(): other for other in names}
+                near = get_close_matches(name.lower(), spelled, n=1)
+                meant = f"; if it is {spelled[near[0]]}, write so in [names.{axis}]" if near else ""
                 notes.append(f"{axis} '{name}' is not in kshot's lists{meant}")
     return notes
