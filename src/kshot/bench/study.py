@@ -40,12 +40,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec:
-    """A method under the name it has in the records, with the parameters that differ from its defaults."""
+    """A method under the name it has in the records, with the parameters that differ from its defaults; `title` is what
+    tables show, the method's own unless given."""
 
     name: str
     use: str
     params: dict[str, Any] = field(default_factory=dict)
     views: Views | None = None
+    title: str = ""
 
     def __str__(self) -> str:
         settings = [str(self.params)] if self.params else []
@@ -97,8 +99,9 @@ class Study:
             if grid["profiles"] == (BALANCED,):
                 del grid["profiles"]
         for spec in (spec for grid in content["grids"] for spec in grid["methods"]):
-            if spec["views"] is None:
-                del spec["views"]
+            for name in ("views", "title"):
+                if not spec[name]:
+                    del spec[name]
         return json.dumps(content, sort_keys=True)
 
     @property
@@ -155,9 +158,10 @@ class Study:
         grids = (replace(g, methods=tuple(s for s in g.methods if s.use not in uses)) for g in self.grids)
         return replace(self, grids=tuple(grids))
 
-    def with_methods(self, extra: Sequence[str]) -> "Study":
+    def with_methods(self, extra: "Sequence[str | MethodSpec]") -> "Study":
         """The study plus these methods, on every grid that lacks them."""
-        specs = [MethodSpec(name, name) for name in dict.fromkeys(extra)]
+        specs = [MethodSpec(one, one) if isinstance(one, str) else one for one in extra]
+        specs = [spec for number, spec in enumerate(specs) if spec not in specs[:number]]
         grids = (replace(g, methods=(*g.methods, *(s for s in specs if s not in g.methods))) for g in self.grids)
         grown = replace(self, grids=tuple(grids))
         _check_names(grown, "with --method")

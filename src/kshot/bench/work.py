@@ -244,10 +244,11 @@ def _refuse_main_module(study: Study) -> None:
     """Workers, and whoever reads the records later, import a method by its name."""
     for use in (spec.use for spec in study.methods().values()):
         module, _, name = use.partition(":")
-        if module == "__main__":
+        if module == "__main__" and not registry.is_held(use):
             raise StudyError(
-                f"method '{use}' lives in the script or session itself, which workers cannot import. Move {name} "
-                f"to a file of its own, such as my_method.py, and name it my_method:{name}."
+                f"method '{use}' lives in the script or session itself, which workers cannot import. Give the object: "
+                f"method=[{name}()]. For other machines, move {name} to a file of its own, such as my_method.py, and "
+                f"name it my_method:{name}."
             )
 
 
