@@ -28,7 +28,7 @@ from kshot.bench.run import (
 )
 from kshot.bench.status import failed_cells
 from kshot.bench.study import DTYPES, Cell, Grid, MethodSpec, Study
-from kshot.bench.work import check_stored, count_cells, find_work, finished_cells
+from kshot.bench.work import check_stored, count_cells, find_work, finished_cells, needs_residue
 from kshot.data.features import Features
 from kshot.data.memory import MemoryStore
 from kshot.data.store import Store, as_store
@@ -139,7 +139,8 @@ def compare(
         Where cells are computed. Other machines cannot inherit anything: the classes must be importable there, and the
         features stored.
     min_residue : int
-        Keep cells whose pool is nearly used up; see `Study`.
+        Pool pictures of every class that heads which look at more than the shots need beside them. Without it such
+        cells are dropped for all below five, where there are such heads.
     verify : bool
         Run one cell of each (dataset, backbone) again without the test labels, for heads that are not part of kshot,
         and warn where the predictions differ.
@@ -152,6 +153,9 @@ def compare(
     grids = tuple(Grid((d,), (b,), (t,), tuple(shots), seeds, specs) for d, b, t in sorted(set(strata)))
     temporary = TemporaryFolder() if records is None else None
     where = records_folder(temporary.path if temporary else records, "compare")
+    if min_residue is None and not any(needs_residue(registry.info(spec.use, spec.params)) for spec in specs):
+        # Nobody misses pictures that nobody looks at.
+        min_residue = 0
     complete(Study("compare", grids, min_residue=min_residue), where, store, choose_engine(engine, workers))
     for detection in verify_methods(where, store) if verify else ():
         logger.log(logging.WARNING if detection.differences else logging.INFO, str(detection))

@@ -4,8 +4,10 @@ write the cell at once."""
 import time
 import traceback
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,8 @@ from kshot.types import FREE_EVIDENCE, Array, Views
 
 # How far float32 may be off over a thousand classes.
 PROBABILITIES_ADD_UP = 1e-3
+# pyarrow imports pandas where that is installed.
+LIBRARIES = ("scipy.linalg", "scipy.special", "pyarrow.parquet", "pandas")
 
 
 def run_batch(study: Study, features: Path | Store, records: Records, batch: CellBatch) -> int:
@@ -45,7 +49,11 @@ def run_batch(study: Study, features: Path | Store, records: Records, batch: Cel
 
 
 def load_batch(study: Study, features: Path | Store, batch: CellBatch) -> None:
-    """Load what `run_batch` needs, for processes that are forked from this one."""
+    """Load what `run_batch` needs, for processes that are forked from this one; libraries, too, some of which are
+    imported at their first use only."""
+    for name in LIBRARIES:
+        with suppress(ImportError):
+            import_module(name)
     for cell in batch.cells:
         _loaded(study, features, batch, cell)
 

@@ -83,6 +83,9 @@ def complete(
         f"{loaded.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
         f"{work.done} done, {todo} to compute{share} with {engine!r}."
     )
+    if work.whole_pool:
+        spent = ", ".join(sorted({f"{cell.dataset} at K = {cell.shots}" for cell in work.whole_pool}))
+        logger.warning(f"the shots are the whole pool, which is fine because no method here looks at others: {spent}.")
     banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE]
     for warning in failed_gates(as_store(features), banded) if todo and banded else ():
         logger.warning(f"{warning}. These features fail the sanity gate: see `kshot features check`.")

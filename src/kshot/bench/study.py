@@ -73,7 +73,8 @@ class Study:
     """Several grids under one name, precision and hash.
 
     Without `min_residue` the paper's rule holds: a cell whose smallest class keeps fewer than five pool pictures is
-    dropped. With it no such cell is dropped, and methods that look at those pictures are undefined below it.
+    dropped; not where every class has exactly K pictures and no method of the study looks at others. With it no such
+    cell is dropped, and methods that look at those pictures are undefined below it.
     `answers`: what every head said about every test picture is kept beside the records, for metrics.
     """
 
@@ -152,6 +153,16 @@ class Study:
         methods = tuple(self.methods().values())
         grids = tuple(Grid((d,), (b,), (t,), shots, seeds, methods, profiles) for d, b, t in strata)
         return replace(self, name=f"{self.name}-on-{_name_of(strata)}", grids=grids)
+
+    def with_shots(self, shots: Sequence[int]) -> "Study":
+        """Every grid with these shots instead of its own, as a study of its own."""
+        chosen = tuple(sorted(set(shots)))
+        grids = tuple(replace(grid, shots=chosen) for grid in self.grids)
+        return replace(self, name=f"{self.name}-K{'-'.join(map(str, chosen))}", grids=grids)
+
+    def with_min_residue(self, least: int) -> "Study":
+        """The same cells under another rule for small pools, as a study of its own."""
+        return replace(self, name=f"{self.name}-residue{least}", min_residue=least)
 
     def without(self, uses: Sequence[str]) -> "Study":
         """The study less the methods that use one of these classes."""

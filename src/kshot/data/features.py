@@ -114,7 +114,9 @@ class Features:
             for manifests in (self.store.readable(), target.manifests())
         )
         if stored and {m.part: m.sha256 for m in stored} != {m.part: m.sha256 for m in own}:
-            raise FeatureError(f"{folder} holds other features of {'/'.join(where)}. Delete them, or give another folder.")
+            raise FeatureError(
+                f"{folder} holds other features of {'/'.join(where)}. Delete them, or give another folder."
+            )
         for manifest in own:
             about = {name: getattr(manifest, name) for name in ABOUT}
             if manifest.part.startswith("text-"):
@@ -225,7 +227,7 @@ def _check_every_class(y: Array, kinds: Array) -> None:
     absent = np.setdiff1d(np.arange(len(kinds)), y)
     if len(absent):
         raise InputError(
-            f"pool has no row of {len(absent)} of {len(kinds)} classes, the first of them {kinds.tolist()[absent[0]]!r}. "
+            f"pool has no row of {len(absent)} of {len(kinds)} classes, the first {kinds.tolist()[absent[0]]!r}. "
             "Give rows of every class, or leave the class out of text, classes and test."
         )
 

@@ -1,4 +1,4 @@
-"""Methods by name: built in, from installed packages (entry points), `package.module:Class`, or objects of this session;
+"""Methods by name: built in, of installed packages (entry points), `package.module:Class`, or objects of a session;
 and a hash of the code of those that are not built in."""
 
 import ast

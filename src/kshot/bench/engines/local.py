@@ -1,8 +1,9 @@
 """This process, or several others on this machine, one BLAS thread each.
 
 Workers are spawned. Heads and features that only this process has are inherited by forked ones, a new one for each
-cell, so that nothing passes from cell to cell. A worker process that dies leaves its cells missing, never failed: the pool is rebuilt and the cells that still have
-no file are handed out again. A driver that dies takes its workers with it.
+cell, so that nothing passes from cell to cell. A worker process that dies leaves its cells missing, never failed: the
+pool is rebuilt and the cells that still have no file are handed out again. A driver that dies takes its workers with
+it.
 """
 
 import multiprocessing
