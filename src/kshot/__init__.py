@@ -35,16 +35,19 @@ _WHERE = {
     "save_head": "kshot.methods.headfile",
     "PictureHead": "kshot.pictures.head",
     "fit_pictures": "kshot.pictures.fit",
+    "Features": "kshot.data.features",
     "load_features": "kshot.data.features",
     "load_study": "kshot.bench.study",
     "load_records": "kshot.results",
     "run": "kshot.runs",
+    "compare": "kshot.runs",
     "judge": "kshot.runs",
 }
 __all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
     from kshot.bench.study import load_study as load_study
+    from kshot.data.features import Features as Features
     from kshot.data.features import load_features as load_features
     from kshot.methods.ape import APE as APE
     from kshot.methods.clap import CLAP as CLAP
@@ -76,6 +79,7 @@ if TYPE_CHECKING:
     from kshot.pictures.fit import fit_pictures as fit_pictures
     from kshot.pictures.head import PictureHead as PictureHead
     from kshot.results import load_records as load_records
+    from kshot.runs import compare as compare
     from kshot.runs import judge as judge
     from kshot.runs import run as run
 

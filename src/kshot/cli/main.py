@@ -33,7 +33,7 @@ COMMANDS = {
         ("slurm", "run:slurm", "Print an sbatch file that runs a study in shards"),
     ),
     "Methods": (
-        ("judge", "methods:judge", "Run a method beside five others and answer five questions"),
+        ("judge", "methods:judge", "Run methods beside five others and answer five questions"),
         ("knob", "methods:knob", "Compare how a knob is set with its test-set oracle"),
     ),
     "Features": (

@@ -13,7 +13,7 @@ from kshot.bench.records import Records, records_around, records_folder
 from kshot.bench.run import choose_engine, complete, with_supports
 from kshot.bench.status import failed_records
 from kshot.bench.study import load_study
-from kshot.bench.work import find_work
+from kshot.bench.work import Work, find_work
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
 from kshot.data.store import Store
@@ -31,9 +31,9 @@ def run(
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
     shard: shared.ShardOption = "0/1",
-    on: Annotated[
-        list[str] | None, Option(help="DATASET/BACKBONE/TIER: run the study on these features instead. Repeatable.")
-    ] = None,
+    on: shared.OnOption = None,
+    shots: shared.StudyShotsOption = None,
+    min_residue: shared.MinResidueOption = None,
     supports: Annotated[
         Path | None, Option(help="JSON of the shots to use: {dataset: {K: {seed: ids or row numbers}}}.")
     ] = None,
@@ -43,9 +43,7 @@ def run(
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
     part, chosen = shared.parse_shard(shard), choose_engine(engine, workers)
-    asked = load_study(study)
-    if on:
-        asked = asked.on_features([shared.parse_stratum(text) for text in on])
+    asked = shared.asked_study(study, on, shots, min_residue)
     asked = with_supports(asked, supports, features)
     if retry:
         if part.count > 1:
@@ -96,10 +94,13 @@ def plan(
     method: shared.MethodOption = None,
     records: shared.RecordsOption = None,
     features: shared.FeaturesOption = FEATURES,
+    on: shared.OnOption = None,
+    shots: shared.StudyShotsOption = None,
+    min_residue: shared.MinResidueOption = None,
 ) -> None:
     """Print cells, time, disk and memory of a study before anything runs; features need not be there yet."""
     trusted = method or []
-    loaded = load_study(study).with_methods(trusted)
+    loaded = shared.asked_study(study, on, shots, min_residue).with_methods(trusted)
     # A study file may come from anywhere: only code that the user names on the command line is imported.
     skipped = [spec.use for spec in loaded.methods().values() if ":" in spec.use and spec.use not in trusted]
     target = Records(records_folder(records, loaded.name))
@@ -108,7 +109,7 @@ def plan(
     lines = [
         f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}",
         f"cells    {len(work.cells):,}",
-        f"dropped  {len(work.dropped):,} (a class would keep fewer than {loaded.least_residue} pool pictures)",
+        f"dropped  {len(work.dropped):,} ({_why_dropped(work)})",
         f"done     {work.done:,}",
         f"missing  {len(work.missing):,}",
     ]
@@ -128,6 +129,14 @@ def plan(
     out = shared.console()
     for line in lines:
         out.print(line, markup=False)
+
+
+def _why_dropped(work: Work) -> str:
+    least = work.study.min_residue
+    if least is not None:
+        return f"a class has fewer pool pictures than shots; methods that look at further ones need {max(least, 1)}"
+    whole = f"; kept: {len(work.whole_pool)} whose shots are the whole pool" if work.whole_pool else ""
+    return f"a class would keep fewer than {work.study.least_residue} pool pictures beside its shots{whole}"
 
 
 def _human_bytes(size: float) -> str:
