@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kshot.stats.draw_noise import AGREES, CANNOT_TELL, DIFFERS, Noise, draw_noise, judge
+from kshot.stats.draw_noise import AGREES, CANNOT_TELL, DIFFERS, DrawNoise, draw_noise, judge
 
 DATASETS, SEEDS, CELLS = 4, 5, 6
 
@@ -67,8 +67,8 @@ def test_a_dataset_with_few_draws_borrows_from_the_others():
     [(0.0, 0.0, AGREES), (0.3, 0.0, DIFFERS), (0.3, 0.04, AGREES), (0.3, 1.0, CANNOT_TELL), (9.0, 1.0, DIFFERS)],
 )
 def test_verdicts(difference, variance, verdict):
-    assert judge(difference, Noise(variance, 30.0), 1).verdict == verdict
+    assert judge(difference, DrawNoise(variance, 30.0), 1).verdict == verdict
 
 
 def test_unknown_noise_cannot_tell():
-    assert judge(5.0, Noise(float("nan"), 1.0), 3).verdict == CANNOT_TELL
+    assert judge(5.0, DrawNoise(float("nan"), 1.0), 3).verdict == CANNOT_TELL

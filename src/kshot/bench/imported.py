@@ -25,7 +25,7 @@ TABLES = ("columns", "constant", "names", "chosen", "methods")
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedRecords:
     """What was written, and what its owner should know."""
 
     folder: Path
@@ -34,7 +34,7 @@ class Imported:
     notes: tuple[str, ...]
 
 
-def import_records(file: Path, mapping: Path, output: Path | None = None) -> Imported:
+def import_records(file: Path, mapping: Path, output: Path | None = None) -> ImportedRecords:
     """Check every row, then write a folder that did not exist; records/NAME unless given."""
     about = _read_mapping(mapping)
     rows = _read_table(file)
@@ -60,7 +60,7 @@ def import_records(file: Path, mapping: Path, output: Path | None = None) -> Imp
     _write(folder, study, list(found.values()), source)
     cells = {key[:-1] for key in found}
     notes = [f"accuracies were read as {'per cent' if percent else 'shares of 1'}", *_unfamiliar(found)]
-    return Imported(folder, len(found), len(cells), tuple(notes))
+    return ImportedRecords(folder, len(found), len(cells), tuple(notes))
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:
