@@ -52,13 +52,15 @@ class Number:
     def __str__(self) -> str:
         if self.mean != self.mean:
             return self.instead
-        return self._written(self.mean) + self._interval() + self.mark
+        return self._written(self.mean) + self.ends + self.mark
 
     @property
     def is_estimate(self) -> bool:
         return self.G is not None
 
-    def _interval(self) -> str:
+    @property
+    def ends(self) -> str:
+        """` [+0.87, +2.98]`; empty where it is no estimate."""
         if not self.is_estimate:
             return ""
         if self.low is None or self.high is None:
@@ -195,6 +197,12 @@ def interval(estimate: Estimate | None, digits: int = 2, sign: bool = True) -> N
     if estimate is None or not estimate.n:
         return Number(float("nan"), spec, n=0, G=0)
     return Number(estimate.mean, spec, estimate.low, estimate.high, estimate.n, estimate.G)
+
+
+def in_words(estimate: Estimate) -> str:
+    """A mean with its interval for a sentence; with three to five datasets, `here` is the one on these alone."""
+    here = f", here{interval(estimate.beside).ends}" if estimate.beside else ""
+    return f"{interval(estimate)}{here}"
 
 
 def seconds(value: float | int) -> str:

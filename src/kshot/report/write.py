@@ -17,8 +17,8 @@ from kshot.report.verdict import verdict
 from kshot.stats.panel import Panel
 
 # In this order, because each uses those before it.
-SCRIPTS = ("theme", "data", "address", "stats", "charts", "leaderboard", "verdict", "views", "explorer", "cells")
-SCRIPTS += ("save", "main")
+SCRIPTS = ("theme", "data", "address", "crossed", "stats", "charts", "leaderboard", "verdict", "views")
+SCRIPTS += ("explorer", "cells", "save", "main")
 EVIDENCE = {
     "text": "the prompts of the classes",
     "support": "the labelled shots",
