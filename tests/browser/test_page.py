@@ -14,7 +14,7 @@ from kshot.report.table import interval
 from kshot.report.tables import all_tables
 from kshot.report.verdict import verdict
 from kshot.report.write import write_report
-from kshot.stats.leaderboard import leaderboard, paired
+from kshot.stats.leaderboard import counting, leaderboard, paired
 from kshot.stats.panel import panel
 from synthetic_records import as_table
 
@@ -26,8 +26,14 @@ def board(page):
     rows = page.locator("#board tbody tr")
     found = {}
     for row in rows.all():
-        found[row.get_attribute("data-method")] = [cell.strip() for cell in row.locator("th, td").all_inner_texts()]
+        found[row.get_attribute("data-method")] = [
+            cell.strip() for cell in row.locator("th, td:not(.beside)").all_inner_texts()
+        ]
     return found
+
+
+def beside(page, method):
+    return page.locator(f'#board tr[data-method="{method}"] .beside').inner_text()
 
 
 def numbers(text):
@@ -49,6 +55,9 @@ def test_leaderboard_equals_python(page, records):
             else:
                 assert float(text) == pytest.approx(standing.by_shots[k], abs=0.051)
         assert float(cells[5]) == pytest.approx(standing.mean, abs=0.051)
+    for method in ("clap", "lpp", "zero_shot"):
+        here = paired(counting(found), method, "oracle_lambda").beside
+        assert beside(page, method) == str(interval(here)).partition(" ")[2]
         if standing.method != "oracle_lambda":
             later = found.where(found.shots >= 2)
             assert cells[6] == str(interval(paired(later, standing.method, "oracle_lambda")))

@@ -9,7 +9,7 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.notes import failures
-from kshot.report.renderings import LATEX
+from kshot.report.renderings import LATEX, NO_WIDER
 from kshot.report.slices import LOO, ORACLE, focus, story_first
 from kshot.report.table import metric_name
 from kshot.report.verdict import CHOSEN, MOST_TIED, WORDS, probes
@@ -65,6 +65,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         "sketches_absent": context.sketches_absent,
         "headroom": [[*stratum, round(value, 4)] for stratum, value in sorted(context.headroom.items())],
         "latex": LATEX,
+        "latex_width": NO_WIDER,
         "resamples": RESAMPLES,
         "least_datasets": LEAST_DATASETS,
         "few_datasets": FEW_DATASETS,

@@ -17,6 +17,10 @@ ON_DATASETS = (
     "Differences are paired within cells; 95 % intervals over draws of shots and test pictures (crossed), {where}: "
     "they say nothing about other datasets. They take three draws; three datasets give an interval over datasets."
 )
+BESIDE = (
+    "So few datasets give a wide interval. Beside it stands the one over draws of shots and test pictures (crossed) on "
+    "these datasets alone{marked}."
+)
 TOO_FEW = "No intervals: those of this table are over datasets, and that takes three."
 WHERE = {1: "on this dataset", 2: "on these two datasets"}
 NOT_IN_TIER = "Left out, because they have no cell of tier {tier} with text: {named}{back}."

@@ -81,8 +81,8 @@ TableCell: TypeAlias = str | Number
 class Table:
     """Rows of words and numbers; rows from `rule` on stand below a line (reference points, means).
 
-    `best` marks cells (row, column) to set in bold; `key` names the table's files. A table without rows is shown as
-    one line: its title, and its caption as the reason.
+    `best` marks cells (row, column) to set in bold, `second` those to underline in LaTeX; `key` names the table's
+    files. A table without rows is shown as one line: its title, and its caption as the reason.
     """
 
     title: str
@@ -91,6 +91,7 @@ class Table:
     caption: str
     rule: int | None = None
     best: frozenset[tuple[int, int]] = frozenset()
+    second: frozenset[tuple[int, int]] = frozenset()
     key: str = ""
     below_rule: str = "reference points"
 
@@ -149,6 +150,7 @@ class Content:
     notes: Sequence[str]
     rule: int | None = None
     best: Iterable[tuple[int, int]] = ()
+    second: Iterable[tuple[int, int]] = ()
     below_rule: str = "reference points"
     title: str = ""
 
@@ -232,3 +234,11 @@ def best_cells(metric: Metric, columns: Iterable[Float[Array, " n"]], ties: bool
             rows = np.flatnonzero(column == best)
             found |= {(int(i), j) for i in (rows if ties else rows[:1])}
     return found
+
+
+def second_cells(metric: Metric, columns: Iterable[Float[Array, " n"]], ties: bool = False) -> set[tuple[int, int]]:
+    """(row, column) of the value that comes next to the best of each column."""
+    rest = [np.array(column, float) for column in columns]
+    for i, j in best_cells(metric, rest, ties):
+        rest[j - 1][i] = np.nan
+    return best_cells(metric, rest, ties)

@@ -71,6 +71,8 @@ def with_draws_and_pictures(estimate: Estimate, panel: Panel, first: Hits, secon
     here = on_these_datasets(panel, first, second) if 0 < estimate.G <= FEW_DATASETS else None
     if here is None or here.n != estimate.n:
         return estimate
+    # Equal but for rounding: what is shown twice is one number.
+    here = replace(here, mean=estimate.mean)
     return here if estimate.G < LEAST_DATASETS else replace(estimate, beside=here)
 
 

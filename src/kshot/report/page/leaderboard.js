@@ -129,7 +129,7 @@ function renderBoard(cells) {
     ...row.means.map((value, j) => element("td", { class: !row.method.reference && value === best[j] ? "best" : null }, number(value, digits))),
     element("td", { class: !row.method.reference && row.mean === bestMean ? "best" : null }, number(row.mean, digits)),
     element("td", {}, row.method.key === state.baseline ? "the reference" : interval(row.against, digits + (scale === 100))),
-    ...(both ? [element("td", {}, row.against.beside && row.method.key !== state.baseline ? ends(row.against.beside, digits + (scale === 100)) : ABSENT)] : []),
+    ...(both ? [element("td", { class: "beside" }, row.against.beside && row.method.key !== state.baseline ? ends(row.against.beside, digits + (scale === 100)) : ABSENT)] : []),
     element("td", {}, row.against.n))));
   const apart = (transductive) => rows.filter((row) => row.method.reference && row.method.transductive === transductive);
   document.getElementById("board").replaceChildren(element("thead", {}, head), body(free, null),

@@ -6,6 +6,7 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.notes import (
+    BESIDE,
     counted,
     cut_short,
     incomplete,
@@ -17,12 +18,23 @@ from kshot.report.notes import (
     without_pool,
 )
 from kshot.report.slices import ORACLE, ZERO_SHOT, focus, primary, single
-from kshot.report.table import Content, Number, TableCell, best_cells, count, interval, metric_cells, metric_name
+from kshot.report.table import (
+    Content,
+    Number,
+    TableCell,
+    best_cells,
+    count,
+    interval,
+    metric_cells,
+    metric_name,
+    second_cells,
+)
 from kshot.stats.bootstrap import simultaneous
 from kshot.stats.leaderboard import Leaderboard, Placing, best_first, counting, leaderboard, paired_with, side_by_side
 from kshot.stats.metrics import ACCURACY, BINS, METRICS, Metric
 from kshot.stats.panel import Panel
 
+OF_THESE = "all K, on these datasets"
 TIED, TURNED_OVER = " ≈", " ‡"
 # No merit of a head: it stands beside the ECE to be read with it.
 NOISE = "ece_noise"
@@ -40,6 +52,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Content:
         mark = TURNED_OVER if placing.method in turned else ""
         rows.append((f"{title}{mark}", *cells, *_behind(panel.metric, board, placing)))
     means = [np.array([p.by_shots[k] for p in board.ranked]) for k in board.shots]
+    means.append(np.array([p.mean for p in board.ranked]))
     guarded = shown.where(shown.present_at_every_shot_count())
     return Content(
         ("method", *_shot_columns(board), *_distance_columns(board)),
@@ -59,7 +72,8 @@ def leaderboard_table(panel: Panel, context: Context) -> Content:
             incomplete(counting(guarded), [placing.method for placing in placings]),
         ],
         rule=len(board.ranked),
-        best=best_cells(panel.metric, [*means, np.array([p.mean for p in board.ranked])]),
+        best=best_cells(panel.metric, means),
+        second=second_cells(panel.metric, means),
     )
 
 
@@ -133,7 +147,7 @@ def headline(panel: Panel, context: Context) -> Content | str:
     columns = ["method", *slices, "n, all K"]
     rows = [[panel.titles[m], *(interval(found[m]) for found in slices.values()), count(overall[m].n)] for m in order]
     if any(found.beside for found in overall.values()):
-        columns.append("all K, on these datasets")
+        columns.append(OF_THESE)
         rows = [[*row, interval(overall[m].beside)] for row, m in zip(rows, order, strict=True)]
     note = "No correction for the number of intervals."
     if context.corrected:
@@ -157,6 +171,7 @@ def headline(panel: Panel, context: Context) -> Content | str:
             f"has, so rows differ in n{same_cells}. Bold: the interval lies above zero.",
             left_out(panel, shown),
             intervals(shown),
+            BESIDE.format(marked="") if OF_THESE in columns else "",
             note,
             without_pool(shown),
             incomplete(later, free),
@@ -190,6 +205,7 @@ def per_dataset(panel: Panel, context: Context) -> Content:
         ],
         rule=len(free),
         best=best_cells(panel.metric, values[: len(free)].T, ties=True),
+        second=second_cells(panel.metric, values[: len(free)].T, ties=True),
         title=f"{metric_name(panel.metric, capital=True)} per dataset at K={shots}, {focused.backbone}",
     )
 
@@ -234,8 +250,5 @@ def _interval_notes(metric: Metric, board: Leaderboard, shown: Panel) -> list[st
     over = f"over {board.datasets} datasets"
     notes = [intervals(shown), f"≈: not told apart from the leader, because the interval {over} reaches zero."]
     if _two_intervals(board):
-        notes.append(
-            "So few datasets give a wide interval. Beside it stands the one over draws of shots and test pictures "
-            "(crossed) on these datasets alone, with its own ≈."
-        )
+        notes.append(BESIDE.format(marked=", with its own ≈"))
     return notes
