@@ -58,7 +58,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
             key: {"title": metric_name(m), "less": m.less_is_better, "digits": m.digits, "scale": m.scale}
             for key, m in ((key, found.metric) for key, found in measured.items())
         },
-        "order": story_first(panel),
+        "order": story_first(panel, context.own),
         "curves": _curves(panel),
         "ratios": FLAT_RATIOS,
         "sketches": [_sketch(sketch) for sketch in context.sketches],

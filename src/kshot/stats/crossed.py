@@ -78,4 +78,6 @@ def crossed_variance(differences: Shaped[Array, "c n"], seeds: Int[Array, " c"])
     left = max(float(np.square(rows).sum()) - by_draw - by_picture, 0.0)
     A, B, E = by_draw / (S - 1), by_picture / (n - 1), left / ((S - 1) * (n - 1))
     variance = (E + max(A - E, 0) + max(B - E, 0)) / (S * n)
-    return variance, (A**2 / (S - 1) + B**2 / (n - 1) + E**2 / ((S - 1) * (n - 1))) / (S * n) ** 2
+    # A mean square that adds nothing is not uncertain either.
+    uncertainty = (A > E) * A**2 / (S - 1) + (B > E) * B**2 / (n - 1) + E**2 / ((S - 1) * (n - 1))
+    return variance, uncertainty / (S * n) ** 2

@@ -78,7 +78,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
     width = max(1.9 * wide, LEAST_WIDTH)
     legend_width = MARK_WIDTH + LETTER_WIDTH * max(map(len, panel.titles.values()))
     figure, grid = new_figure(width + legend_width * columns, height, tall, wide)
-    order, free = story_first(panel), panel.free_methods()
+    order, free = story_first(panel, context.own), panel.free_methods()
     handles = {}
     for axis, name in zip(grid, names, strict=False):
         own = in_stratum(shown, name, drawn[name])

@@ -32,7 +32,7 @@ function crossedVariance(cells, first, second) {
   const A = (n * exact.reduce((sum, value) => sum + value ** 2, 0)) / (S - 1), B = byPicture / (p - 1);
   const E = Math.max(all - byDraw - byPicture, 0) / ((S - 1) * (p - 1));
   return { variance: (E + Math.max(A - E, 0) + Math.max(B - E, 0)) / (S * n),
-    uncertainty: (A ** 2 / (S - 1) + B ** 2 / (p - 1) + E ** 2 / ((S - 1) * (p - 1))) / (S * n) ** 2 };
+    uncertainty: ((A > E) * A ** 2 / (S - 1) + (B > E) * B ** 2 / (p - 1) + E ** 2 / ((S - 1) * (p - 1))) / (S * n) ** 2 };
 }
 
 // Student's t for any degrees of freedom: the page carries it at equal steps of their inverse.
