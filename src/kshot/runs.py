@@ -21,6 +21,7 @@ from kshot.bench.run import (
     complete,
     load_any,
     open_run,
+    with_supports,
     workers_environment,
 )
 from kshot.bench.status import failed_cells
@@ -61,6 +62,7 @@ def run(
     workers: int = CORES,
     engine: Engine | str = "local",
     method: Sequence[str] = (),
+    supports: Path | str | None = None,
 ) -> Results:
     """Compute what a study lacks, and give back all its records; finished cells are never computed again.
 
@@ -78,7 +80,10 @@ def run(
         Where cells are computed.
     method : sequence of str
         Methods of your own that join the study, as package.module:Class.
+    supports : path
+        JSON file of the shots to use, {dataset: {K: {seed: ids or row numbers}}}; drawn here unless given.
     """
+    study = with_supports(load_any(study), supports, features)
     folder = complete(study, records, features, choose_engine(engine, workers), method)
     return load_records(folder, features=features)
 

@@ -18,6 +18,7 @@ from kshot.bench.work import CellBatch
 from kshot.data.episode import Episode
 from kshot.data.store import Store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
+from kshot.data.supports import parsed_supports
 from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices
@@ -37,7 +38,9 @@ def run_batch(study: Study, features: Path, records: Records, batch: CellBatch) 
     computed = 0
     for cell in batch.cells:
         if not records.cell_files(cell):
-            stratum = loaded_stratum(features, cell.dataset, cell.backbone, study.dtype, batch.hashes, batch.views)
+            stratum = loaded_stratum(
+                features, cell.dataset, cell.backbone, study.dtype, batch.hashes, batch.views, study.supports
+            )
             prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
             facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue, study.answers)
             records.write(study, facts, rows)
@@ -219,8 +222,10 @@ def loaded_stratum(
     dtype: str,
     hashes: frozenset[str],
     views: frozenset[Views] = frozenset(),
+    supports: str = "",
 ) -> Stratum:
-    stratum = load_stratum(Store(features), dataset, backbone, dtype, views)
+    given = parsed_supports(supports).get(dataset, {})
+    stratum = load_stratum(Store(features), dataset, backbone, dtype, views, given)
     viewed = (digest for stored in stratum.views.values() for digest in stored.hashes)
     _check_unchanged(f"{dataset}/{backbone}", [*stratum.hashes.values(), *viewed], hashes)
     return stratum
