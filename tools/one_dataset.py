@@ -1,14 +1,14 @@
 """How often the interval over draws and test pictures covers: docs/protocol.md quotes it.
 
 `python -m tools.one_dataset` simulates 2,000 studies of every design. `--records FOLDER` takes records with many draws
-and sets half of the draws against the other half: on all test pictures, where pictures cancel and the spread of draws
-alone is checked, and on halves of the pictures too.
+(`kshot run tools/one_dataset.toml`) and sets half of the draws, or `--draws` of them, against the others, every pair of
+methods on every dataset: on the same test pictures, where pictures cancel and the spread of draws alone is checked, and
+on other halves of the pictures.
 """
 
 import argparse
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from math import sqrt
 
 import numpy as np
@@ -72,29 +72,25 @@ def half_width(variance: float, uncertainty: float) -> float:
     return float(t.ppf(0.975, max(variance**2 / uncertainty, 1)) * sqrt(variance)) if uncertainty else 0.0
 
 
-def halves(folder: str, methods: list[str], repeats: int = 40) -> Iterator[tuple[str, str, float, float, int]]:
-    """By dataset and pair of methods: how often the difference of two halves lies within the interval of their
-    difference, with the same pictures and with halves of them; and of how many."""
-    whole = load_records(folder).panel
-    rng = np.random.default_rng(0)
+def halves(folder: str, draws: int = 0, repeats: int = 40) -> dict[str, np.ndarray]:
+    """By dataset: how often the gap between two parts of its draws lies within the interval of that gap, on the same
+    pictures and on other ones."""
+    whole, rng = load_records(folder).panel, np.random.default_rng(0)
+    found = {}
     for name in whole.names("dataset"):
         own = whole.where(whole.dataset == name)
-        hits = {method: np.stack(hits_of(own, method)) for method in methods}
-        for first, second in product(methods, methods):
-            if first < second:
-                yield name, f"{first} − {second}", *_halves(hits[first] - hits[second], own.seed, rng, repeats)
+        hits = [np.stack(hits_of(own, method)) for method in own.methods]
+        pairs = [first - second for first, second in combinations(hits, 2)]
+        found[name] = np.mean([_held(pair, own.seed, rng, draws) for pair in pairs for _ in range(repeats)], axis=0)
+    return found
 
 
-def _halves(differences: np.ndarray, seeds: np.ndarray, rng: np.random.Generator, repeats: int) -> tuple:
-    held, n = np.zeros(2), differences.shape[1]
-    draws = np.unique(seeds)
-    for _ in range(repeats):
-        order, pictures = rng.permutation(draws), rng.permutation(n)
-        sides = [np.isin(seeds, half) for half in np.array_split(order, 2)]
-        same = [(differences[side], seeds[side]) for side in sides]
-        apart = [(part[:, rows], own) for (part, own), rows in zip(same, np.array_split(pictures, 2), strict=True)]
-        held += [_agree(same, draws_only=True), _agree(apart)]
-    return *(held / repeats), repeats
+def _held(differences: np.ndarray, seeds: np.ndarray, rng: np.random.Generator, draws: int) -> list[bool]:
+    order, pictures = rng.permutation(np.unique(seeds)), rng.permutation(differences.shape[1])
+    sides = [np.isin(seeds, part) for part in np.split(order, [draws or len(order) // 2])]
+    same = [(differences[side], seeds[side]) for side in sides]
+    apart = [(part[:, rows], own) for (part, own), rows in zip(same, np.array_split(pictures, 2), strict=True)]
+    return [_agree(same, draws_only=True), _agree(apart)]
 
 
 def _agree(sides: list, draws_only: bool = False) -> bool:
@@ -113,13 +109,12 @@ def _of_draws(differences: np.ndarray, seeds: np.ndarray) -> tuple[float, float]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", help="records of many draws")
-    parser.add_argument("--method", action="append", default=[])
+    parser.add_argument("--draws", type=int, default=0, help="draws of the first part; half of them unless given")
     given = parser.parse_args()
     if given.records:
-        found = list(halves(given.records, given.method))
-        for name, pair, same, apart, repeats in found:
-            print(f"{name:16} {pair:28} same pictures {same:6.1%}  other pictures {apart:6.1%}  of {repeats}")
-        print("all: same pictures {:.1%}, other pictures {:.1%}".format(*np.mean([row[2:4] for row in found], axis=0)))
+        found = halves(given.records, given.draws)
+        for name, (same, other) in {**found, "all": np.mean(list(found.values()), axis=0)}.items():
+            print(f"{name:16} same pictures {same:.1%}, other pictures {other:.1%}")
         return
     for seeds, pictures, draws, noise in product(DRAWS, PICTURES, (0.0, 0.1, 0.3), (0.4, 1.0)):
         design = Design(seeds, pictures, draws=draws, noise=noise)

@@ -51,6 +51,19 @@ def test_latex_has_as_many_cells_as_columns_and_a_rule():
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
 
 
+def test_latex_marks_the_best_and_the_second_of_the_validation_free():
+    table = tables(synthetic_rows())["leaderboard"]
+    rows = [line for line in table.latex().splitlines() if line.endswith(r"\\") and "&" in line][1:]
+    for column in range(1, 6):
+        shown = [row.removesuffix(r"\\").split(" & ")[column].strip() for row in rows]
+        values = [float(row[column]) for row in table.rows[: table.rule]]
+        first, second = sorted((v for v in values if v == v), reverse=True)[:2]
+        assert shown[values.index(first)] == rf"\textbf{{{first:.1f}}}"
+        assert shown[values.index(second)] == rf"\underline{{{second:.1f}}}"
+        assert sum("underline" in text for text in shown) == sum("textbf" in text for text in shown) == 1
+    assert "--" not in table.latex(), "hyphens would become dashes"
+
+
 def test_one_dataset_says_what_its_interval_is_over():
     """From two draws there is none."""
     many, two = (tables(synthetic_rows(datasets=("alpha",), seeds=seeds)) for seeds in ((0, 1, 2), (0, 1)))
