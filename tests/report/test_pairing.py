@@ -62,11 +62,11 @@ def test_leaderboard_mean_and_distance_are_the_same_cells():
     for method, title in TITLES.items():
         own, row = accuracies(method, **LATER), shown("leaderboard", title)
         if own.keys() == wanted:
-            assert float(row[-2]) == pytest.approx(np.mean(list(own.values())))
+            assert float(row[-3]) == pytest.approx(np.mean(list(own.values())))
             if method != leader:
-                assert float(row[-1]) == pytest.approx(float(row[-2]) - float(board.rows[0][-2]))
+                assert float(row[-2]) == float(row[-1]) == pytest.approx(float(row[-3]) - float(board.rows[0][-3]))
         else:
-            assert str(row[-2]) == str(row[-1]) == "–"
+            assert str(row[-3]) == str(row[-2]) == str(row[-1]) == "–"
             assert f"{title} {len(wanted) - len(own)}" in board.caption
     assert f"of {len(wanted)} cells some lack" in board.caption
 
@@ -163,7 +163,7 @@ def test_the_better_end_needs_both_ends():
 def test_one_shot_alone_is_ranked_by_its_own_mean():
     rows = synthetic_rows(shots=(1,), tiers=("dataset",))
     board = {table.key: table for table in all_tables(panel(as_table(rows)))}["leaderboard"]
-    assert board.columns[-2:] == ("mean K=1", "behind the leader, K=1")
-    free = [float(row[-2]) for row in board.rows[: board.rule] if str(row[-2]) != "–"]
+    assert board.columns[-3:] == ("mean K=1", "behind the leader, K=1", "on these 4 datasets")
+    free = [float(row[-3]) for row in board.rows[: board.rule] if str(row[-3]) != "–"]
     assert free == sorted(free, reverse=True)
     assert len(free) > 2

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.notes import INTERVALS, counted, left_out, missing
+from kshot.report.notes import counted, left_out, missing, over_datasets
 from kshot.report.slices import JS, LOO, ORACLE, ZERO_SHOT, focus, primary
 from kshot.report.table import Content, count, interval, number
 from kshot.stats.bootstrap import cluster_means
@@ -39,7 +39,7 @@ def prior_upgrade(panel: Panel, context: Context) -> Content | str:
         [
             f"Tier minus {GENERIC}, paired within dataset, backbone, K and seed; {counted(known)} in all tiers. "
             "n: draws where all of a row's figures exist, so from K = 2 where the LOO λ is among them.",
-            INTERVALS,
+            over_datasets(panel),
             missing(panel, (ZERO_SHOT, ORACLE, LOO)),
         ],
     )
