@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshot.encode.encoders import load_encoder
-from kshot.encode.openclip import OpenClipEncoder, _library
+from kshot.encode.openclip import _library, load_open_clip
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import import_torchvision
 from kshot.encode.reference_vectors import hold_to_reference
@@ -24,7 +24,7 @@ from picture_sets import CONFIG, picture
 
 @pytest.fixture(scope="module")
 def encoder(tiny_clip):
-    return OpenClipEncoder("ViT-B-32-quickgelu", tiny_clip)
+    return load_open_clip("ViT-B-32-quickgelu", tiny_clip)
 
 
 def some_picture(width, height):
@@ -81,7 +81,7 @@ def changed(tiny_clip, tmp_path):
         if edit:
             edit(config)
         (folder / "open_clip_config.json").write_text(json.dumps(config))
-        found = OpenClipEncoder("ViT-B-32-quickgelu", folder)
+        found = load_open_clip("ViT-B-32-quickgelu", folder)
         if not edit:
             with torch.no_grad():
                 found.model.visual.proj += 0.02 * torch.randn_like(found.model.visual.proj)
@@ -115,7 +115,7 @@ def test_openai_weights_without_quickgelu_are_refused(monkeypatch):
     library = _library()
     monkeypatch.setattr(library.factory, "download_pretrained", lambda *_, **__: None)
     with pytest.raises(KshotError, match=r"another activation than the weights 'openai'.*ViT-B-32-quickgelu"):
-        OpenClipEncoder("ViT-B-32", "openai")
+        load_open_clip("ViT-B-32", "openai")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def siglip(tmp_path_factory):
 
 
 def test_siglips_tokenizer_comes_with_a_local_folder(siglip):
-    found = OpenClipEncoder("SigLIP-B-16", siglip)
+    found = load_open_clip("SigLIP-B-16", siglip)
     assert found.logit_bias == pytest.approx(-10)
     tokens = torch.tensor([[2, 3, 4, 2, 5, *[0] * 11]])  # "a photo of a red", lower case without its full stop
     with torch.inference_mode():

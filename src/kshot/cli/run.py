@@ -12,7 +12,7 @@ from kshot.bench.plan import FORECAST_BASIS, forecast
 from kshot.bench.records import Records, records_around, records_folder
 from kshot.bench.run import choose_engine, complete
 from kshot.bench.status import failed_records
-from kshot.bench.study import load_study
+from kshot.bench.study import Study, load_study
 from kshot.bench.work import find_work
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
@@ -21,6 +21,10 @@ from kshot.errors import InputError
 from kshot.progress import human_seconds
 from kshot.results import Results, load_records
 from kshot.runs import forget_failures, verify_methods
+
+OnOption = Annotated[
+    list[str] | None, Option("--on", help="DATASET/BACKBONE/TIER: run the study on these features instead. Repeatable.")
+]
 
 
 def run(
@@ -31,18 +35,14 @@ def run(
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
     shard: shared.ShardOption = "0/1",
-    on: Annotated[
-        list[str] | None, Option(help="DATASET/BACKBONE/TIER: run the study on these features instead. Repeatable.")
-    ] = None,
+    on: OnOption = None,
     retry: Annotated[bool, Option("--retry", help="Compute the cells with a failed method again.")] = False,
     verified: Annotated[bool, Option("--verify", help="Run your own methods again without test labels.")] = False,
     show: Annotated[bool, Option("--report", help="Print leaderboard and verdict, write the report.")] = False,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
     part, chosen = shared.parse_shard(shard), choose_engine(engine, workers)
-    asked = load_study(study)
-    if on:
-        asked = asked.on_features([shared.parse_stratum(text) for text in on])
+    asked = _on(load_study(study), on)
     if retry:
         if part.count > 1:
             raise InputError("--retry takes the whole study. Leave --shard out.")
@@ -59,6 +59,10 @@ def run(
     _end_if_failed(folder)
     if differing:
         raise typer.Exit(1)
+
+
+def _on(study: Study, on: list[str] | None) -> Study:
+    return study.on_features([shared.parse_stratum(text) for text in on]) if on else study
 
 
 def print_verdict(results: Results) -> None:
@@ -134,14 +138,26 @@ def _human_bytes(size: float) -> str:
 
 def slurm(
     study: shared.StudyArgument,
+    method: shared.MethodOption = None,
+    on: OnOption = None,
     records: shared.RecordsOption = None,
     features: shared.FeaturesOption = FEATURES,
     shards: Annotated[int, Option(min=1, help="Array tasks.")] = 16,
     cpus: Annotated[int, Option(min=1, help="Cores, and workers, per task.")] = 4,
+    time: Annotated[str | None, Option(help="Time limit of a task, as sbatch takes it: 2:00:00 or 1-12.")] = None,
+    partition: Annotated[str | None, Option(help="Partition to run in.")] = None,
+    account: Annotated[str | None, Option(help="Account to charge.")] = None,
+    memory: Annotated[str | None, Option(help="Memory of a task: 8G.")] = None,
+    gpus: Annotated[str | None, Option(help="GPUs of a task, as sbatch takes them: 1 or a100:1.")] = None,
 ) -> None:
     """Print an sbatch array file that runs a study in shards; redirect it to a file and submit that."""
-    loaded = load_study(study)
-    folder = records_folder(records, loaded.name)
+    asked = _on(load_study(study), on)
+    folder = records_folder(records, asked.name)
     command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(folder)]
     command += ["--features", str(features), "--workers", str(cpus)]
-    typer.echo(sbatch_file(loaded.name, command, Path.cwd(), Path("."), shards, cpus), nl=False)
+    command += [
+        word for option, own in (("--on", on), ("--method", method)) for one in own or () for word in (option, one)
+    ]
+    given = {"time": time, "partition": partition, "account": account, "mem": memory, "gpus-per-task": gpus}
+    options = {name: value for name, value in given.items() if value is not None}
+    typer.echo(sbatch_file(asked.name, command, Path.cwd(), Path("."), shards, cpus, options), nl=False)

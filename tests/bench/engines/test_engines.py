@@ -80,7 +80,9 @@ def test_unknown_engine(undisturbed, kshot):
 
 
 def test_the_sbatch_file_is_shown_and_quoted():
-    text = sbatch_file("s", ["kshot", "run", "my study.toml"], Path("/a folder"), Path("."), shards=4, cpus=2)
+    text = sbatch_file(
+        "s", ["kshot", "run", "my study.toml"], Path("/a folder"), Path("."), 4, 2, {"time": "1-12", "mem": "8G"}
+    )
     assert "#SBATCH --array=0-3" in text
     assert "#SBATCH --requeue" in text
     assert "cd '/a folder'" in text
