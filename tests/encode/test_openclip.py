@@ -204,3 +204,21 @@ def test_siglip_offline_is_one_sentence(tmp_path):
     assert len(said.splitlines()) == 1
     assert said.startswith("cannot load the tokenizer of ViT-B-16-SigLIP2: the hub cannot be reached ([Errno 111]")
     assert "it is not in the hub's cache. Run it once with a connection, or give weights" in said
+
+
+def test_a_model_in_memory_is_the_model_by_name(tiny_clip):
+    import open_clip
+
+    import kshot
+
+    name = "ViT-B-32-quickgelu"
+    by_name = load_encoder(name, tiny_clip, "cpu")
+    where = f"local-dir:{tiny_clip}"
+    held = kshot.Encoder.from_open_clip(open_clip.create_model(where), open_clip.get_tokenizer(where), name)
+    assert (held.facts(), held.backbone) == (by_name.facts(), by_name.backbone)
+    assert (held.logit_scale, held.logit_bias, held.dim) == (by_name.logit_scale, by_name.logit_bias, by_name.dim)
+    inputs = [
+        [own.preprocessing(some_picture(50, 40)), own.preprocessing(some_picture(31, 77))] for own in (held, by_name)
+    ]
+    np.testing.assert_array_equal(held.encode_images(inputs[0]), by_name.encode_images(inputs[1]))
+    np.testing.assert_array_equal(held.encode_prompts(["a dog"]).unit, by_name.encode_prompts(["a dog"]).unit)

@@ -61,8 +61,7 @@ class PictureCache:
     """Features under ~/.cache/kshot or KSHOT_CACHE; damaged entries are encoded again."""
 
     def __init__(self, encoder: Encoder):
-        home = os.environ.get("KSHOT_CACHE") or Path.home() / ".cache" / "kshot"
-        self.root = Path(home) / "encoded" / fingerprint(encoder.facts())[:16]
+        self.root = cache_folder() / "encoded" / fingerprint(encoder.facts())[:16]
 
     def get(self, key: str) -> dict[str, Array] | None:
         from safetensors import SafetensorError
@@ -90,6 +89,11 @@ class PictureCache:
 def fingerprint(facts: dict[str, Any]) -> str:
     """The hash of everything that must match for features to mix."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def cache_folder() -> Path:
+    """The folder of KSHOT_CACHE, or ~/.cache/kshot."""
+    return Path(os.environ.get("KSHOT_CACHE") or Path.home() / ".cache" / "kshot")
 
 
 def feature_cache(encoder: Encoder) -> PictureCache | None:

@@ -1,6 +1,7 @@
 """An encoder as the first step of a scikit-learn pipeline."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,13 @@ class EncodePictures(Estimator):
         return True
 
     def _loaded(self) -> Encoder:
-        """The encoder, loaded once for each name and device."""
-        if isinstance(self.encoder, Encoder):
-            return self.encoder
-        wanted = (self.encoder, self.device)
-        if getattr(self, "_loaded_as", None) != wanted:
-            self._held, self._loaded_as = load_encoder(*wanted[:1], device=wanted[1]), wanted
-        return self._held
+        return self.encoder if isinstance(self.encoder, Encoder) else _loaded(self.encoder, self.device)
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, device: str) -> Encoder:
+    """The last encoder that was named: cross-validation clones the step for every fold."""
+    return load_encoder(name, device=device)
 
 
 def as_file(picture: Any, row: int = 0) -> PictureFile:
