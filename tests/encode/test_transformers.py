@@ -9,8 +9,9 @@ import torch
 
 import kshot
 from hf_models import LENGTH, save_model
-from kshot.encode.encoders import load_encoder
+from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.protocol import import_torchvision
+from kshot.errors import KshotError
 from picture_sets import picture
 
 KINDS = ("clip", "siglip", "siglip2")
@@ -108,7 +109,7 @@ def test_fit_and_predict_by_command_have_the_librarys_own_features(saved, kind, 
         (tmp_path / "photos" / f"class{number % 2}").mkdir(parents=True, exist_ok=True)
         image.save(tmp_path / "photos" / f"class{number % 2}" / f"{number}.png")
     backbone = f"hf:{saved[kind]}"
-    app(["fit", "photos", "--backbone", backbone, "--method", "loo_blend", "--device", "cpu"], standalone_mode=False)
+    app(["fit", "photos", "--backbone", backbone, "--method", "zero_shot", "--device", "cpu"], standalone_mode=False)
     head = kshot.PictureHead.load("head.safetensors")
     images, _ = own_calls(*both(saved[kind]))
     order = [int(name.rpartition("/")[2].removesuffix(".png")) for name in head.about.shot_names]
@@ -131,7 +132,7 @@ def test_names_and_refusals(saved, tmp_path):
     with pytest.raises(KshotError, match=r"holds no config.json of a transformers model"):
         load_encoder(f"hf:{tmp_path}")
     model, processor = both(saved["clip"])
-    with pytest.raises(KshotError, match="CLIPVisionTransformer|CLIPVisionModel"):
+    with pytest.raises(KshotError, match="has no get_image_features and no get_text_features"):
         kshot.Encoder.from_transformers(model.vision_model, processor)
     with pytest.raises(KshotError, match="has no tokenizer"):
         kshot.Encoder.from_transformers(model, processor.image_processor)

@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jaxtyping import Float
 
 from kshot.encode.encoders import load_encoder
@@ -49,7 +50,7 @@ class EncodePictures(Estimator):
         """Text prototypes of class names, in their order; {} of the prompt stands for the name."""
         names = [str(name) for name in classes]
         found = encode_names(self._loaded(), names, prompt)
-        return stacked_rows(found[name] for name in names)
+        return np.stack([found[name].unit for name in names])
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
