@@ -104,7 +104,7 @@ class TransformersEncoder(TorchEncoder):
         device = next(model.parameters()).device if device is None else device
         super().__init__(model, ProcessorPreprocessing(processor), device, kind, _activation(model.config))
 
-    def encode_images(self, inputs: Sequence[Mapping[str, Array]]) -> Float[Array, "B d"]:
+    def encode_images(self, inputs: Sequence[Any] | Array) -> Float[Array, "B d"]:
         batch = {name: np.concatenate([one[name] for one in inputs]) for name in inputs[0]}
         return unit_and_norms(self._run(self.model.get_image_features, batch)).unit
 

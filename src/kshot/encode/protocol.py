@@ -88,7 +88,7 @@ class Encoder:
         """Dimension of the features."""
         return int(self.encode_prompts(["a"]).unit.shape[1])
 
-    def encode_images(self, inputs: Sequence[Any]) -> Float[Array, "B d"]:
+    def encode_images(self, inputs: Sequence[Any] | Array) -> Float[Array, "B d"]:
         """Unit features of pictures that went through `preprocessing`."""
         return unit_and_norms(_rows(self._images(list(inputs)), len(inputs), self.name)).unit
 
@@ -128,7 +128,7 @@ class TorchEncoder(Encoder):
         self.weights_sha256 = weights_fingerprint(model.state_dict())
         self.model = model.eval().to(device)
 
-    def encode_images(self, inputs: Sequence[Any]) -> Float[Array, "B d"]:
+    def encode_images(self, inputs: Sequence[Any] | Array) -> Float[Array, "B d"]:
         return unit_and_norms(self.pooled(np.stack(inputs))).unit
 
     def pooled(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
