@@ -24,6 +24,7 @@ from kshot.bench.run import (
     complete,
     load_any,
     open_run,
+    with_supports,
     workers_environment,
 )
 from kshot.bench.status import failed_cells
@@ -76,6 +77,7 @@ def run(
     workers: int = CORES,
     engine: Engine | str = "local",
     method: Heads = (),
+    supports: Path | str | None = None,
 ) -> Results:
     """Compute what a study lacks, and give back all its records; finished cells are never computed again.
 
@@ -95,9 +97,12 @@ def run(
         Where cells are computed.
     method : heads
         Heads that join the study: package.module:Class, or objects; see `compare`.
+    supports : path
+        JSON file of the shots to use, {dataset: {K: {seed: ids or row numbers}}}; drawn here unless given.
     """
     strata, store = gather_features(on, features)
     asked = load_any(study).on_features(strata) if strata else load_any(study)
+    asked = with_supports(asked, supports, store)
     folder = complete(asked, records, store, choose_engine(engine, workers), method_specs(method))
     return load_records(folder, features=store)
 

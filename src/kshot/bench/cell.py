@@ -20,6 +20,7 @@ from kshot.bench.work import CellBatch
 from kshot.data.episode import Episode
 from kshot.data.store import Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
+from kshot.data.supports import parsed_supports
 from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices
@@ -60,7 +61,7 @@ def load_batch(study: Study, features: Path | Store, batch: CellBatch) -> None:
 
 def _loaded(study: Study, features: Path | Store, batch: CellBatch, cell: Cell) -> tuple[Stratum, Prior | None]:
     where = (features, cell.dataset, cell.backbone)
-    stratum = loaded_stratum(*where, study.dtype, batch.hashes, batch.views)
+    stratum = loaded_stratum(*where, study.dtype, batch.hashes, batch.views, study.supports)
     return stratum, loaded_prior(*where, cell.tier, study.dtype, batch.hashes)
 
 
@@ -238,8 +239,10 @@ def loaded_stratum(
     dtype: str,
     hashes: frozenset[str],
     views: frozenset[Views] = frozenset(),
+    supports: str = "",
 ) -> Stratum:
-    stratum = load_stratum(as_store(features), dataset, backbone, dtype, views)
+    given = parsed_supports(supports).get(dataset, {})
+    stratum = load_stratum(as_store(features), dataset, backbone, dtype, views, given)
     viewed = (digest for stored in stratum.views.values() for digest in stored.hashes)
     _check_unchanged(f"{dataset}/{backbone}", [*stratum.hashes.values(), *viewed], hashes)
     return stratum

@@ -246,7 +246,8 @@ def _isolated_fit(
 ) -> tuple[IsolatedFit, Int[Array, " n"]]:
     store, sees = as_store(features), frozenset(row["sees"])
     views = spec.views if row["views"] not in ("", "{}") else None
-    stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views])
+    given = study.supports_of(cell.dataset)
+    stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views], given)
     tiers = store.tiers(cell.dataset, cell.backbone)
     prior = load_prior(store, cell.dataset, cell.backbone, cell.tier, study.dtype) if tiers else None
     episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)

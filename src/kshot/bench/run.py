@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -19,13 +19,15 @@ from kshot.bench.compact import SUPERSEDED, compact, supersede
 from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, Workload
 from kshot.bench.records import RUNS, Records, records_folder
 from kshot.bench.study import MethodSpec, Study, load_study
-from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes
+from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes, strata_of, thin_cells
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store, as_store
+from kshot.data.supports import read_supports
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import is_damaged, remove_torn, set_aside, write_text
 from kshot.progress import Progress, human_seconds
+from kshot.types import BALANCED
 
 # Reading thousands of small files is slow; beyond this many they are joined.
 LOOSE_FILES = 1000
@@ -62,6 +64,18 @@ def choose_engine(engine: Engine | str, workers: int) -> Engine:
 
 def load_any(study: AnyStudy) -> Study:
     return study if isinstance(study, Study) else load_study(study)
+
+
+def with_supports(study: Study, file: Path | str | None, features: Path | str | Store) -> Study:
+    """The study with the shots of a file, which are checked; as it is without a file."""
+    if file is None:
+        return study
+    if any(grid.profiles != (BALANCED,) for grid in study.grids):
+        raise StudyError("--supports gives K pictures of every class; leave other profiles out of the study.")
+    store = as_store(features)
+    thin = thin_cells(study, strata_of(study, store, must_be_stored=True))
+    draws = ((cell.dataset, cell.backbone, cell.shots, cell.seed) for cell in study.cells() if cell not in thin)
+    return replace(study, supports=read_supports(Path(file), draws, store))
 
 
 def complete(

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kshot.data.draw import SMALLEST_RESIDUE
+from kshot.data.supports import parsed_supports
 from kshot.encode.augment import RECIPES
 from kshot.errors import StudyError, unknown
 from kshot.files import safe_name
@@ -75,7 +76,8 @@ class Study:
     Without `min_residue` the paper's rule holds: a cell whose smallest class keeps fewer than five pool pictures is
     dropped; not where every class has exactly K pictures and no method of the study looks at others. With it no such
     cell is dropped, and methods that look at those pictures are undefined below it.
-    `answers`: what every head said about every test picture is kept beside the records, for metrics.
+    `answers`: what every head said about every test picture is kept beside the records, for metrics. `supports`: shots
+    that somebody else drew, as `kshot.data.supports` reads them.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Study:
     dtype: str = "float32"
     min_residue: int | None = None
     answers: bool = True
+    supports: str = ""
 
     @cached_property
     def hash(self) -> str:
@@ -96,6 +99,9 @@ class Study:
             del content["min_residue"]
         # Whether answers are kept changes no record.
         del content["answers"]
+        content["supports"] = json.loads(self.supports or "{}")
+        if not self.supports:
+            del content["supports"]
         for grid in content["grids"]:
             if grid["profiles"] == (BALANCED,):
                 del grid["profiles"]
@@ -122,11 +128,15 @@ class Study:
     def methods(self) -> dict[str, MethodSpec]:
         return {spec.name: spec for grid in self.grids for spec in grid.methods}
 
+    def supports_of(self, dataset: str) -> Mapping[tuple[int, int], Sequence[str]]:
+        """The ids of the shots that are given for a dataset, by (K, seed)."""
+        return parsed_supports(self.supports).get(dataset, {})
+
     def extends(self, older: "Study") -> bool:
         """Whether every record of the older study belongs to this one as it is."""
         cells = self.cells()
-        rules = (self.name, self.dtype, self.min_residue)
-        return rules == (older.name, older.dtype, older.min_residue) and all(
+        rules = (self.name, self.dtype, self.min_residue, self.supports)
+        return rules == (older.name, older.dtype, older.min_residue, older.supports) and all(
             spec in cells.get(cell, ()) for cell, specs in older.cells().items() for spec in specs
         )
 
@@ -323,7 +333,8 @@ def study_from_json(text: str) -> Study:
         Grid(**{k: tuple(v) for k, v in g.items() if k != "methods"}, methods=tuple(_spec(m) for m in g["methods"]))
         for g in content["grids"]
     )
-    return Study(content["name"], grids, content["dtype"], content.get("min_residue"))
+    supports = json.dumps(content["supports"], sort_keys=True) if "supports" in content else ""
+    return Study(content["name"], grids, content["dtype"], content.get("min_residue"), supports=supports)
 
 
 def _spec(content: dict[str, Any]) -> MethodSpec:

@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "Groups": (
         ("features", "features:app", "check, simulate, build, sample: stored features"),
-        ("records", "records:app", "check, compact, diff, probe, pack, unpack: records of studies"),
+        ("records", "records:app", "check, compact, import, diff, probe, pack, unpack: records"),
         ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
     ),
 }

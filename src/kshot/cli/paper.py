@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from kshot.bench.records import Records
 from kshot.bench.study import load_study
 from kshot.cli import shared
 from kshot.cli.records import print_difference
@@ -69,6 +70,8 @@ def published(
     folder = existing_records(records)
     lines, simulated = compare_folders(folder, paper_claims() if against is None else read_claims(against))
     out = console()
+    if Records(folder).imported():
+        out.print("These records are IMPORTED: kshot did not compute them.")
     for verdict in show or []:
         wanted = verdict.replace("-", " ")
         out.print(lines_table([line for line in lines if line.verdict.startswith(wanted)], simulated))

@@ -10,7 +10,7 @@ from typer import Option
 from kshot.bench.engines.slurm import sbatch_file
 from kshot.bench.plan import FORECAST_BASIS, forecast
 from kshot.bench.records import Records, records_around, records_folder
-from kshot.bench.run import choose_engine, complete
+from kshot.bench.run import choose_engine, complete, with_supports
 from kshot.bench.status import failed_records
 from kshot.bench.study import load_study
 from kshot.bench.work import Work, find_work
@@ -34,6 +34,9 @@ def run(
     on: shared.OnOption = None,
     shots: shared.StudyShotsOption = None,
     min_residue: shared.MinResidueOption = None,
+    supports: Annotated[
+        Path | None, Option(help="JSON of the shots to use: {dataset: {K: {seed: ids or row numbers}}}.")
+    ] = None,
     retry: Annotated[bool, Option("--retry", help="Compute the cells with a failed method again.")] = False,
     verified: Annotated[bool, Option("--verify", help="Run your own methods again without test labels.")] = False,
     show: Annotated[bool, Option("--report", help="Print leaderboard and verdict, write the report.")] = False,
@@ -41,6 +44,7 @@ def run(
     """Compute the missing cells of a study; finished cells are never computed again."""
     part, chosen = shared.parse_shard(shard), choose_engine(engine, workers)
     asked = shared.asked_study(study, on, shots, min_residue)
+    asked = with_supports(asked, supports, features)
     if retry:
         if part.count > 1:
             raise InputError("--retry takes the whole study. Leave --shard out.")

@@ -34,7 +34,9 @@ def arm_folders(folder: Path) -> list[Path]:
     """The folder and the arms beside it, or the records folders in it; the paper's matrix first."""
     own = (folder / "study.json").is_file()
     around = records_around(folder.parent if own else folder)
-    names = {path: Records(path).study().name for path in around if path != folder and _begun(path)}
+    imported = own and bool(Records(folder).imported())
+    others = [path for path in around if path != folder and bool(Records(path).imported()) == imported and _begun(path)]
+    names = {path: Records(path).study().name for path in others}
     wanted = [path for path, name in names.items() if name in paper_rules().paper["studies"]]
     if not own and not wanted:
         raise StudyError(f"{folder} holds no records of the paper's studies. Run `kshot run paper` first.")

@@ -45,7 +45,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         },
         "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": probes(panel, context.own), "most_tied": MOST_TIED},
         "axes": {name: _dictionary(panel.cells[name]) for name in CELL},
-        "facts": {name: _floats(panel.cells[name]) for name in (*FACTS, "n_test")},
+        "facts": {name: _floats(panel.cells[name]) for name in (*FACTS, "n_test", "has_text")},
         "methods": [_method(panel, context, name) for name in panel.methods],
         "metrics": {
             key: {"title": metric_name(m), "less": m.less_is_better, "digits": m.digits, "scale": m.scale}

@@ -8,6 +8,7 @@ import numpy as np
 
 from kshot.report.slices import CLAP, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, primary
 from kshot.stats.panel import Panel
+from kshot.types import IMPORTED
 
 INTERVALS = (
     "Differences are paired within cells; 95 % Student-t intervals on the cluster-bootstrap standard error over "
@@ -30,7 +31,10 @@ def provenance(panel: Panel) -> str:
     origin = panel.origin
     simulated = " SIMULATED features, no pictures." if origin.simulated else ""
     part = f", only {origin.only}" if origin.only else ""
-    return f"Study {origin.study}{part}, hash {origin.study_hash}, kshot {origin.version}, {origin.dtype}.{simulated}"
+    study = f"Study {origin.study}{part}, hash {origin.study_hash}"
+    if origin.version == IMPORTED:
+        return f"{study}: IMPORTED records, which kshot did not compute."
+    return f"{study}, kshot {origin.version}, {origin.dtype}.{simulated}"
 
 
 def left_out(panel: Panel, shown: Panel, backbone: str = "") -> str:
@@ -62,7 +66,7 @@ def missing(panel: Panel, wanted: Iterable[str]) -> str:
 
 def why_empty(panel: Panel) -> str:
     """Why a table has no figure, where it does not know better."""
-    if not np.isfinite(panel.d2).any():
+    if not panel.has_text.any():
         return "no cell of these records has text."
     failed, shown = failures(panel), primary(panel)
     return sentences(

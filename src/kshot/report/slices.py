@@ -38,7 +38,7 @@ def of_one_profile(panel: Panel) -> Panel:
 def primary(panel: Panel) -> Panel:
     """Cells of the primary tier and profile whose backbone has text: what the main tables are made of."""
     shown = focus(panel)
-    return panel.where((panel.tier == shown.tier) & np.isfinite(panel.d2) & (panel.profile == shown.profile))
+    return panel.where((panel.tier == shown.tier) & panel.has_text & (panel.profile == shown.profile))
 
 
 def single(panel: Panel) -> Panel:

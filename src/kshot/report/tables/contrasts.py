@@ -118,7 +118,7 @@ def text_free(panel: Panel, context: Context) -> Content | str:
         return missing(panel, PROBES)
     reference, backbone = single(panel), focus(panel).backbone
     bound = dict(zip(reference.cell_keys(DRAW), reference.column(ORACLE), strict=True))
-    without_text = sorted(set(panel.backbone[~np.isfinite(panel.d2)].tolist()))
+    without_text = sorted(set(panel.backbone[~panel.has_text].tolist()))
     sides = [(b, m) for b in (*without_text, backbone) for m in probes]
     slices = {f"K={k}": (k, k) for k in np.unique(reference.shots).tolist()}
     pooled = {"K≥4 pooled": (4, ANY)} if reference.shots.max() >= 4 else {}

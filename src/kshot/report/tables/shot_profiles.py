@@ -14,7 +14,7 @@ from kshot.types import BALANCED, HALVES, PROFILES, Array
 
 def profiles(panel: Panel, context: Context) -> Content | str:
     """Means by profile and, paired within dataset, backbone, K and seed, what each differs from balanced shots."""
-    shown = counting(panel.where((panel.tier == focus(panel).tier) & np.isfinite(panel.d2)))
+    shown = counting(panel.where((panel.tier == focus(panel).tier) & panel.has_text))
     names = [name for name in PROFILES if name in shown.names("profile")]
     if len(names) < 2 or BALANCED not in names:
         return "these records hold one profile only; a study asks for several with profiles = [...]."
