@@ -19,7 +19,7 @@ from kshot.data.store import IMAGE_PARTS, Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, InputError, unknown
 from kshot.methods.labels import class_labels, encode_labels, read_labels
-from kshot.solvers.rows import unit_rows, working_dtype
+from kshot.solvers.rows import unit_rows
 from kshot.types import ENCODER_CONSTANTS, Array, Labelled
 
 logger = logging.getLogger(__name__)
@@ -82,9 +82,8 @@ class Features:
         tiers = {} if text is None else dict(text) if isinstance(text, Mapping) else {TEXT: text}
         rows = {"pool": as_numpy(pool[0]), "test": as_numpy(test[0])}
         rows |= {f"text {tier}": as_numpy(given) for tier, given in tiers.items()}
-        unit = {what: unit_rows(given, what) for what, given in rows.items()}
+        unit = _scaled(name, rows)
         _check_sizes(unit)
-        _tell_scaling(name, rows)
         labels = {what: read_labels(what, as_numpy(y), len(unit[what])) for what, (_, y) in _pairs(pool, test)}
         n_text = next((len(found) for what, found in unit.items() if what.startswith("text ")), None)
         kinds = class_labels(labels["pool"], n_text, classes)
@@ -232,12 +231,17 @@ def _check_every_class(y: Array, kinds: Array) -> None:
         )
 
 
-def _tell_scaling(name: str, rows: Mapping[str, Array]) -> None:
-    """Say which rows were not of unit length."""
-    spans = []
+def _scaled(name: str, rows: Mapping[str, Array]) -> dict[str, Array]:
+    """Rows of unit length: those that have it as they are, so that they give what their file gives; where others are
+    scaled, that is said."""
+    found, spans = {}, []
     for what, given in rows.items():
-        norms = np.linalg.norm(given.astype(working_dtype(given)), axis=1)
-        if np.abs(norms - 1).max() > NORM_TOLERANCE:
+        unit = unit_rows(given, what)
+        norms = np.linalg.norm(given.astype(unit.dtype), axis=1)
+        is_unit = np.abs(norms - 1).max() <= NORM_TOLERANCE
+        found[what] = given if is_unit and given.dtype in (np.float16, np.float32, np.float64) else unit
+        if not is_unit:
             spans.append(f"{what} {norms.min():.3g} to {norms.max():.3g}")
     if spans:
         logger.warning(f"{name}: rows are scaled to unit length; their lengths were {', '.join(spans)}.")
+    return found

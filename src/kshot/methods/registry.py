@@ -77,8 +77,8 @@ BUILTIN: dict[str, Entry] = {
     "mse_oracle": Entry("kshot.methods.oracles:MSEOracleBlend"),
 }
 
-# Heads of this session by the name that `hold` gave them.
-_held: dict[str, Classifier] = {}
+# Heads of this session by the name that `hold` gave them, and the hash of their code at that time.
+_held: dict[str, tuple[Classifier, str]] = {}
 
 
 def names() -> list[str]:
@@ -89,7 +89,7 @@ def names() -> list[str]:
 def create(name: str, **params: Any) -> Classifier:
     """An unfitted method; `params` override the defaults of that name."""
     if name in _held:
-        return _held[name].with_params(**params)
+        return _held[name][0].with_params(**params)
     entry = _entry(name)
     method = load_class(entry.path)() if name in BUILTIN else _made(entry.path)
     method.set_params(**{**entry.params, **params})
@@ -138,7 +138,7 @@ def hold(name: str, head: Classifier) -> str:
     """Keep a head of this session under a name from which `create` makes such heads, here and in processes that inherit
     this one's memory."""
     use = f"__main__:{name}"
-    _held[use] = head
+    _held[use] = head, session_code(head)
     return use
 
 
@@ -194,7 +194,7 @@ def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
     Empty for methods of kshot, whose version stands in every record, and where no file is found. Nothing is imported.
     """
     if use in _held:
-        return session_code(_held[use])
+        return _held[use][1]
     named = [value for value in (params or {}).values() if isinstance(value, str)]
     files: dict[str, str] = {}
     for name in (use, *named):
