@@ -42,6 +42,13 @@ def spearman(
     return with_interval(rho, n, len(names), resampled[np.isfinite(resampled)], (-1.0, 1.0))
 
 
+def weighted_rank_correlation(
+    a: Float[Array, " n"], b: Float[Array, " n"], weights: Float[Array, "R n"]
+) -> Float[Array, " R"]:
+    """`rank_correlation` of finite points when each is repeated `weight` times, per row of weights."""
+    return _correlation([a, b], weights)
+
+
 @dataclass(frozen=True)
 class Association:
     """Rank correlations over strata: plain, with the ranks of difficulty taken out, and inside groups (medians)."""
@@ -58,13 +65,16 @@ def association(
     difficulty: Float[Array, " n"],
     dataset: Shaped[Array, " n"],
     backbone: Shaped[Array, " n"],
+    interval: bool = True,
 ) -> Association:
-    """Predicted headroom against measured surplus, one pair per (dataset, backbone) (paper, Sec. 3.5)."""
+    """Predicted headroom against measured surplus, one pair per (dataset, backbone) (paper, Sec. 3.5); without
+    intervals where these are not asked for."""
     # Means of the same accuracies differ in their last bits with the order of summation: those are ties.
     predicted, measured, difficulty = (np.round(side, 9) for side in (predicted, measured, difficulty))
+    clusters = dataset if interval else np.zeros(len(dataset))
     return Association(
-        rho=spearman(predicted, measured, dataset),
-        given_difficulty=spearman(predicted, measured, dataset, difficulty),
+        rho=spearman(predicted, measured, clusters),
+        given_difficulty=spearman(predicted, measured, clusters, difficulty),
         within_dataset=within(predicted, measured, dataset),
         within_backbone=within(predicted, measured, backbone),
     )
