@@ -27,7 +27,8 @@ from kshot.methods import js_blend, loo_blend
 from kshot.paper import statistics
 from kshot.paper.arms import Observations, gather, joined
 from kshot.paper.claims import paper_claims, read_claims
-from kshot.paper.compare import DIFFERS, compare_claims
+from kshot.paper.evaluate import Evaluator
+from kshot.paper.judge import holds
 from kshot.paper.rehearsal import WORLDS, write_stratum
 from kshot.paper.rules import paper_rules
 from kshot.solvers import ratio_sweep

@@ -34,10 +34,13 @@ class Observations:
     probes: Mapping[str, Float[Array, " n"]]
     weights: Float[Array, "R n"] | None = None
     shifts: Mapping[tuple[str, str], Float[Array, "R n"]] = field(default_factory=dict)
+    made: dict[tuple[str, str], Float[Array, "1 n"]] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, name: str, measure: str = "accuracy") -> Float[Array, "R n"]:
         """A method's accuracy, ratio or seconds; a probe's quantity; a fact of the cell. NaN where unknown."""
-        values = self._column(name, measure)[None]
+        if (name, measure) not in self.made:
+            self.made[name, measure] = self._column(name, measure)[None]
+        values = self.made[name, measure]
         return values + self.shifts[name, measure] if (name, measure) in self.shifts else values
 
     def _column(self, name: str, measure: str) -> Float[Array, " n"]:
@@ -83,6 +86,15 @@ class Observations:
     def codes(self) -> dict[str, Int[Array, " n"]]:
         """The number of each row's value in `names`."""
         return {axis: np.unique(self.keys[axis], return_inverse=True)[1].reshape(-1) for axis in CELL}
+
+    @cached_property
+    def cell_shape(self) -> Int[Array, " 4"]:
+        return np.array([len(self.names[axis]) for axis in CELL[:4]])
+
+    @cached_property
+    def cell_codes(self) -> Int[Array, " n"]:
+        """One number per (dataset, backbone, tier, shots)."""
+        return np.ravel_multi_index([self.codes[axis] for axis in CELL[:4]], tuple(self.cell_shape))
 
     def on(self, axis: str, values: Iterable) -> Bool[Array, " n"]:
         """Rows with one of these values."""

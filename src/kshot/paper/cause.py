@@ -11,11 +11,11 @@ from kshot.paper.cells import AXES, CellPair, Cube, ratio_grids, repeated_draws
 from kshot.stats.scores import normal_level, normal_score
 from kshot.types import Array
 
-# The scan alone raises a false alarm in one of a hundred comparisons.
-SCAN_LEVEL = 0.01
+# False alarms of the scan for shifts, and of the looks at spreads and at single draws: one in 100 comparisons together.
+SCAN_LEVEL, LOOK_LEVEL = 0.005, 0.0025
 MOST_CAUSES = 3
 # A narrower explanation must explain this much more.
-NARROWER = 1.15
+NARROWER = 1.3
 # The share of an exchange that must be seen; and from which score on a method's shift has a shape.
 SWAPPED, SHAPE = (0.6, 1.5), 4.0
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -45,7 +45,7 @@ USUAL: Mapping[frozenset[str], str] = {
 
 @dataclass(frozen=True)
 class Cause:
-    """Where two runs differ: `where` names it on its axes; `kind` is shift, swap, repeated draw, draw, or grid."""
+    """Where two runs differ: `where` names it on its axes; `kind` is shift, swap, repeated draw, grid, spread or draw."""
 
     kind: str
     where: Mapping[str, str]
@@ -82,7 +82,7 @@ def find_causes(cells: CellPair) -> list[Cause]:
             break
         causes.append(found)
         rest = _without(rest, found)
-    return causes + ([] if causes else _odd_draws(cells))
+    return causes or [*_spreads(cells), *_odd_draws(cells)]
 
 
 def _repeated(cells: CellPair) -> list[Cause]:
@@ -103,6 +103,22 @@ def _grids(cells: CellPair) -> list[Cause]:
     return [Cause("grid", {"method": ", ".join(wrong)}, 0.0, np.inf, np.inf, steps)]
 
 
+def _spreads(cells: CellPair) -> list[Cause]:
+    """A method whose accuracies or ratios vary more or less over draws than the other run's, in every dataset."""
+    squares = [(cube.residues**2 * cells.known[:, :, :, :, None]).sum(axis=(1, 2, 3, 4)) for cube in (cells.ours, cells.theirs)]
+    vary = (squares[0] > 0) & (squares[1] > 0)
+    logs = np.where(vary, np.log(np.where(vary, squares[0], 1) / np.where(vary, squares[1], 1)), np.nan)
+    found = []
+    for number, (method, measure) in enumerate(cells.items):
+        own = logs[vary[:, number], number]
+        if len(own) > 2 and own.std() > 0:
+            score = float(normal_score(own.mean() / own.std(ddof=1) * np.sqrt(len(own)), len(own) - 1))
+            if abs(score) > normal_level(LOOK_LEVEL, len(cells.items)):
+                what = f"its {measure} varies {np.exp(own.mean() / 2):.2f} times as much over draws"
+                found.append(Cause("spread", {"method": method}, float(np.exp(own.mean() / 2)), score, score**2, what))
+    return sorted(found, key=lambda cause: -cause.gain)
+
+
 def _odd_draws(cells: CellPair) -> list[Cause]:
     """A draw number that lies apart from the others in every dataset."""
     found = []
@@ -115,7 +131,7 @@ def _odd_draws(cells: CellPair) -> list[Cause]:
         means = (np.bincount(datasets, row) / np.maximum(sizes, 1))[sizes > 0]
         if len(means) > 2 and means.std() > 0:
             score = normal_score(means.mean() / means.std(ddof=1) * np.sqrt(len(means)), len(means) - 1)
-            if abs(score) > normal_level(SCAN_LEVEL, tests):
+            if abs(score) > normal_level(LOOK_LEVEL, tests):
                 size = float(np.mean(row * scale) * np.sqrt(tests * (tests - 1)))
                 found.append(Cause("draw", {"seed": f"draw {seed}"}, size, score, score**2, f"{size:+.2f} points off"))
     return found
@@ -156,7 +172,8 @@ def _best(cells: CellPair) -> Cause | None:
         tests += int((gain > 0).sum())
         highest = max(highest, np.abs(score).max(initial=0))
         top = int(np.argmax(gain))
-        if gain[top] > 0 and (best is None or gain[top] > best[0]):
+        # Single names come first.
+        if gain[top] > 0 and (best is None or gain[top] > best[0] * (NARROWER if len(sorting) > len(best[2]) else 1)):
             best = (gain[top], score[top], sorting, valid & (code == top))
     if best is None or highest < normal_level(SCAN_LEVEL, tests):
         return None

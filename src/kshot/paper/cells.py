@@ -1,7 +1,7 @@
 """Two runs cell by cell: how far their means over draws are apart, and how these differences vary together."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -119,6 +119,23 @@ def cell_pair(ours: Observations, theirs: Observations) -> CellPair | None:
     items = [(m, measure) for measure in ("accuracy", "ratio") for m in methods]
     cubes = [cube_of(run, names, items) for run in (ours, theirs)]
     return CellPair(names, items, *cubes, paired=_same_draws(*cubes))
+
+
+def transplanted(run: Observations, cells: CellPair, chosen: Bool[Array, " N"]) -> Observations:
+    """Our run with the other run's means in the chosen cells."""
+    change = np.zeros(cells.known.shape)
+    change[cells.known] = np.where(chosen, -cells.difference, 0)
+    places = [{name: i for i, name in enumerate(cells.names[axis])} for axis in AXES]
+    at = [[place.get(name, -1) for name in run.keys[axis].tolist()] for axis, place in zip(AXES, places, strict=True)]
+    codes = np.array(at)
+    here = (codes >= 0).all(axis=0)
+    shifts = {}
+    for number, (method, measure) in enumerate(cells.items):
+        shift = np.zeros((1, len(run)))
+        shift[0, here] = change[(*codes[:, here], number)] / (100 if measure == "ratio" else 1)
+        if shift.any():
+            shifts[method, measure] = shift
+    return replace(run, shifts=shifts)
 
 
 def cube_of(run: Observations, names: Mapping[str, Sequence], items: Sequence[tuple[str, str]]) -> Cube:

@@ -41,8 +41,8 @@ def _causes(judged: Judgement) -> list[str]:
     if judged.causes and judged.left is not None:
         computed = sum(line.verdict != NOT_COMPUTED for line in judged.lines)
         said.append(
-            f"{len(judged.differing)} of {computed} numbers differ; with these cells taken from {judged.other}, "
-            f"{judged.left} do."
+            f"{judged.involved} of the {len(judged.differing)} that differ involve this; without it {judged.left} of "
+            f"{computed} differ."
         )
     return said
 

@@ -1,7 +1,7 @@
 """Compute a claim from records, probes or other claims."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from kshot.paper.arms import COOP, MATRIX, Arms, Observations, look_up
 from kshot.paper.claims import Claim, Condition, parse_conditions
-from kshot.paper.rules import Rule, Rules, matches
+from kshot.paper.rules import Rule, Rules, matching
 from kshot.paper.statistics import (
     FORMULAS,
     NOT_KNOWN,
@@ -25,7 +25,7 @@ from kshot.paper.statistics import (
     stacked,
 )
 from kshot.stats.bootstrap import Estimate
-from kshot.stats.correlation import association
+from kshot.stats.correlation import Association, association, rank_correlations
 from kshot.types import Array
 
 OTHER_PRECISION = "float64"
@@ -67,7 +67,7 @@ class Evaluator:
         return self._measure(claim, rule)
 
     def _figures(self, patterns: Sequence[str]) -> Figures:
-        chosen = sorted(name for name in self.claims if matches(name, patterns))
+        chosen = sorted(matching(tuple(self.claims), tuple(patterns)))
         return {tuple(name.split(".")): self.answer(self.claims[name]) for name in chosen}
 
     def _paired(self, rule: Rule) -> Figure:
@@ -98,14 +98,24 @@ class Evaluator:
         if not all(np.isfinite(mean[0]).all() for mean in means):
             return defaultdict(lambda: NOT_KNOWN)
         names = np.array(strata)
-        rows = [association(*row, names[:, 0], names[:, 1], interval=not i) for i, row in enumerate(zip(*means))]
-        figures = {}
-        for kind in ("rho", "given_difficulty", "within_dataset", "within_backbone"):
-            found = [getattr(row, kind) for row in rows]
-            values = np.array([each.mean if isinstance(each, Estimate) else each for each in found])
-            whole = partial(getattr, rows[0], kind) if isinstance(found[0], Estimate) else None
-            figures[kind] = Figure(values, len(strata), draws=_draws(observed, keep), estimated=whole)
-        return figures
+        # Means of the same accuracies differ in their last bits with the order of summation: those are ties.
+        sides = [np.round(mean, 9) for mean in means]
+        inside = [
+            [rank_correlations(*(side[:, names[:, axis] == g] for side in sides[:2])) for g in np.unique(names[:, axis])]
+            for axis in (0, 1)
+        ]
+        values = {
+            "rho": rank_correlations(*sides[:2]),
+            "given_difficulty": rank_correlations(*sides),
+            "within_dataset": np.nanmedian(inside[0], axis=0),
+            "within_backbone": np.nanmedian(inside[1], axis=0),
+        }
+        whole = partial(association, *(mean[0] for mean in means), names[:, 0], names[:, 1])
+        draws = _draws(observed, keep)
+        return {
+            kind: Figure(found, len(strata), draws=draws, estimated=partial(_part, whole, kind, len(strata)))
+            for kind, found in values.items()
+        }
 
     def _measure(self, claim: Claim, rule: Rule) -> Figure:
         conditions = {**claim.conditions, **parse_conditions(rule.keep)}
@@ -187,14 +197,16 @@ class Evaluator:
         tiers = conditions["tier"].values if "tier" in conditions else ("",)
         if tiers == ("all",) or "tier" in conditions.get("by", Condition(())).values:
             tiers = tuple(paper["tiers"])
-        axes = ("dataset", "backbone", *(("tier",) if tiers != ("",) else ()))
-        wanted = product(datasets, map(_folder_name, backbones), *([tiers] if tiers != ("",) else []))
-        found = {tuple(key) for key in np.unique(np.stack([observed.codes[a][known] for a in axes]), axis=1).T.tolist()}
-        number = {axis: {name: code for code, name in enumerate(observed.names[axis])} for axis in axes}
-        if not all(tuple(number[a].get(n, -1) for a, n in zip(axes, key, strict=True)) in found for key in wanted):
+        counts = np.bincount(observed.cell_codes[known], minlength=observed.cell_shape.prod())
+        found = counts.reshape(observed.cell_shape)
+        strata = found.any(axis=3) if tiers != ("",) else found.any(axis=(2, 3))
+        axes = ("dataset", "backbone", "tier")[: strata.ndim]
+        chosen = (datasets, [_folder_name(name) for name in backbones], tiers)[: strata.ndim]
+        if any(name not in observed.names[axis] for axis, names in zip(axes, chosen, strict=True) for name in names):
             return False
-        cells = np.unique(np.stack([observed.codes[a][known] for a in ("dataset", "backbone", "tier", "shots")]), axis=1)
-        return int(known.sum()) == cells.shape[1] * len(np.unique(observed.codes["seed"][known]))
+        at = [[observed.names[axis].index(name) for name in names] for axis, names in zip(axes, chosen, strict=True)]
+        seeds = len(np.unique(observed.codes["seed"][known]))
+        return bool(strata[np.ix_(*at)].all()) and bool((counts[counts > 0] == seeds).all())
 
     def _admitted(self, condition: Condition, shots: Iterable[int]) -> list[int]:
         low = condition.values == ("low",)
@@ -252,13 +264,18 @@ def _slice(observed: Observations, rows: Bool[Array, " n"], values: Array, other
     return Slice(values[:, rows], other[:, rows], observed.counted[:, rows], **axes, seed=seed)
 
 
+def _part(whole: Callable[[], Association], kind: str, n: int) -> Estimate:
+    found = getattr(whole(), kind)
+    return found if isinstance(found, Estimate) else Estimate(found, None, None, n, 0)
+
+
 def _draws(observed: Observations, keep: Bool[Array, " n"]) -> int:
     return len({seed for seed in observed.keys["seed"][keep].tolist() if seed >= 0})
 
 
 def _stratum_mean(
     observed: Observations, values: Float[Array, "R n"], keep: Bool[Array, " n"], dataset: str, backbone: str
-) -> Float[Array, " R"]:
+) -> Float[Array, " S"]:
     rows = keep & observed.on("dataset", [dataset]) & observed.on("backbone", [backbone]) & np.isfinite(values[0])
     if not rows.any():
         return np.full(1, np.nan)

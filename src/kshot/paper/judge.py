@@ -1,14 +1,14 @@
 """Judge every claim against a published number or another run, by the noise that other draws would bring."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from kshot.paper.arms import MATRIX, Arms
 from kshot.paper.cause import Cause, find_causes
-from kshot.paper.cells import CellPair, cell_pair
+from kshot.paper.cells import CellPair, cell_pair, transplanted
 from kshot.paper.claims import Claim
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.noise import LEAST_DRAWS, Noise, Resamples, noise, resamples
@@ -38,7 +38,7 @@ class Comparison:
     changes the figure), `spread` the standard deviation that chance gives the difference."""
 
     claim: Claim
-    ours: Estimate
+    figure: Figure
     theirs: float
     verdict: str
     why: str = ""
@@ -47,8 +47,13 @@ class Comparison:
     spread: float = 0.0
 
     @property
+    def ours(self) -> Estimate:
+        """Our figure with its interval over datasets, where it has one."""
+        return self.figure.estimate
+
+    @property
     def computed(self) -> bool:
-        return self.ours.mean == self.ours.mean
+        return self.figure.known
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ class Judgement:
     paired: bool = False
     other: str = "the paper"
     simulated: bool = False
+    involved: int = 0
     left: int | None = None
     nulls: Float[Array, "s c"] = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
 
@@ -96,7 +102,7 @@ def judge(claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | Non
     exact = np.zeros(len(claims), bool)
     exact[known] = found.exact
     variance, freedom = np.zeros(len(claims)), np.ones(len(claims))
-    variance[known] = found.variance + [rounding_variance(claims[i], found.exact[j], against) for j, i in enumerate(known)]
+    variance[known] = found.variance + [rounding_variance(claims[i], bool(found.exact[j]), against) for j, i in enumerate(known)]
     freedom[known] = found.freedom
     borrowed = {ids[j] for j in np.flatnonzero(found.borrowed)}
     theirs = [claim.value if against is None else float(figures[1][i].values[0]) for i, claim in enumerate(claims)]
@@ -117,14 +123,15 @@ def judge(claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | Non
     together = float((1 + (capped(nulls) >= capped(score[tested])).sum()) / (1 + len(nulls))) if place else 1.0
     lines = []
     for i, claim in enumerate(claims):
-        ours, verdict, why = figures[0][i].estimate, AGREES, ""
+        figure, verdict, why = figures[0][i], AGREES, ""
+        ours = float(figure.values[0])
         if not all(of_run[i].known for of_run in figures):
             rule = rules.rule(claim)
             verdict, why = NOT_COMPUTED, rule.needs or rule.command or rules.commands.get(claim.arm, "kshot run paper")
         elif not _timeless(claim):
             verdict, why = CANNOT_TELL, "seconds are those of another machine"
         elif exact[i]:
-            agree = holds(claim, ours.mean) if against is None else _equal(ours.mean, theirs[i])
+            agree = holds(claim, ours) if against is None else _equal(ours, theirs[i])
             verdict, why = (AGREES if agree else DIFFERS), ("" if agree else "no draw changes it")
         elif not np.isfinite(score[i]):
             verdict, why = CANNOT_TELL, f"its noise is unknown: fewer than {LEAST_DRAWS} draws"
@@ -136,19 +143,39 @@ def judge(claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | Non
             verdict, why = CANNOT_TELL, f"the paper contradicts itself: {rules.contradiction(claim)}"
         if claim.id in borrowed:
             why = f"{why}; its noise is that of other strata".removeprefix("; ")
-        lines.append(Comparison(claim, ours, theirs[i], verdict, why, float(difference[i]), float(score[i]), float(spread[i])))
-    causes = find_causes(cells) if cells is not None else []
-    return Judgement(
+        measured = (float(difference[i]), float(score[i]), float(spread[i]))
+        lines.append(Comparison(claim, figure, theirs[i], verdict, why, *measured))
+    judged = Judgement(
         lines,
         level,
         int(tested.sum()),
         together,
-        causes,
+        find_causes(cells) if cells is not None else [],
         cells is not None and cells.paired,
         other or "the paper",
         arms[MATRIX].panel.origin.simulated,
         nulls=nulls,
     )
+    return judged if cells is None else _explained(judged, rules, arms, cells, freedom)
+
+
+def _explained(judged: Judgement, rules: Rules, arms: Arms, cells: CellPair, freedom: Float[Array, " c"]) -> Judgement:
+    """How many of the claims that differ involve the causes' cells, and how many still differ without them."""
+    masks = [cause.cells for cause in judged.causes if cause.cells is not None]
+    if not masks or not judged.differing:
+        return judged
+    claims = [line.claim for line in judged.lines]
+    mixed = {**arms, MATRIX: transplanted(arms[MATRIX], cells, np.logical_or.reduce(masks))}
+    repaired = Evaluator(claims, rules, mixed)
+    involved = left = 0
+    for line, free in zip(judged.lines, freedom, strict=True):
+        if line.verdict == DIFFERS:
+            value = float(repaired.answer(line.claim).values[0])
+            involved += not _equal(value, float(line.figure.values[0]))
+            apart = value - line.theirs
+            drawn = line.spread > 0
+            left += bool(abs(normal_score(apart / line.spread, free)) > judged.level) if drawn else not _equal(apart, 0)
+    return replace(judged, involved=involved, left=left)
 
 
 def _difference_noise(
@@ -202,7 +229,8 @@ def _equal(a: float, b: float) -> bool:
 
 def holds(claim: Claim, ours: float) -> bool:
     """Whether ours is the printed number to its rounding, or meets the stated relation."""
-    return abs(gap(claim, ours)) <= claim.tolerance * (1 + 1e-9)
+    strict = {"<": ours < claim.value, ">": ours > claim.value, "abs<": abs(ours) < claim.value}
+    return bool(strict.get(claim.relation, abs(gap(claim, ours)) <= claim.tolerance * (1 + 1e-9)))
 
 
 def gap(claim: Claim, ours: float) -> float:

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int, Shaped
 from kshot.paper.claims import Claim
 from kshot.stats.bootstrap import Estimate, cluster_mean, critical_value
 from kshot.stats.bootstrap import LEVEL as INTERVAL
-from kshot.stats.correlation import rank_correlation, spearman, weighted_rank_correlation
+from kshot.stats.correlation import rank_correlation, rank_correlations, spearman, weighted_rank_correlation
 from kshot.stats.coverage import matched_design, simulate_coverage
 from kshot.theory.blend_error import dominates_mean
 from kshot.theory.sampling import isotropic_standard_error
@@ -67,15 +67,15 @@ class Slice:
     """A claim's cells where its value is known; `other` is the column it is compared with. Values and weights have one
     row, or one for every resample."""
 
-    values: Float[Array, "R n"]
-    other: Float[Array, "R n"]
-    weights: Float[Array, "R n"]
+    values: Float[Array, "V n"]
+    other: Float[Array, "O n"]
+    weights: Float[Array, "W n"]
     dataset: Shaped[Array, " n"]
     backbone: Shaped[Array, " n"]
     shots: Int[Array, " n"]
     seed: Int[Array, " n"]
 
-    def sums(self, values: Float[Array, "R n"], member: Float[Array, "n g"]) -> Float[Array, "R g"]:
+    def sums(self, values: Float[Array, "V n"], member: Float[Array, "n g"]) -> Float[Array, "R g"]:
         """Weighted sums of the values of each group."""
         if len(values) == 1:
             return self.weights @ (values[0][:, None] * member)
@@ -87,13 +87,16 @@ class Slice:
         return self.sums(self.values, member) / (self.weights @ member)
 
     def _member(self, *axes: str) -> Float[Array, "n g"]:
-        keys = [np.unique(getattr(self, axis), return_inverse=True)[1].reshape(-1) for axis in axes]
-        group = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].reshape(-1)
+        code = np.zeros(len(self.seed), int)
+        for axis in axes:
+            values = getattr(self, axis)
+            code = code * (values.max() + 2) + values
+        group = np.unique(code, return_inverse=True)[1].reshape(-1)
         member = np.zeros((len(group), group.max() + 1))
         member[np.arange(len(group)), group] = 1
         return member
 
-    def mean(self, values: Float[Array, "R n"]) -> Figure:
+    def mean(self, values: Float[Array, "V n"]) -> Figure:
         """Mean over cells; its error is that of drawing datasets, to first order in the draws of the bootstrap."""
         member = self._member("dataset")
         sums, sizes = self.sums(values, member), self.weights @ member
@@ -217,7 +220,8 @@ Figures: TypeAlias = Mapping[tuple[str, ...], Figure]
 
 def made_of(values: Array, figures: Figures) -> Figure:
     """A number made of figures; it varies with the draws if one of them does."""
-    return Figure(values, len(figures), draws=max(figure.draws for figure in figures.values()))
+    added = max(figure.added for figure in figures.values())
+    return Figure(values, len(figures), added=added, draws=max(figure.draws for figure in figures.values()))
 
 
 def stacked(figures: Figures) -> Float[Array, "R k"]:
@@ -292,9 +296,7 @@ OF_PAIRS: Mapping[str, Callable[[Float[Array, "R k"], Float[Array, "R k"]], Arra
     "median of quotients": lambda first, second: np.median(first / second, axis=1),
     "quotient": lambda first, second: first[:, 0] / second[:, 0],
     "per cent of |value|": lambda first, second: 100 * first[:, 0] / np.abs(second[:, 0]),
-    "rank correlation with |value|": lambda first, second: np.array(
-        [rank_correlation(a, np.abs(b)) for a, b in zip(first, second, strict=True)]
-    ),
+    "rank correlation with |value|": lambda first, second: rank_correlations(first, np.abs(second)),
 }
 
 
