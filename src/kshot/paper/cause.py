@@ -82,7 +82,7 @@ def find_causes(cells: CellPair) -> list[Cause]:
             break
         causes.append(found)
         rest = _without(rest, found)
-    return causes or [*_spreads(cells), *_odd_draws(cells)]
+    return causes or [*_odd_draws(cells), *_spreads(cells)]
 
 
 def _repeated(cells: CellPair) -> list[Cause]:

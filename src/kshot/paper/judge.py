@@ -23,6 +23,7 @@ AGREES, DIFFERS, CANNOT_TELL, NOT_COMPUTED = VERDICTS = ("agrees", "differs", "c
 ABOUT, HOSO_BAND = 0.1, 0.5
 # What would matter: a point of accuracy, a tenth of an effect or of a correlation.
 POINT, TENTH = 1.0, 0.1
+HOSO = {"hoso", "hoso+views"}
 # Of 100 comparisons without fault 3 have a claim that differs, 1 fails the test over all claims, 1 the scan of cells.
 CLAIM_LEVEL, GLOBAL_LEVEL = 0.03, 0.01
 NULLS = 2_000
@@ -243,7 +244,8 @@ def gap(claim: Claim, ours: float) -> float:
     if claim.relation in (">", ">="):
         return min(0.0, ours - value)
     band = ABOUT * abs(value) if claim.relation == "~" else 0.0
-    if claim.unit in ("points", "percent") and "hoso" in claim.restrict:
+    methods = claim.conditions["method"].values if "method" in claim.conditions else ()
+    if claim.unit in ("points", "percent") and HOSO & set(methods):
         band = max(band, HOSO_BAND)
     return float(np.sign(ours - value) * max(0.0, abs(ours - value) - band))
 
