@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kshot.paper.arms import MATRIX, Observations
+from kshot.paper.cause import find_causes
+from kshot.paper.cells import cell_pair
 from kshot.paper.claims import paper_claims
-from kshot.paper.judge import DIFFERS, judge
+from kshot.paper.judge import judge
 from kshot.paper.rules import paper_rules
 from kshot.stats.panel import COLUMNS, Panel, StudyPart
 from kshot.types import CELL
@@ -326,15 +328,15 @@ def compared(seed, fault=None):
     return judge(CLAIMS, paper_rules(), observed(truth, first), observed(truth, second), "the other run"), where
 
 
-def named(judged, where):
+def named(causes, where):
     """Whether the first cause is the planted one."""
-    if not judged.causes:
+    if not causes:
         return False
-    found = judged.causes[0].where
+    found = causes[0].where
     if where.get("method", "").startswith("the methods that choose"):
         return found.keys() <= {"method", "shots"} and ("loo" in found["method"] or found["method"] == where["method"])
     if where.get("method", "").startswith("oracle_lambda, "):
-        return judged.causes[0].kind == "grid"
+        return causes[0].kind == "grid"
     if where.get("method") == "the methods that use shots":
         return found.get("dataset") == where["dataset"] and found.keys() <= {"dataset", "method"}
     bare = {axis: str(name).removesuffix("'s ratio") for axis, name in found.items()}
@@ -366,12 +368,17 @@ def faults(count, chosen):
         noticed = right = 0
         wrong = Counter()
         for seed in range(count):
-            judged, where = compared(1_000 + seed, fault)
-            noticed += not judged.same
-            if named(judged, where):
+            truth = world(1_000 + seed)
+            first, second = run(truth, (seed, 3)), run(truth, (seed, 4))
+            where = fault(first, np.random.default_rng([5, seed]), truth)
+            runs = [observed(truth, one) for one in (first, second)]
+            causes = find_causes(cell_pair(*(one[MATRIX] for one in runs)))
+            # Where cells name a cause, the claims need not be asked whether the results are the same.
+            noticed += bool(causes) or not judge(CLAIMS, paper_rules(), *runs, "the other run").same
+            if named(causes, where):
                 right += 1
             else:
-                wrong[json.dumps([str(judged.causes[0]) if judged.causes else "none", where])] += 1
+                wrong[json.dumps([str(causes[0]) if causes else "none", where])] += 1
         print(f"{fault.__name__}: noticed {noticed} of {count}, cause named {right}", wrong.most_common(3), flush=True)
     return 0
 

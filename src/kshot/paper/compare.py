@@ -6,6 +6,7 @@ from collections import Counter
 
 from kshot.paper.claims import Claim
 from kshot.paper.judge import CLAIM_LEVEL, NOT_COMPUTED, VERDICTS, Comparison, Judgement
+from kshot.paper.picture import deviations
 from kshot.report.table import Number, Table, count, csv_text
 from kshot.stats.bootstrap import Estimate
 
@@ -100,6 +101,7 @@ def arms_table(judged: Judgement) -> Table:
         caption=" ".join([first_sentence(judged), *(s for s in _counts(judged) if "not computed: " not in s)]),
         rule=len(rows),
         below_rule="total",
+        picture=deviations(judged),
     )
 
 

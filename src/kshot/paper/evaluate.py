@@ -76,8 +76,8 @@ class Evaluator:
             second = dict(zip(first, second.values(), strict=True))
         else:
             by_place = {label[:-1]: figure for label, figure in second.items()}
-            second = {label: by_place[label[:-1]] for label in first}
-        if not all(figure.known for figure in (*first.values(), *second.values())):
+            second = {label: by_place.get(label[:-1], NOT_KNOWN) for label in first}
+        if not first or not all(figure.known for figure in (*first.values(), *second.values())):
             return NOT_KNOWN
         both = {**first, **{(*label, "second"): figure for label, figure in second.items()}}
         return made_of(OF_PAIRS[rule.reduce](stacked(first), stacked(second)), both)
@@ -230,7 +230,7 @@ def _aggregate(conditions: Mapping[str, Condition]) -> str:
 
 
 def _reduce(rule: Rule, figures: Figures) -> Figure:
-    if not all(figure.known for figure in figures.values()):
+    if not figures or not all(figure.known for figure in figures.values()):
         return NOT_KNOWN
     if not rule.reduce:
         (only,) = figures.values()

@@ -50,6 +50,8 @@ class Resamples:
             here = observed.on("dataset", [dataset])
             for number, name in enumerate(seeds):
                 columns = np.flatnonzero(here & (seed == name))
+                # The dataset keeps its weight: what no draw changes stays as it is.
+                weights[place, here & (seed >= 0)] = len(seeds) / (len(seeds) - 1)
                 weights[place, columns] = 0
                 weights[1 + len(self.left_out) :, columns] = drawn[:, [number]]
                 place += 1
