@@ -4,10 +4,12 @@
 and computes every variant of the Gauss-probe below. A variant is chosen, for each number of shots, by its mean accuracy
 on the pool pictures outside the shots of thirteen sets; its figure is that on the fourteenth, whose test pictures
 nothing has seen. Every cell's numbers are kept in records/leave-one-out, and a variant that is there is not computed
-again. `--draws N` takes N seeds, `--shots K` and `--dataset NAME` (repeatable) a part, `--print` computes nothing.
+again. `--draws N` takes N seeds, `--shots K` and `--dataset NAME` (repeatable) compute a part. The means of all cells
+that are there go to docs/gauss/leave-one-out.csv; `--print` shows its tables and computes nothing.
 """
 
 import argparse
+import csv
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -34,8 +36,10 @@ from kshot.stats.bootstrap import Estimate, cluster_mean
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "records" / "leave-one-out"
+MEANS = ROOT / "docs" / "gauss" / "leave-one-out.csv"
 FIRST_SEED = 400
 HEAD, RIVAL = "gauss-probe", "CLAP"
+COLUMNS = ("group", "dataset", "variant", "cells", "pool", "test")
 GROUPS = {"K=1": (1,), "K=2": (2,), "K≥4": (4, 8, 16)}
 
 
@@ -197,6 +201,8 @@ def over_sets(differences: Mapping[str, float]) -> Estimate:
 
 
 def shown(found: Estimate) -> str:
+    if found.low is None:
+        return f"{found.mean:+.2f}".replace("-", "−")
     return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]".replace("-", "−")
 
 
@@ -231,14 +237,37 @@ def lead(means: Means, dataset: str, name: str, minus: str) -> float:
     return means[dataset][name] - means[dataset][minus]
 
 
-def means_by_set(cells: list[Cell], place: int) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, list[float]]] = {}
-    for cell in cells:
-        numbers = kept(cell)
-        for name in variants(cell.shots):
-            if name in numbers:
-                found.setdefault(cell.dataset, {}).setdefault(name, []).append(numbers[name][place])
-    return {dataset: {name: float(np.mean(own)) for name, own in of.items()} for dataset, of in found.items()}
+def write_means() -> None:
+    """Mean accuracies of each group, set and variant over the kept cells."""
+    found: dict[tuple[str, str, str], list[list[float]]] = {}
+    of_shots = {k: group for group, shots in GROUPS.items() for k in shots}
+    for cell in load_study("gauss").cells():
+        if cell.seed == 0:
+            for file in sorted(KEPT.glob(f"{cell.dataset}-{cell.shots}-*.json")):
+                numbers = json.loads(file.read_text(encoding="utf-8"))
+                for name in variants(cell.shots):
+                    found.setdefault((of_shots[cell.shots], cell.dataset, name), []).append(numbers[name])
+    with MEANS.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        for key, own in found.items():
+            rows.writerow([*key, len(own), *(f"{mean:.3f}" for mean in np.mean(own, axis=0))])
+
+
+def read_means(column: str) -> dict[str, dict[str, dict[str, float]]]:
+    """By group, set and variant."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    with MEANS.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["group"], {}).setdefault(row["dataset"], {})[row["variant"]] = float(row[column])
+    return found
+
+
+def print_tables() -> None:
+    open_sets = {cell.dataset for cell in load_study("gauss").cells() if cell.backbone == "lite0"}
+    pool, test = read_means("pool"), read_means("test")
+    for group in pool:
+        report(group, pool[group], test[group], open_sets)
 
 
 def main() -> None:
@@ -252,16 +281,12 @@ def main() -> None:
     first = [cell for cell in first if given.dataset is None or cell.dataset in given.dataset]
     first = [cell for cell in first if given.shots is None or cell.shots in given.shots]
     cells = [replace(cell, seed=seed) for seed in range(given.draws) for cell in first]
-    store = Store(ROOT / "features")
-    KEPT.mkdir(parents=True, exist_ok=True)
     if not given.only_print:
+        KEPT.mkdir(parents=True, exist_ok=True)
         for cell in cells:
-            compute(cell, store)
-    open_sets = {cell.dataset for cell in cells if cell.backbone == "lite0"}
-    for group, shots in GROUPS.items():
-        own = [cell for cell in cells if cell.shots in shots]
-        if own:
-            report(group, means_by_set(own, 0), means_by_set(own, 1), open_sets)
+            compute(cell, Store(ROOT / "features"))
+        write_means()
+    print_tables()
 
 
 if __name__ == "__main__":
