@@ -4,14 +4,16 @@
 of the study `gauss`, and judges them on the test pictures. Every head has a temperature that costs no further label:
 the Gauss-probe its own, the others the one with the best likelihood on left-out shots (one of every class left out at a
 time, until some 300 are scored). With one shot nothing can be left out, and heads are judged as they are. `--draws N`
-takes the first N seeds only, `--dataset NAME` one set (repeatable), `--print` computes nothing. Answers are kept in
-records/calibration and not computed again: remove its files of a head that has changed.
+takes the first N seeds only, `--dataset NAME` computes one set (repeatable). Answers are kept in records/calibration and
+not computed again: remove its files of a head that has changed. The numbers of all that is there go to
+docs/gauss/calibration.csv; `--print` shows its tables and computes nothing.
 
 Pictures of all draws of one set and number of shots share their bins: with few pictures, most of the error of a single
 cell is chance.
 """
 
 import argparse
+import csv
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +34,7 @@ from kshot.stats.bootstrap import Estimate, cluster_mean
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "records" / "calibration"
+NUMBERS = ROOT / "docs" / "gauss" / "calibration.csv"
 BINS = 15
 OURS = "gauss_probe"
 HEADS = (OURS, "clap", "lpp", "fold_gda")
@@ -52,9 +55,6 @@ class Judged(NamedTuple):
 
     answers: Answers
     cross_entropy: float
-
-
-Found = dict[str, dict[Cell, Judged]]
 
 
 def answers(logits: np.ndarray, y: np.ndarray) -> Answers:
@@ -119,37 +119,59 @@ def save(path: Path, found: Judged) -> None:
         np.savez(file, confidence=found.answers.confidence, hits=found.answers.hits, nll=found.cross_entropy)
 
 
-def kept(cells: Iterable[Cell]) -> Found:
-    """What is there of the cells that all heads have."""
-    found: Found = {key: {} for key in HEADS}
-    for cell in cells:
-        if all(kept_file(cell, key).exists() for key in HEADS):
-            for key in HEADS:
-                with np.load(kept_file(cell, key)) as file:
-                    found[key][cell] = Judged(Answers(file["confidence"], file["hits"]), float(file["nll"]))
-    return found
-
-
 class Numbers(NamedTuple):
-    """Calibration error in per cent and cross-entropy, means over numbers of shots."""
+    """Calibration error in per cent and cross-entropy."""
 
     error: float
     cross_entropy: float
 
 
-def by_set(found: dict[Cell, Judged], wanted: Callable[[int], bool]) -> dict[str, Numbers]:
-    """Each set's numbers at the wanted numbers of shots; the draws of one number of shots share their bins."""
-    of_set: dict[str, dict[int, list[Judged]]] = {}
-    for cell, judged in found.items():
-        if wanted(cell.shots):
-            of_set.setdefault(cell.dataset, {}).setdefault(cell.shots, []).append(judged)
-    return {
-        dataset: Numbers(
-            float(np.mean([calibration_error(together(one.answers for one in draws)) for draws in of.values()])),
-            float(np.mean([np.mean([one.cross_entropy for one in draws]) for draws in of.values()])),
-        )
-        for dataset, of in of_set.items()
-    }
+# By head, then by dataset and shots.
+Found = dict[str, dict[tuple[str, int], Numbers]]
+
+
+def write_numbers(cells: Iterable[Cell]) -> None:
+    """The numbers of every head, set and number of shots, over the draws that all heads have."""
+    draws: dict[tuple[str, int], list[Cell]] = {}
+    for cell in cells:
+        if all(kept_file(cell, key).exists() for key in HEADS):
+            draws.setdefault((cell.dataset, cell.shots), []).append(cell)
+    with NUMBERS.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("head", "dataset", "shots", "draws", "error", "nll"))
+        for key in HEADS:
+            for (dataset, shots), own in draws.items():
+                error, nll = over_draws([load(kept_file(cell, key)) for cell in own])
+                rows.writerow((key, dataset, shots, len(own), f"{error:.3f}", f"{nll:.4f}"))
+
+
+def load(path: Path) -> Judged:
+    with np.load(path) as file:
+        return Judged(Answers(file["confidence"], file["hits"]), float(file["nll"]))
+
+
+def over_draws(draws: list[Judged]) -> Numbers:
+    """The draws share their bins."""
+    nll = float(np.mean([one.cross_entropy for one in draws]))
+    return Numbers(calibration_error(together(one.answers for one in draws)), nll)
+
+
+def read_numbers() -> Found:
+    found: Found = {}
+    with NUMBERS.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            numbers = Numbers(float(row["error"]), float(row["nll"]))
+            found.setdefault(row["head"], {})[row["dataset"], int(row["shots"])] = numbers
+    return found
+
+
+def by_set(found: dict[tuple[str, int], Numbers], wanted: Callable[[int], bool]) -> dict[str, Numbers]:
+    """Each set's means over the wanted numbers of shots."""
+    of_set: dict[str, list[Numbers]] = {}
+    for (dataset, shots), numbers in found.items():
+        if wanted(shots):
+            of_set.setdefault(dataset, []).append(numbers)
+    return {dataset: Numbers(*np.mean(own, axis=0).tolist()) for dataset, own in of_set.items()}
 
 
 def paired(ours: dict[str, Numbers], other: dict[str, Numbers], sets: set[str], column: int) -> Estimate:
@@ -158,7 +180,8 @@ def paired(ours: dict[str, Numbers], other: dict[str, Numbers], sets: set[str], 
     return cluster_mean(np.array([ours[name][column] - other[name][column] for name in names]), np.array(names))
 
 
-def print_tables(found: Found, open_sets: set[str]) -> None:
+def print_tables(found: Found) -> None:
+    open_sets = {cell.dataset for cell in load_study("gauss").cells() if cell.backbone == "lite0"}
     everything = {key: by_set(of, lambda k: k > 1) for key, of in found.items()}
     print("\nK ≥ 2, free temperatures: calibration error in per cent, then NLL\n")
     print("| | " + " | ".join([*HEADS, *(f"NLL, {key}" for key in HEADS)]) + " |\n|" + "---|" * (2 * len(HEADS) + 1))
@@ -187,7 +210,7 @@ def with_interval(e: Estimate, digits: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--dataset", action="append")
     parser.add_argument("--print", action="store_true", dest="only_print")
     given = parser.parse_args()
@@ -196,7 +219,8 @@ def main() -> None:
     cells = sorted(cells, key=lambda cell: (cell.seed, cell.shots))
     if not given.only_print:
         compute(cells, Store(ROOT / "features"))
-    print_tables(kept(cells), {cell.dataset for cell in cells if cell.backbone == "lite0"})
+        write_numbers(cell for cell in load_study("gauss").cells() if cell.seed < given.draws)
+    print_tables(read_numbers())
 
 
 if __name__ == "__main__":

@@ -2,9 +2,18 @@
 
 import numpy as np
 import pytest
-from tools.calibration import Judged, Numbers, answers, by_set, calibration_error, cross_entropy, judge, paired
+from tools.calibration import (
+    Judged,
+    Numbers,
+    answers,
+    by_set,
+    calibration_error,
+    cross_entropy,
+    judge,
+    over_draws,
+    paired,
+)
 
-from kshot.bench.study import Cell
 from kshot.methods.calibrated import Calibrated
 from kshot.methods.evidence import prepare
 from kshot.methods.gauss_probe import GaussProbe
@@ -27,19 +36,18 @@ def test_the_error_is_the_gap_between_hits_and_confidence():
 
 
 def test_draws_of_one_number_of_shots_share_their_bins():
-    cells = [Cell("a", "b", "text", 2, seed) for seed in (0, 1)] + [Cell("a", "b", "text", 4, 0)]
-    found = {
-        cell: Judged(answers(*certain(share, seed=cell.seed)), nll)
-        for cell, share, nll in zip(cells, (1.0, 0.4, 1.0), (1.0, 2.0, 4.0), strict=True)
-    }
-    together = by_set(found, lambda k: k == 2)["a"]
-    pooled = [np.concatenate(part) for part in zip(certain(1.0, seed=0), certain(0.4, seed=1), strict=True)]
-    assert together.error == pytest.approx(calibration_error(answers(*pooled)))
-    assert together.error < np.mean([calibration_error(answers(*certain(s, seed=n))) for n, s in enumerate((1.0, 0.4))])
-    assert together.cross_entropy == pytest.approx(1.5)
-    both = by_set(found, lambda k: k >= 2)["a"]
-    assert both.error == pytest.approx((together.error + 30) / 2)
-    assert both.cross_entropy == pytest.approx((1.5 + 4) / 2)
+    draws = [certain(1.0, seed=0), certain(0.4, seed=1)]
+    found = over_draws([Judged(answers(*draw), nll) for draw, nll in zip(draws, (1.0, 2.0), strict=True)])
+    pooled = [np.concatenate(part) for part in zip(*draws, strict=True)]
+    assert found.error == pytest.approx(calibration_error(answers(*pooled)))
+    assert found.error < np.mean([calibration_error(answers(*draw)) for draw in draws])
+    assert found.cross_entropy == pytest.approx(1.5)
+
+
+def test_numbers_of_shots_weigh_alike():
+    found = {("a", 2): Numbers(1.0, 2.0), ("a", 4): Numbers(3.0, 6.0), ("b", 4): Numbers(5.0, 7.0)}
+    assert by_set(found, lambda k: k >= 2) == {"a": Numbers(2.0, 4.0), "b": Numbers(5.0, 7.0)}
+    assert by_set(found, lambda k: k == 2) == {"a": Numbers(1.0, 2.0)}
 
 
 def test_cross_entropy_is_minus_the_mean_log_probability():
