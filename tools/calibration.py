@@ -4,8 +4,8 @@
 of the study `gauss`, and judges them on the test pictures. Every head has a temperature that costs no further label:
 the Gauss-probe its own, the others the one with the best likelihood on left-out shots (one of every class left out at a
 time, until some 300 are scored). With one shot nothing can be left out, and heads are judged as they are. `--draws N`
-takes the first N seeds only, `--dataset NAME` computes one set (repeatable). Answers are kept in records/calibration and
-not computed again: remove its files of a head that has changed. The numbers of all that is there go to
+takes the first N seeds only, `--dataset NAME` computes one set (repeatable). Answers are kept in records/calibration
+and not computed again: remove its files of a head that has changed. The numbers of all that is there go to
 docs/gauss/calibration.csv; `--print` shows its tables and computes nothing.
 
 Pictures of all draws of one set and number of shots share their bins: with few pictures, most of the error of a single
