@@ -15,6 +15,7 @@ from tools.update_clip import single_draws
 
 from kshot.bench.records import load_table
 from kshot.stats.bootstrap import Estimate, cluster_mean
+from tools import leave_one_out
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / "docs" / name / "records" for name in ("open", "clip", "gauss")]
@@ -111,6 +112,8 @@ def same_shots_table(folders: Iterable[Path], single: set[tuple[str, int]]) -> N
     print("\n| all draws have the same shots | minus clap | minus lpp | pictures |\n|---|---|---|---|")
     for dataset, shots in sorted(single):
         draws = [of for cell, of in hits.items() if cell[:2] == (dataset, shots) and len(of) == 3]
+        if not draws:
+            continue
         line, n = [], len(draws[0][OURS])
         for other in ("clap", "lpp"):
             values = np.mean([of_cell[OURS] - of_cell[other] for of_cell in draws], axis=0)
@@ -130,7 +133,11 @@ def real_table(accuracy: dict[str, dict[Cell, float]], datasets: Iterable[str]) 
 
 
 def advice(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> list[dict]:
-    """For each number of shots and kind of dataset: the head with the best mean, and its paired lead on the others."""
+    """For each number of shots and kind of dataset: the head with the best mean, and its paired lead on the others.
+
+    Over all sets also the lead on CLAP of what is chosen without the set it is used on (leave-one-set-out).
+    """
+    left_out = leave_one_out.left_out_leads()
     zero = {d: np.mean([v for c, v in accuracy["zero_shot"].items() if c[0] == d]) for d in classes}
     kinds: dict[str, Callable[[str], bool]] = {
         "all": lambda d: True,
@@ -161,10 +168,16 @@ def advice(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> l
                     "head": best,
                     "datasets": next(iter(leads.values())).G,
                     "accuracy": {m: round(v, 2) for m, v in means.items()},
-                    "lead": {m: [round(float(x or 0), 2) for x in (e.mean, e.low, e.high)] for m, e in leads.items()},
+                    "lead": {m: rounded(e) for m, e in leads.items()},
                 }
             )
+            if kind == "all":
+                found[-1]["left_out"] = rounded(left_out[k])
     return found
+
+
+def rounded(found: Estimate) -> list[float]:
+    return [round(float(x or 0), 2) for x in (found.mean, found.low, found.high)]
 
 
 def advice_table(found: list[dict]) -> None:

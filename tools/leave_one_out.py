@@ -282,6 +282,17 @@ def read_means(column: str) -> dict[str, dict[str, dict[str, float]]]:
     return found
 
 
+def left_out_leads() -> dict[int, Estimate]:
+    """By shots: the lead on the rival of the variant chosen by its mean on the other sets."""
+    pool, test = read_means("pool"), read_means("test")
+    found = {}
+    for group, means in pool.items():
+        chosen = RULES["chosen by the mean"](means, list(variants(min(GROUPS[group]))))
+        leads = over_sets({name: lead(test[group], name, chosen[name], RIVAL) for name in means})
+        found |= dict.fromkeys(GROUPS[group], leads)
+    return found
+
+
 def print_tables() -> None:
     open_sets = {cell.dataset for cell in load_study("gauss").cells() if cell.backbone == "lite0"}
     pool, test = read_means("pool"), read_means("test")

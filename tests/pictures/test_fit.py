@@ -229,7 +229,9 @@ def test_the_reason_says_what_the_evidence_says(shots):
     assert found.method == row["head"]
     assert f"over {row['datasets']} sets" in found.reason
     assert f"{mean:+.1f} points [{low:+.1f}, {high:+.1f}]" in found.reason
-    assert ("level with CLAP, which is simpler" in found.reason) == (low <= 0)
+    level = min(low, row["left_out"][1]) <= 0
+    assert ("level with CLAP, which is simpler (--method clap)" in found.reason) == level
+    assert level == (shots < 4)
 
 
 def test_advice_follows_the_shots_and_refuses_oracles():

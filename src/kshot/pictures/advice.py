@@ -54,17 +54,23 @@ def check_method(wanted: str) -> None:
 def _by_evidence(shots: int) -> tuple[str, str]:
     """The head with the best mean at this many shots or the next fewer, and its lead with an interval over sets.
 
-    Where the interval over CLAP reaches zero the two are level, and the reason names CLAP, which is simpler.
+    It is level with CLAP where that interval reaches zero, or the one of leave-one-set-out, where nothing was chosen on
+    the set that judges; the reason then names CLAP, which is simpler.
     """
     rows = [row for row in json.loads(EVIDENCE.read_text(encoding="utf-8")) if row["kind"] == "all"]
     row = max((r for r in rows if r["shots"] <= shots), key=lambda r: r["shots"], default=rows[0])
     head, leads = row["head"], row["lead"]
     rival = KNOWN if head != KNOWN else min(leads, key=lambda name: leads[name][0])
-    mean, low, high = leads[rival]
-    title = registry.create(rival).info.title
     pictures = f"{row['shots']} picture{'s' if row['shots'] > 1 else ''} per class"
-    where = f"over {row['datasets']} sets with {pictures}: {mean:+.1f} points [{low:+.1f}, {high:+.1f}]"
-    if low > 0:
-        return head, f"best on average {where} over {title}"
-    simpler = f", which is simpler (--method {rival})" if rival == KNOWN else ""
-    return head, f"best on average {where}, level with {title}{simpler}"
+    reason = f"best on average over {row['datasets']} sets with {pictures}: {_points(leads[rival])} over "
+    reason += registry.create(rival).info.title
+    if rival == KNOWN and min(leads[rival][1], row["left_out"][1]) <= 0:
+        reason += (
+            f"; leave-one-set-out {_points(row['left_out'])}: level with CLAP, which is simpler (--method {rival})"
+        )
+    return head, reason
+
+
+def _points(lead: list[float]) -> str:
+    mean, low, high = lead
+    return f"{mean:+.1f} points [{low:+.1f}, {high:+.1f}]"
