@@ -191,15 +191,13 @@ def print_tables(found: Found) -> None:
         print(f"| {dataset} | " + " | ".join(shown) + " |")
     sets = set(everything[OURS])
     kinds = {"open": sets & open_sets, "CLIP": sets - open_sets, "all": sets}
-    for column, what in enumerate(("calibration error", "NLL")):
-        print(f"\n| {what}, gauss-probe minus | sets | " + " | ".join(GROUPS) + " |\n|" + "---|" * (len(GROUPS) + 2))
-        for key in HEADS[1:]:
-            for kind, names in kinds.items():
-                line = []
-                for wanted in GROUPS.values():
-                    of = by_set(found[OURS], wanted), by_set(found[key], wanted)
-                    line.append(with_interval(paired(*of, names, column), digits=2 + column))
-                print(f"| {key} | {kind}, G = {len(names)} | " + " | ".join(line) + " |")
+    for kind, names in kinds.items():
+        print(f"\n| gauss-probe minus, {kind} {len(names)} sets | " + " | ".join(GROUPS) + " |\n|" + "---|" * 4)
+        for column, what in ((1, "NLL"), (0, "calibration error")):
+            for key in HEADS[1:]:
+                numbers = [(by_set(found[OURS], wanted), by_set(found[key], wanted)) for wanted in GROUPS.values()]
+                line = [with_interval(paired(*of, names, column), digits=2 + column) for of in numbers]
+                print(f"| {registry.info(key).title}, {what} | " + " | ".join(line) + " |")
 
 
 def with_interval(e: Estimate, digits: int) -> str:

@@ -71,6 +71,14 @@ def paired_table(accuracy: dict[str, dict[Cell, float]]) -> None:
         print(f"| {other} | " + " | ".join(map(shown, [*by_shots, late])) + " |")
 
 
+def short_table(accuracy: dict[str, dict[Cell, float]]) -> None:
+    """For docs/recommendations.md."""
+    print("\n| Gauss-probe minus | " + " | ".join(f"K={k}" for k in SHOTS) + " |\n|" + "---|" * 6)
+    for other, title in {"clap": "CLAP", "lpp": "LP++", "fold_gda": "Fold-GDA"}.items():
+        found = [difference(accuracy[OURS], accuracy[other], lambda c, k=k: c[1] == k) for k in SHOTS]
+        print(f"| {title} | " + " | ".join(map(shown, found)) + " |")
+
+
 def kinds_table(accuracy: dict[str, dict[Cell, float]]) -> None:
     """Every head minus CLAP on real, open and all sets."""
     sets = {cell[0] for cell in accuracy[OURS]}
@@ -128,6 +136,8 @@ def real_table(accuracy: dict[str, dict[Cell, float]], datasets: Iterable[str]) 
     common = set.intersection(*(set(accuracy[m]) for m in names))
     for dataset in datasets:
         cells = [c for c in common if c[0] == dataset and c[1] >= 4]
+        if not cells:
+            continue
         means = [np.mean([accuracy[m][c] for c in cells]) for m in names]
         print(f"| {dataset} | " + " | ".join(f"{mean:.2f}" for mean in means) + " |")
 
@@ -138,13 +148,14 @@ def advice(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> l
     Over all sets also the lead on CLAP of what is chosen without the set it is used on (leave-one-set-out).
     """
     left_out = leave_one_out.left_out_leads()
-    zero = {d: np.mean([v for c, v in accuracy["zero_shot"].items() if c[0] == d]) for d in classes}
+    judged = {cell[0] for cell in accuracy["zero_shot"]}
+    zero = {d: np.mean([v for c, v in accuracy["zero_shot"].items() if c[0] == d]) for d in judged}
     kinds: dict[str, Callable[[str], bool]] = {
         "all": lambda d: True,
         "few classes": lambda d: classes[d] <= FEW_CLASSES,
         "many classes": lambda d: classes[d] > FEW_CLASSES,
-        "good text": lambda d: bool(zero[d] >= GOOD_TEXT),
-        "weak text": lambda d: bool(zero[d] < GOOD_TEXT),
+        "good text": lambda d: d in judged and bool(zero[d] >= GOOD_TEXT),
+        "weak text": lambda d: d in judged and bool(zero[d] < GOOD_TEXT),
     }
     found = []
     for k in SHOTS:
@@ -193,6 +204,7 @@ def print_tables(folders: list[Path]) -> list[dict]:
     accuracy, classes = read(folders)
     single = set.union(*map(single_draws, folders))
     paired_table(accuracy)
+    short_table(accuracy)
     kinds_table(accuracy)
     for other in ("clap", "lpp"):
         dataset_table(accuracy, other, single)
