@@ -147,7 +147,8 @@ def advice(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> l
 
     Over all sets also the lead on CLAP of what is chosen without the set it is used on (leave-one-set-out).
     """
-    left_out = leave_one_out.left_out_leads()
+    by_group = leave_one_out.left_out(leave_one_out.HEAD, "chosen by the mean", leave_one_out.RIVAL)
+    left_out = {k: by_group[group] for group, shots in leave_one_out.GROUPS.items() for k in shots}
     judged = {cell[0] for cell in accuracy["zero_shot"]}
     zero = {d: np.mean([v for c, v in accuracy["zero_shot"].items() if c[0] == d]) for d in judged}
     kinds: dict[str, Callable[[str], bool]] = {

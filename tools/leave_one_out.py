@@ -1,7 +1,7 @@
-"""Choose a rule of ours on all sets but one and report on that one, for every set: tables of docs/gauss-probe.md.
+"""Choose a rule of ours on all sets but one and report on that one, for every set: tables of the pages of our heads.
 
 `python -m tools.leave_one_out` draws shots from the pools of fourteen sets by seeds that no report uses (from 400 on)
-and computes every variant of the Gauss-probe below. A variant is chosen, for each number of shots, by its mean accuracy
+and computes every variant of the Gauss-probe and of fold-GDA below. A variant is chosen, for each number of shots, by its mean accuracy
 on the pool pictures outside the shots of thirteen sets; its figure is that on the fourteenth, whose test pictures
 nothing has seen. Every cell's numbers are kept in records/leave-one-out, and a variant that is there is not computed
 again. `--draws N` takes N seeds, `--shots K` and `--dataset NAME` (repeatable) compute a part. The means of all cells
@@ -28,6 +28,7 @@ from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task, average_view, prepare
 from kshot.methods.fast_probe import learn_probe
+from kshot.methods.fold_gda import FoldGDA
 from kshot.methods.gauss_probe import GaussProbe
 from kshot.methods.selectors import fit_on
 from kshot.solvers.rows import unit_prototypes
@@ -38,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "records" / "leave-one-out"
 MEANS = ROOT / "docs" / "gauss" / "leave-one-out.csv"
 FIRST_SEED = 400
-HEAD, RIVAL = "gauss-probe", "CLAP"
+HEAD, FOLD, RIVAL = "gauss-probe", "fold-GDA", "CLAP"
 COLUMNS = ("group", "dataset", "variant", "cells", "pool", "test")
 GROUPS = {"K=1": (1,), "K=2": (2,), "K≥4": (4, 8, 16)}
 
@@ -146,10 +147,26 @@ MORE_SHOTS: dict[str, Variant] = (
         "CLAP + LP++ + fold-GDA": lambda d: d.clap + d.lpp + d.gaussian,
     }
 )
+FOLD_GDA: dict[str, Variant] = {FOLD: lambda d: d.gaussian} | {
+    f"{FOLD} without {part}": lambda d, part=part: d.scaled(fit_on(FoldGDA(**{part: False}), d.task))
+    for part in ("folds", "downdate", "text_prior", "average", "k_correction")
+}
+# What is chosen among, by head; the Gauss-probe's depend on the shots.
+FAMILIES: dict[str, tuple[dict[str, Variant], dict[str, Variant]]] = {
+    HEAD: (ONE_SHOT, MORE_SHOTS),
+    FOLD: ({}, FOLD_GDA),
+}
 
 
 def variants(shots: int) -> dict[str, Variant]:
-    return ONE_SHOT if shots == 1 else MORE_SHOTS
+    """All that are computed."""
+    return ONE_SHOT if shots == 1 else MORE_SHOTS | FOLD_GDA
+
+
+def names_of(head: str, group: str, means: "Means") -> list[str]:
+    """The family's variants that every set has."""
+    family = FAMILIES[head][min(GROUPS[group]) > 1]
+    return [name for name in family if all(name in of for of in means.values())]
 
 
 def kept_file(cell: Cell) -> Path:
@@ -196,12 +213,12 @@ def chosen_without(means: Means, left_out: str, names: list[str], cautious: bool
     return max(names, key=worth)
 
 
-AS_IT_IS = f"{HEAD} as it is"
-# Each gives the variant of every set.
+AS_IT_IS = "the head as it is"
+# Each gives the variant of every set, the first of the names being the head.
 RULES: dict[str, Callable[[Means, list[str]], dict[str, str]]] = {
     "chosen by the mean": lambda means, names: {d: chosen_without(means, d, names) for d in means},
     "by the lower end": lambda means, names: {d: chosen_without(means, d, names, cautious=True) for d in means},
-    AS_IT_IS: lambda means, _: dict.fromkeys(means, HEAD),
+    AS_IT_IS: lambda means, names: dict.fromkeys(means, names[0]),
 }
 
 
@@ -215,10 +232,10 @@ def shown(found: Estimate) -> str:
     return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]".replace("-", "−")
 
 
-def report(group: str, pool: Means, test: Means, open_sets: set[str]) -> None:
+def report(head: str, group: str, pool: Means, test: Means, open_sets: set[str]) -> None:
     """Every variant minus the rival, then what choosing on the other sets gives."""
-    names = list(variants(min(GROUPS[group])))
-    print(f"\n{group}: {len(pool)} sets, {len(names)} variants\n")
+    names = names_of(head, group, pool)
+    print(f"\n{head}, {group}: {len(pool)} sets, {len(names)} variants\n")
     print(f"| minus {RIVAL} | pool, open | pool, CLIP | test, open | test, CLIP | test, all | chosen for |")
     print("|" + "---|" * 7)
     choices = RULES["chosen by the mean"](pool, names)
@@ -238,18 +255,26 @@ def report(group: str, pool: Means, test: Means, open_sets: set[str]) -> None:
         print(f"| {dataset} | {' | '.join(cells)} |")
 
 
-def summary(pool: dict[str, Means], test: dict[str, Means]) -> None:
+def left_out(head: str, rule: str, minus: str) -> dict[str, Estimate]:
+    """By group: the lead over all sets of what the rule gives each of them."""
+    pool, test = read_means("pool"), read_means("test")
+    found = {}
+    for group, means in pool.items():
+        if names := names_of(head, group, means):
+            chosen = RULES[rule](means, names)
+            found[group] = over_sets({d: lead(test[group], d, chosen[d], minus) for d in means})
+    return found
+
+
+def summary(head: str) -> None:
     """The head as it is and the choices without the set, over all sets."""
-    for minus in (RIVAL, HEAD):
-        print(f"\n| minus {minus}, on the left-out set | {' | '.join(pool)} |\n|" + "---|" * (1 + len(pool)))
-        for rule, choose in RULES.items():
-            line = []
-            for group, means in pool.items():
-                chosen = choose(means, list(variants(min(GROUPS[group]))))
-                leads = {name: lead(test[group], name, chosen[name], minus) for name in means}
-                line.append(shown(over_sets(leads)))
-            if minus == RIVAL or rule != AS_IT_IS:
-                print(f"| {rule} | {' | '.join(line)} |")
+    for minus in (RIVAL, head):
+        rules = [rule for rule in RULES if minus == RIVAL or rule != AS_IT_IS]
+        lines = {rule: left_out(head, rule, minus) for rule in rules}
+        groups = list(next(iter(lines.values())))
+        print(f"\n| {head} minus {minus}, left-out set | {' | '.join(groups)} |\n|" + "---|" * (1 + len(groups)))
+        for rule, of in lines.items():
+            print(f"| {rule} | {' | '.join(map(shown, of.values()))} |")
 
 
 def lead(means: Means, dataset: str, name: str, minus: str) -> float:
@@ -258,19 +283,21 @@ def lead(means: Means, dataset: str, name: str, minus: str) -> float:
 
 def write_means() -> None:
     """Mean accuracies of each group, set and variant over the kept cells."""
-    found: dict[tuple[str, str, str], list[list[float]]] = {}
+    found: dict[tuple[str, str, str], list[list[float] | None]] = {}
     of_shots = {k: group for group, shots in GROUPS.items() for k in shots}
     for cell in load_study("gauss").cells():
         if cell.seed == 0:
             for file in sorted(KEPT.glob(f"{cell.dataset}-{cell.shots}-*.json")):
                 numbers = json.loads(file.read_text(encoding="utf-8"))
                 for name in variants(cell.shots):
-                    found.setdefault((of_shots[cell.shots], cell.dataset, name), []).append(numbers[name])
+                    found.setdefault((of_shots[cell.shots], cell.dataset, name), []).append(numbers.get(name))
     with MEANS.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(COLUMNS)
         for key, own in found.items():
-            rows.writerow([*key, len(own), *(f"{mean:.3f}" for mean in np.mean(own, axis=0))])
+            # Means over other cells than the rival's would not be paired.
+            if None not in own:
+                rows.writerow([*key, len(own), *(f"{mean:.3f}" for mean in np.mean(own, axis=0))])
 
 
 def read_means(column: str) -> dict[str, dict[str, dict[str, float]]]:
@@ -282,23 +309,14 @@ def read_means(column: str) -> dict[str, dict[str, dict[str, float]]]:
     return found
 
 
-def left_out_leads() -> dict[int, Estimate]:
-    """By shots: the lead on the rival of the variant chosen by its mean on the other sets."""
-    pool, test = read_means("pool"), read_means("test")
-    found = {}
-    for group, means in pool.items():
-        chosen = RULES["chosen by the mean"](means, list(variants(min(GROUPS[group]))))
-        leads = over_sets({name: lead(test[group], name, chosen[name], RIVAL) for name in means})
-        found |= dict.fromkeys(GROUPS[group], leads)
-    return found
-
-
 def print_tables() -> None:
     open_sets = {cell.dataset for cell in load_study("gauss").cells() if cell.backbone == "lite0"}
     pool, test = read_means("pool"), read_means("test")
-    for group in pool:
-        report(group, pool[group], test[group], open_sets)
-    summary(pool, test)
+    for head in FAMILIES:
+        for group in pool:
+            if names_of(head, group, pool[group]):
+                report(head, group, pool[group], test[group], open_sets)
+        summary(head)
 
 
 def main() -> None:
