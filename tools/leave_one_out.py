@@ -1,11 +1,11 @@
 """Choose a rule of ours on all sets but one and report on that one, for every set: tables of the pages of our heads.
 
 `python -m tools.leave_one_out` draws shots from the pools of fourteen sets by seeds that no report uses (from 400 on)
-and computes every variant of the Gauss-probe and of fold-GDA below. A variant is chosen, for each number of shots, by its mean accuracy
-on the pool pictures outside the shots of thirteen sets; its figure is that on the fourteenth, whose test pictures
-nothing has seen. Every cell's numbers are kept in records/leave-one-out, and a variant that is there is not computed
-again. `--draws N` takes N seeds, `--shots K` and `--dataset NAME` (repeatable) compute a part. The means of all cells
-that are there go to docs/gauss/leave-one-out.csv; `--print` shows its tables and computes nothing.
+and computes every variant of the Gauss-probe and of fold-GDA below. A variant is chosen, for each number of shots, by
+its mean accuracy on the pool pictures outside the shots of thirteen sets; its figure is that on the fourteenth, whose
+test pictures nothing has seen. Every cell's numbers are kept in records/leave-one-out, and a variant that is there is
+not computed again. `--draws N` takes N seeds, `--shots K` and `--dataset NAME` (repeatable) compute a part. The means
+of all cells that are there go to docs/gauss/leave-one-out.csv; `--print` shows its tables and computes nothing.
 """
 
 import argparse
