@@ -37,7 +37,7 @@ COMMANDS = (
     "show",
     "features check",
     "paper published",
-    "board",
+    "slurm",
     "ls",
     "predict",
     "explain",

@@ -2,7 +2,9 @@
 
 A cell is run again three times in new processes: without test labels anywhere in the process, with other labels in
 their place, and with the queries in another order and in two parts. The driver scores; a method that keeps to what it
-declares gives the same predictions each time. docs/protocol.md lists what remains possible.
+declares gives the same predictions each time. A head of this session cannot be imported: its process inherits this
+one's memory, in which the test labels are overwritten first (`kshot.bench.blinding`). docs/protocol.md lists what
+remains possible.
 """
 
 import hashlib
@@ -16,13 +18,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.bench.blinding import in_blinded_process
 from kshot.bench.cell import asked_head, checked_predictions
 from kshot.bench.isolation import Enclosure, can_isolate, limit_this_process, run_isolated
 from kshot.bench.record import CELL
 from kshot.bench.records import load_table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.episode import Episode
-from kshot.data.store import BUNDLED, Store
+from kshot.data.store import BUNDLED, Store, as_store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import KshotError
 from kshot.files import read_about, seal_tensors, unseal_tensors
@@ -44,6 +47,7 @@ class IsolatedFit:
     evidence: dict[str, Any]
     queries: Float[Array, "n d"]
     decoy: Int[Array, " n"]
+    truth: Int[Array, " n"]
     asked: Int[Array, " A"]
     n_classes: int
     constants: dict[str, Any] = field(default_factory=dict)
@@ -77,9 +81,14 @@ class IsolatedFit:
                 "path": None,
                 "enclosure": [str(self.enclosure.code), self.enclosure.seconds, self.enclosure.memory],
             }
-        content, said = run_isolated(START, seal_tensors(tensors, about), self.hidden, self.enclosure)
+        content = seal_tensors(tensors, about)
+        if registry.is_held(self.spec.use):
+            reply, error = in_blinded_process(predicted_again, content, self.truth)
+            said = error.decode(errors="replace")[:300]
+        else:
+            reply, said = run_isolated(START, content, self.hidden, self.enclosure)
         try:
-            predicted = unseal_tensors(content)["predicted"]
+            predicted = unseal_tensors(reply)["predicted"]
         except (ValueError, KeyError):
             raise KshotError(said) from None
         if predicted.ndim != 2 or (len(predicted) != 1 and not knob):
@@ -93,7 +102,7 @@ def answer() -> None:
     out = os.dup(1)
     os.dup2(2, 1)
     content = sys.stdin.buffer.read()
-    about, tensors = read_about(content), unseal_tensors(content)
+    about = read_about(content)
     if about["path"]:
         sys.path[:] = about["path"]
     else:
@@ -101,6 +110,13 @@ def answer() -> None:
         limit_this_process(seconds, memory)
         # Last: nothing in it takes the place of a library.
         sys.path.append(code)
+    with os.fdopen(out, "wb") as file:
+        file.write(predicted_again(content))
+
+
+def predicted_again(content: bytes) -> bytes:
+    """Fit and predict by what the driver sent."""
+    about, tensors = read_about(content), unseal_tensors(content)
     made = registry.create(about["use"], **about["params"])
     methods = [made]
     if about["knob"]:
@@ -116,9 +132,7 @@ def answer() -> None:
         head = asked_head(method.fit(**arguments), episode)
         told = [checked_predictions(head.predict(rows), len(rows), len(episode.asked)) for rows in parts]
         row[:] = np.concatenate(told)
-    reply = seal_tensors({"predicted": predicted}, {})
-    with os.fdopen(out, "wb") as file:
-        file.write(reply)
+    return seal_tensors({"predicted": predicted}, {})
 
 
 def _episode(tensors: dict[str, Array], n_classes: int) -> tuple[Episode, set]:
@@ -151,7 +165,7 @@ def _as_they_were(tensors: dict[str, Array]) -> dict[str, Array]:
 @dataclass(frozen=True)
 class Detection:
     """What running again showed: cells run and cells there are, differences in words, and whether the method was kept
-    from reading features and records."""
+    from reading features and records; `held`: it is a head of this session."""
 
     method: str
     cells: int
@@ -159,17 +173,21 @@ class Detection:
     differences: tuple[str, ...]
     isolated: bool
     changed: bool = False
+    held: bool = False
 
     def __str__(self) -> str:
         if self.changed:
             return f"{self.method} was changed since its records were computed. Run it again to verify it."
         looked = f"{self.cells} of its {self.all_cells} cell(s), one of each dataset and backbone,"
-        said = f"{self.method} was run again in {looked} without test labels in its process"
+        blind = "with overwritten test labels" if self.held else "without test labels in its process"
+        said = f"{self.method} was run again in {looked} {blind}"
         if self.differences:
             return f"{said}: {'; '.join(self.differences)}. It uses what it did not declare, or chance without a seed."
         files = (
             "" if self.isolated else " It could read features and records: install bubblewrap (bwrap) to prevent that."
         )
+        if self.held:
+            files = " It shares this session's memory and files; a class in a file of its own can be kept from both."
         return f"{said}, with others in their place and in another order: the same predictions.{files}"
 
 
@@ -178,13 +196,13 @@ def foreign_methods(study: Study) -> list[MethodSpec]:
     return [spec for spec in study.methods().values() if spec.use not in registry.BUILTIN]
 
 
-def detect(study: Study, specs: Sequence[MethodSpec], features: Path, records: Path) -> list[Detection]:
+def detect(study: Study, specs: Sequence[MethodSpec], features: Path | Store, records: Path) -> list[Detection]:
     """Run one finished cell of every stratum again, for each method."""
     rows = load_table(records).to_pylist()
     return [_detect(study, spec, rows, features, records) for spec in specs]
 
 
-def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path, records: Path) -> Detection:
+def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path | Store, records: Path) -> Detection:
     own = [row for row in rows if row["method"] == spec.name and row["status"] == "ok" and "test" not in row["sees"]]
     made_now = [row for row in own if row["code"] == code_of(spec.use, spec.params)]
     if own and not made_now:
@@ -196,11 +214,11 @@ def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path, re
         differing, shut = differences(study, spec, cell, row, features, records)
         out &= shut
         found += [f"{cell.in_words()}: {what}" for what in differing]
-    return Detection(spec.name, len(chosen), len(own), tuple(found), out)
+    return Detection(spec.name, len(chosen), len(own), tuple(found), out, held=registry.is_held(spec.use))
 
 
 def differences(
-    study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path, records: Path
+    study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path | Store, records: Path
 ) -> tuple[list[str], bool]:
     """How the recorded predictions of one cell differ from those of an isolated process, and whether it was one."""
     fit, truth = isolated_fit(study, spec, cell, row, features, records)
@@ -233,12 +251,13 @@ def compared(
 
 
 def isolated_fit(
-    study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path, records: Path
+    study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path | Store, records: Path
 ) -> tuple[IsolatedFit, Int[Array, " n"]]:
     """The fit of a recorded cell, ready to be run again, and the test labels, which it does not know."""
-    store, sees = Store(features), frozenset(row["sees"])
+    store, sees = as_store(features), frozenset(row["sees"])
     views = spec.views if row["views"] not in ("", "{}") else None
-    stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views])
+    given = study.supports_of(cell.dataset)
+    stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views], given)
     tiers = store.tiers(cell.dataset, cell.backbone)
     prior = load_prior(store, cell.dataset, cell.backbone, cell.tier, study.dtype) if tiers else None
     episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
@@ -247,17 +266,19 @@ def isolated_fit(
     arguments.pop("classes", None)
     constants = arguments.pop("constants")
     support = {"support": Labelled(arguments.pop("X"), arguments.pop("y"))} if "support" in sees else {}
+    truth = episode.reveal(frozenset({"test"})).test.y
     fit = IsolatedFit(
         spec,
         arguments | support,
         episode.queries,
         np.full(episode.n_test, ABSENT),
+        truth,
         episode.asked,
         episode.n_classes,
         constants,
-        hidden=(features, records, BUNDLED),
+        hidden=(store.root, records, BUNDLED),
     )
-    return fit, episode.reveal(frozenset({"test"})).test.y
+    return fit, truth
 
 
 def _one_per_stratum(rows: list[dict], key: str) -> list[dict]:

@@ -55,7 +55,7 @@ class Board:
         """Drawn and measured here: supports that differ have other facts."""
         store, found = Store(self.features), {}
         for dataset, backbone in sorted({(cell.dataset, cell.backbone) for cell in self.cells}):
-            stratum = load_stratum(store, dataset, backbone, self.base.dtype)
+            stratum = load_stratum(store, dataset, backbone, self.base.dtype, (), self.base.supports_of(dataset))
             tiers = store.tiers(dataset, backbone)
             here = [cell for cell in self.cells if (cell.dataset, cell.backbone) == (dataset, backbone)]
             priors = {
