@@ -172,9 +172,9 @@ class Results:
         of_paper = set(self.panel.names("dataset")) & set(paper_rules().paper["datasets"])
         if self.chosen or not of_paper or is_arm(self.folder):
             return []
-        lines, simulated = compare_folders(self.folder, paper_claims())
-        with_interval = [line for line in lines if line.claim.low is not None]
-        return [arms_table(lines, simulated), lines_table(with_interval, simulated)]
+        judged = compare_folders(self.folder, paper_claims())
+        with_interval = [line for line in judged.lines if line.claim.low is not None]
+        return [arms_table(judged), lines_table(judged, with_interval)]
 
     @cached_property
     def panel(self) -> Panel:

@@ -16,7 +16,7 @@ import pytest
 
 from kshot.data.store import Store
 from kshot.encode.encoding import check_reference, encode_pictures
-from kshot.encode.openclip import OpenClipEncoder
+from kshot.encode.openclip import load_open_clip
 from kshot.encode.prompts import encode_tiers, tier_prompts
 from kshot.encode.sources import find_origins, find_source
 from kshot.encode.targets import Encoding
@@ -81,7 +81,7 @@ def encode_here(name, folder, where, features, keep=None):
     """By one backbone, in this process."""
     (origin,) = find_origins(where, ["Pets"])
     source = origin.open(keep)
-    job = Encoding("Pets", name, source, OpenClipEncoder(name, folder), batch=5)
+    job = Encoding("Pets", name, source, load_open_clip(name, folder), batch=5)
     encode_pictures([job], Store(features), lambda count: None)
     encode_tiers(job, Store(features), tier_prompts("shades", source, None, ["photo"], {}))
     return job
@@ -182,7 +182,7 @@ def test_a_second_run_encodes_nothing_and_another_encoder_is_refused(one_by_one,
     config = json.loads((changed / "open_clip_config.json").read_text())
     config["model_cfg"]["quick_gelu"] = False
     (changed / "open_clip_config.json").write_text(json.dumps(config))
-    other = replace(job, encoder=OpenClipEncoder("ViT-B-32", changed))
+    other = replace(job, encoder=load_open_clip("ViT-B-32", changed))
     with pytest.raises(FeatureError, match="does not encode as it did before"):
         check_reference(other, store)
     with pytest.raises(FeatureError, match=r"holds pool of another encoding \(differs in activation\)"):

@@ -38,7 +38,7 @@ def over_all_draws(names, statistic):
     return np.array([of(tuple(draw)) for draw in shared_draws(len(groups)).astype(int)])
 
 
-@pytest.mark.parametrize("names", [NAMES, np.array(list("aabbbbb"))])
+@pytest.mark.parametrize("names", [NAMES, np.array(list("aabbbbc"))])
 def test_a_mean_with_holes_over_every_resample(names):
     values = A.copy()
     values[3] = np.nan
@@ -83,8 +83,8 @@ def test_an_interval_that_touches_zero_does_not_exclude_it(low, high, excluded):
 
 
 def test_an_estimate_in_words():
-    told = "+1.50 [+1.00, +2.00], n = 4 cells, G = 2 datasets"
-    assert str(Estimate(1.5, 1.0, 2.0, 4, 2)) == told
+    told = "+1.50 [+1.00, +2.00], n = 4 cells, G = 3 datasets"
+    assert str(Estimate(1.5, 1.0, 2.0, 4, 3)) == told
     assert str(Estimate(-1.5, None, None, 4, 1)) == "-1.50 [no interval], n = 4 cells, G = 1 datasets"
 
 

@@ -39,6 +39,7 @@ COMMANDS = {
     "Features": (
         ("encode", "encode:encode", "Encode pictures and prompts into features"),
         ("import", "encode:import_", "Store features that other programs computed"),
+        ("doctor", "doctor:doctor", "Print versions, extras, device, encoders and caches of this machine"),
         ("ls", "ls:ls", "List datasets, backbones, tiers, methods, studies, features"),
         ("show", "ls:show", "Show all about a dataset, backbone, tier or method"),
     ),

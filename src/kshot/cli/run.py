@@ -12,7 +12,6 @@ from kshot.bench.plan import FORECAST_BASIS, forecast
 from kshot.bench.records import Records, records_around, records_folder
 from kshot.bench.run import choose_engine, complete, with_supports
 from kshot.bench.status import failed_records
-from kshot.bench.study import load_study
 from kshot.bench.work import Work, find_work
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
@@ -147,14 +146,26 @@ def _human_bytes(size: float) -> str:
 
 def slurm(
     study: shared.StudyArgument,
+    method: shared.MethodOption = None,
+    on: shared.OnOption = None,
     records: shared.RecordsOption = None,
     features: shared.FeaturesOption = FEATURES,
     shards: Annotated[int, Option(min=1, help="Array tasks.")] = 16,
     cpus: Annotated[int, Option(min=1, help="Cores, and workers, per task.")] = 4,
+    time: Annotated[str | None, Option(help="Time limit of a task, as sbatch takes it: 2:00:00 or 1-12.")] = None,
+    partition: Annotated[str | None, Option(help="Partition to run in.")] = None,
+    account: Annotated[str | None, Option(help="Account to charge.")] = None,
+    memory: Annotated[str | None, Option(help="Memory of a task: 8G.")] = None,
+    gpus: Annotated[str | None, Option(help="GPUs of a task, as sbatch takes them: 1 or a100:1.")] = None,
 ) -> None:
     """Print an sbatch array file that runs a study in shards; redirect it to a file and submit that."""
-    loaded = load_study(study)
-    folder = records_folder(records, loaded.name)
+    asked = shared.asked_study(study, on, None, None)
+    folder = records_folder(records, asked.name)
     command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(folder)]
     command += ["--features", str(features), "--workers", str(cpus)]
-    typer.echo(sbatch_file(loaded.name, command, Path.cwd(), Path("."), shards, cpus), nl=False)
+    command += [
+        word for option, own in (("--on", on), ("--method", method)) for one in own or () for word in (option, one)
+    ]
+    given = {"time": time, "partition": partition, "account": account, "mem": memory, "gpus-per-task": gpus}
+    options = {name: value for name, value in given.items() if value is not None}
+    typer.echo(sbatch_file(asked.name, command, Path.cwd(), Path("."), shards, cpus, options), nl=False)

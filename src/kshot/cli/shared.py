@@ -43,7 +43,7 @@ OnlyBackbones = Annotated[list[str] | None, Option("--backbone", help="Only this
 OnlyTiers = Annotated[list[str] | None, Option("--tier", help="Only this prompt tier. Repeatable.")]
 ShotsOption = Annotated[list[int] | None, Option("--shots", min=1, help="Only this K. Repeatable.")]
 WeightsOption = Annotated[Path | None, Option("--weights", help="Local checkpoint of the encoder.")]
-DeviceOption = Annotated[str, Option("--device", help="auto, cpu or cuda.")]
+DeviceOption = Annotated[str, Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
 FEATURES = Path("features")
 CORES = os.cpu_count() or 1
 

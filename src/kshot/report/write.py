@@ -18,8 +18,8 @@ from kshot.stats.panel import Panel
 from kshot.types import IMPORTED
 
 # In this order, because each uses those before it.
-SCRIPTS = ("theme", "data", "address", "stats", "charts", "leaderboard", "verdict", "views", "explorer", "cells")
-SCRIPTS += ("save", "main")
+SCRIPTS = ("theme", "data", "address", "crossed", "stats", "charts", "leaderboard", "verdict", "views")
+SCRIPTS += ("explorer", "cells", "save", "main")
 EVIDENCE = {
     "text": "the prompts of the classes",
     "support": "the labelled shots",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.notes import INTERVALS
+from kshot.report.notes import over_datasets
 from kshot.report.slices import ZERO_SHOT, focus
 from kshot.report.table import Content, best_cells, interval, metric_cells, number
 from kshot.stats.bootstrap import Estimate, cluster_means
@@ -36,7 +36,7 @@ def profiles(panel: Panel, context: Context) -> Content | str:
         [
             f"{meanings}. The same {len(parts[BALANCED])} draws in every column, tier {focus(panel).tier}. –: the "
             "method is undefined in some of them. Below the rule: reference points.",
-            INTERVALS,
+            over_datasets(parts[BALANCED]),
         ],
         rule=len(ranked),
         best=best_cells(panel.metric, np.array([means[m] for m in ranked]).T),
@@ -83,7 +83,7 @@ def _both(names: tuple[str, ...], trained: Panel, untrained: Panel, note: str) -
         [
             f"{note} {len(left)} draws, tier {focus(trained).tier}; the harmonic mean is taken within each of them. –: "
             "undefined. Below the rule: reference points.",
-            INTERVALS,
+            over_datasets(trained),
         ],
         rule=len([m for m in order if m in free]),
     )
