@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kshot.bench.heads import method_specs
-from kshot.bench.records import load_table
+from kshot.bench.records import Records, load_table
 from kshot.bench.study import parse_study
 from kshot.methods import registry
 from kshot.report.questions import judgement
@@ -111,3 +111,21 @@ def test_a_known_method_can_be_judged_too():
     study = parse_study(tomllib.loads(STUDY), "here")
     assert sorted(judged_study(study, method_specs("clap")).methods()) == sorted(COMPANIONS)
     assert judged_study(study, method_specs("a.b:C")).name == "tiny-judge-a.b-C"
+
+
+def test_each_of_several_methods_has_its_table_on_the_features_and_shots_asked_for(kshot_with_heads):
+    asked = ("--on", "tuxpaint/lite0/photo", "--shots", "2", "--min-residue", "3", "--workers", "1")
+    done = kshot_with_heads("judge", "own_heads:TextOnly", "own_heads:Half", "tiny.toml", *asked)
+    assert done.returncode == 0, done.stderr
+    assert "Text only: the five questions" in done.stdout
+    assert "Half: the five questions" in done.stdout
+    (folder,) = Path("records").iterdir()
+    study, rows = Records(folder).study(), load_table(folder).to_pylist()
+    assert study.name == "tiny-on-tuxpaint+lite0+photo-K2-residue3-judge-own_heads-TextOnly+own_heads-Half"
+    assert study.min_residue == 3
+    assert {(row["dataset"], row["tier"], row["shots"]) for row in rows} == {("tuxpaint", "photo", 2)}
+    page = (folder / "report" / "report.html").read_text()
+    assert "Text only: 1 against zero-shot" in page
+    assert "Half: 1 against zero-shot" in page
+    planned = kshot_with_heads("plan", "tiny.toml", *asked[:6]).stdout
+    assert "(a class has fewer pool pictures than shots; methods that look at further ones need 3)" in planned

@@ -65,8 +65,9 @@ def overwrite_labels(labels: Int[Array, " n"]) -> int:
     overwritten = 0
     for value in found.values():
         held = value if isinstance(value, list) else _as_array(value)
-        size = n + 1 if held is None else len(held) if isinstance(held, list) else held.size
-        if size != n or not _says_the_same(held, np.frombuffer(truth, np.int64)):
+        if held is None or (len(held) if isinstance(held, list) else held.size) != n:
+            continue
+        if not _says_the_same(held, np.frombuffer(truth, np.int64)):
             continue
         if isinstance(held, list):
             held[:] = [held[0]] * len(held)

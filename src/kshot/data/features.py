@@ -90,7 +90,7 @@ class Features:
         numbers = {what: encode_labels(what, found, kinds) for what, found in labels.items()}
         _check_every_class(numbers["pool"], kinds)
         names = [str(kind) for kind in kinds.tolist()]
-        given_ids = dict(zip(("pool", "test"), ids, strict=True)) if ids is not None else {}
+        given_ids: dict[str, Any] = {} if ids is None else {"pool": ids[0], "test": ids[1]}
         scale = known.get("logit_scale")
         about = {"logit_scale": None if scale is None else float(scale), "protocol": "arrays"}
         store = MemoryStore()
