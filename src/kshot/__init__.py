@@ -37,17 +37,20 @@ _WHERE = {
     "encode_dataset": "kshot.encode.encoding",
     "PictureHead": "kshot.pictures.head",
     "fit_pictures": "kshot.pictures.fit",
+    "Features": "kshot.data.features",
     "EncodePictures": "kshot.pictures.transform",
     "load_features": "kshot.data.features",
     "load_study": "kshot.bench.study",
     "load_records": "kshot.results",
     "run": "kshot.runs",
+    "compare": "kshot.runs",
     "judge": "kshot.runs",
 }
 __all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
     from kshot.bench.study import load_study as load_study
+    from kshot.data.features import Features as Features
     from kshot.data.features import load_features as load_features
     from kshot.encode.encoding import encode_dataset as encode_dataset
     from kshot.encode.protocol import Encoder as Encoder
@@ -82,6 +85,7 @@ if TYPE_CHECKING:
     from kshot.pictures.head import PictureHead as PictureHead
     from kshot.pictures.transform import EncodePictures as EncodePictures
     from kshot.results import load_records as load_records
+    from kshot.runs import compare as compare
     from kshot.runs import judge as judge
     from kshot.runs import run as run
 

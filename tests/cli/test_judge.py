@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kshot.bench.heads import method_specs
 from kshot.bench.records import load_table
 from kshot.bench.study import parse_study
 from kshot.methods import registry
@@ -98,7 +99,7 @@ def test_a_blend_with_the_family_knob(kshot_with_heads):
 def test_absent_companions_are_said_not_faked(kshot_with_heads, monkeypatch):
     study = parse_study(tomllib.loads(STUDY), "here")
     monkeypatch.setattr(registry, "names", lambda: ["zero_shot", "oracle_lambda"])
-    judged = judged_study(study, "own_heads:Half")
+    judged = judged_study(study, method_specs("own_heads:Half"))
     assert list(judged.methods()) == ["zero_shot", "oracle_lambda", "own_heads:Half"]
     found = panel(synthetic_table(methods=("zero_shot", "oracle_lambda", "loo_blend")))
     said = judgement(found, "loo_blend", None)
@@ -108,5 +109,5 @@ def test_absent_companions_are_said_not_faked(kshot_with_heads, monkeypatch):
 
 def test_a_known_method_can_be_judged_too():
     study = parse_study(tomllib.loads(STUDY), "here")
-    assert sorted(judged_study(study, "clap").methods()) == sorted(COMPANIONS)
-    assert judged_study(study, "a.b:C").name == "tiny-judge-a.b-C"
+    assert sorted(judged_study(study, method_specs("clap")).methods()) == sorted(COMPANIONS)
+    assert judged_study(study, method_specs("a.b:C")).name == "tiny-judge-a.b-C"

@@ -65,7 +65,7 @@ def test_names_of_features_that_are_long_or_hold_a_plus():
 
 def test_mistakes_in_on(kshot):
     for text, says in (
-        ("digits/lite0", "--on digits/lite0: write DATASET/BACKBONE/TIER"),
+        ("digits/lite0", "features 'digits/lite0': write DATASET/BACKBONE/TIER"),
         ("digits/lite0/fotos", "unknown tier 'fotos'"),
         ("digit/lite0/photo", "unknown dataset/backbone 'digit/lite0'. Did you mean digits/lite0"),
         ("Pets/ViT-B-16/photo", "not encoded in features yet: Pets by ViT-B-16. Type: kshot encode --dataset Pets"),

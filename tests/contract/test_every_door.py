@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import kshot
 from kshot.bench.records import Records
-from kshot.bench.study import Cell, parse_study
+from kshot.bench.study import Cell, MethodSpec, parse_study
 from kshot.data.store import Store
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import PromptFeatures
@@ -163,7 +163,7 @@ def by_run(world, name, tmp_path):
 
 
 def by_judge(world, name, tmp_path):
-    recorded(world, name, ran(world, judged_study(world.study, name)))
+    recorded(world, name, ran(world, judged_study(world.study, [MethodSpec(name, name)])))
 
 
 def recorded(world, name, records):

@@ -38,7 +38,7 @@ def over_all_draws(names, statistic):
     return np.array([of(tuple(draw)) for draw in shared_draws(len(groups)).astype(int)])
 
 
-@pytest.mark.parametrize("names", [NAMES, np.array(list("aabbbbb"))])
+@pytest.mark.parametrize("names", [NAMES, np.array(list("aabbbbc"))])
 def test_a_mean_with_holes_over_every_resample(names):
     values = A.copy()
     values[3] = np.nan
@@ -83,8 +83,8 @@ def test_an_interval_that_touches_zero_does_not_exclude_it(low, high, excluded):
 
 
 def test_an_estimate_in_words():
-    told = "+1.50 [+1.00, +2.00], n = 4 cells, G = 2 datasets"
-    assert str(Estimate(1.5, 1.0, 2.0, 4, 2)) == told
+    told = "+1.50 [+1.00, +2.00], n = 4 cells, G = 3 datasets"
+    assert str(Estimate(1.5, 1.0, 2.0, 4, 3)) == told
     assert str(Estimate(-1.5, None, None, 4, 1)) == "-1.50 [no interval], n = 4 cells, G = 1 datasets"
 
 
@@ -249,11 +249,11 @@ def test_hits_end_with_the_test_set_and_the_first_record_counts():
     keys = ("dataset", "backbone", "tier", "shots", "seed")
     rows = [r for r in board_rows(methods=("clap", "lpp"), datasets=("alpha",), seeds=(0,)) if r["shots"] == 2]
     (clap,), (lpp,) = ([r for r in rows if r["method"] == m] for m in ("clap", "lpp"))
-    clap.update(n_test=5, hits=hits(1, 1, 0, 1, 0))
-    lpp.update(n_test=5, hits=hits(0, 0, 1, 0, 1))
+    clap.update(n_test=7, hits=hits(1, 1, 0, 1, 0, 0, 1))
+    lpp.update(n_test=7, hits=hits(0, 0, 1, 0, 1, 0, 1))
     found = sample_contrast(panel(as_table([clap, lpp])), "clap", "lpp")
     assert (found.only_first.tolist(), found.only_second.tolist()) == ([3], [2])
-    assert found.pictures.tolist() == [5]
+    assert found.pictures.tolist() == [7]
     assert found.p == pytest.approx(stats.binomtest(2, 5).pvalue)
     empty = lpp | {key: clap[key] for key in keys} | {"hits": b""}
     assert len(sample_contrast(panel(as_table([clap, empty])), "clap", "lpp").p) == 0

@@ -2,7 +2,9 @@
 
 A cell is run again three times in new processes: without test labels anywhere in the process, with other labels in
 their place, and with the queries in another order and in two parts. The driver scores; a method that keeps to what it
-declares gives the same predictions each time. docs/protocol.md lists what remains possible.
+declares gives the same predictions each time. A head of this session cannot be imported: its process inherits this
+one's memory, in which the test labels are overwritten first (`kshot.bench.blinding`). docs/protocol.md lists what
+remains possible.
 """
 
 import hashlib
@@ -18,13 +20,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.bench.blinding import in_blinded_process
 from kshot.bench.cell import asked_head, checked_predictions
 from kshot.bench.engines import ONE_THREAD
 from kshot.bench.record import CELL
 from kshot.bench.records import load_table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.episode import Episode
-from kshot.data.store import BUNDLED, Store
+from kshot.data.store import BUNDLED, Store, as_store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import KshotError
 from kshot.files import read_about, seal_tensors, unseal_tensors
@@ -47,6 +50,7 @@ class IsolatedFit:
     evidence: dict[str, Any]
     queries: Float[Array, "n d"]
     decoy: Int[Array, " n"]
+    truth: Int[Array, " n"]
     asked: Int[Array, " A"]
     n_classes: int
     constants: dict[str, Any] = field(default_factory=dict)
@@ -66,6 +70,9 @@ class IsolatedFit:
             "in_parts": self.in_parts,
             "path": [os.path.abspath(place) for place in sys.path],
         }
+        content = seal_tensors(tensors, about)
+        if registry.is_held(self.spec.use):
+            return _read_reply(*in_blinded_process(predicted_again, content, self.truth))
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KSHOT_")}
         environment |= ONE_THREAD
         command = [sys.executable, "-P", "-c", START]
@@ -73,14 +80,16 @@ class IsolatedFit:
             hidden = [str(folder.resolve()) for folder in self.hidden if folder.is_dir()]
             environment["TMPDIR"] = "/dev/shm"
             command = [*ISOLATION, *(part for folder in hidden for part in ("--tmpfs", folder)), *command]
-        done = subprocess.run(
-            command, input=seal_tensors(tensors, about), capture_output=True, env=environment, check=False
-        )
-        try:
-            return unseal_tensors(done.stdout)["predicted"]
-        except ValueError:
-            said = done.stderr.decode(errors="replace").strip().splitlines() or ["it gave no answer"]
-            raise KshotError(said[-1][:300]) from None
+        done = subprocess.run(command, input=content, capture_output=True, env=environment, check=False)
+        return _read_reply(done.stdout, done.stderr)
+
+
+def _read_reply(reply: bytes, said: bytes) -> Int[Array, " n"]:
+    try:
+        return unseal_tensors(reply)["predicted"]
+    except ValueError:
+        lines = said.decode(errors="replace").strip().splitlines() or ["it gave no answer"]
+        raise KshotError(lines[-1][:300]) from None
 
 
 @cache
@@ -98,8 +107,14 @@ def answer() -> None:
     out = os.dup(1)
     os.dup2(2, 1)
     content = sys.stdin.buffer.read()
+    sys.path[:] = read_about(content)["path"]
+    with os.fdopen(out, "wb") as file:
+        file.write(predicted_again(content))
+
+
+def predicted_again(content: bytes) -> bytes:
+    """Fit and predict by what the driver sent."""
     about, tensors = read_about(content), unseal_tensors(content)
-    sys.path[:] = about["path"]
     method = registry.create(about["use"], **about["params"])
     episode, sees = _episode(tensors, about["n_classes"])
     arguments: dict[str, Any] = episode.reveal(frozenset(sees)).fit_arguments() | _as_they_were(tensors)
@@ -109,9 +124,7 @@ def answer() -> None:
     cut = len(queries) // 3 if about["in_parts"] else 0
     parts = [rows for rows in (queries[:cut], queries[cut:]) if len(rows)]
     predicted = [checked_predictions(head.predict(rows), len(rows), len(episode.asked)) for rows in parts]
-    reply = seal_tensors({"predicted": np.concatenate(predicted)}, {})
-    with os.fdopen(out, "wb") as file:
-        file.write(reply)
+    return seal_tensors({"predicted": np.concatenate(predicted)}, {})
 
 
 def _episode(tensors: dict[str, Array], n_classes: int) -> tuple[Episode, set]:
@@ -144,7 +157,7 @@ def _as_they_were(tensors: dict[str, Array]) -> dict[str, Array]:
 @dataclass(frozen=True)
 class Detection:
     """What running again showed: cells run and cells there are, differences in words, and whether the method was kept
-    from reading features and records."""
+    from reading features and records; `held`: it is a head of this session."""
 
     method: str
     cells: int
@@ -152,17 +165,21 @@ class Detection:
     differences: tuple[str, ...]
     isolated: bool
     changed: bool = False
+    held: bool = False
 
     def __str__(self) -> str:
         if self.changed:
             return f"{self.method} was changed since its records were computed. Run it again to verify it."
         looked = f"{self.cells} of its {self.all_cells} cell(s), one of each dataset and backbone,"
-        said = f"{self.method} was run again in {looked} without test labels in its process"
+        blind = "with overwritten test labels" if self.held else "without test labels in its process"
+        said = f"{self.method} was run again in {looked} {blind}"
         if self.differences:
             return f"{said}: {'; '.join(self.differences)}. It uses what it did not declare, or chance without a seed."
         files = (
             "" if self.isolated else " It could read features and records: install bubblewrap (bwrap) to prevent that."
         )
+        if self.held:
+            files = " It shares this session's memory and files; a class in a file of its own can be kept from both."
         return f"{said}, with others in their place and in another order: the same predictions.{files}"
 
 
@@ -171,13 +188,13 @@ def foreign_methods(study: Study) -> list[MethodSpec]:
     return [spec for spec in study.methods().values() if spec.use not in registry.BUILTIN]
 
 
-def detect(study: Study, specs: Sequence[MethodSpec], features: Path, records: Path) -> list[Detection]:
+def detect(study: Study, specs: Sequence[MethodSpec], features: Path | Store, records: Path) -> list[Detection]:
     """Run one finished cell of every stratum again, for each method."""
     rows = load_table(records).to_pylist()
     return [_detect(study, spec, rows, features, records) for spec in specs]
 
 
-def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path, records: Path) -> Detection:
+def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path | Store, records: Path) -> Detection:
     own = [row for row in rows if row["method"] == spec.name and row["status"] == "ok" and "test" not in row["sees"]]
     made_now = [row for row in own if row["code"] == code_of(spec.use, spec.params)]
     if own and not made_now:
@@ -190,11 +207,11 @@ def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path, re
         differing, shut = differences(study, spec, cell, row, features, records)
         out &= shut
         found += [f"{where}: {what}" for what in differing]
-    return Detection(spec.name, len(chosen), len(own), tuple(found), out)
+    return Detection(spec.name, len(chosen), len(own), tuple(found), out, held=registry.is_held(spec.use))
 
 
 def differences(
-    study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path, records: Path
+    study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path | Store, records: Path
 ) -> tuple[list[str], bool]:
     """How the recorded predictions of one cell differ from those of an isolated process, and whether it was one."""
     fit, truth = _isolated_fit(study, spec, cell, row, features, records)
@@ -225,11 +242,12 @@ def _compared(
 
 
 def _isolated_fit(
-    study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path, records: Path
+    study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path | Store, records: Path
 ) -> tuple[IsolatedFit, Int[Array, " n"]]:
-    store, sees = Store(features), frozenset(row["sees"])
+    store, sees = as_store(features), frozenset(row["sees"])
     views = spec.views if row["views"] not in ("", "{}") else None
-    stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views])
+    given = study.supports_of(cell.dataset)
+    stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views], given)
     tiers = store.tiers(cell.dataset, cell.backbone)
     prior = load_prior(store, cell.dataset, cell.backbone, cell.tier, study.dtype) if tiers else None
     episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
@@ -238,17 +256,19 @@ def _isolated_fit(
     arguments.pop("classes", None)
     constants = arguments.pop("constants")
     support = {"support": Labelled(arguments.pop("X"), arguments.pop("y"))} if "support" in sees else {}
+    truth = episode.reveal(frozenset({"test"})).test.y
     fit = IsolatedFit(
         spec,
         arguments | support,
         episode.queries,
         np.full(episode.n_test, ABSENT),
+        truth,
         episode.asked,
         episode.n_classes,
         constants,
-        hidden=(features, records, BUNDLED),
+        hidden=(store.root, records, BUNDLED),
     )
-    return fit, episode.reveal(frozenset({"test"})).test.y
+    return fit, truth
 
 
 def _one_per_stratum(rows: list[dict], key: str) -> list[dict]:

@@ -89,13 +89,19 @@ PART = "FEATURES,LABELS or FEATURES,LABELS,IDS; each is FILE, FILE:KEY, or a KEY
 
 def import_(
     source: Annotated[
-        Path, Argument(help="Folder of Tip-Adapter or clip_benchmark, or npz, npy, pt, safetensors, parquet.")
+        Path,
+        Argument(help="Folder of Tip-Adapter, GDA, CLAP or clip_benchmark, or npz, npy, pt, safetensors, parquet."),
     ],
     backbone: Annotated[str, Option(help="Which encoder made the features; `kshot ls backbones`.")],
     dataset: Annotated[str | None, Option(help="Name to store under; the source's own unless given.")] = None,
     pool: Annotated[str | None, Option(help=f"Shots are drawn from here: {PART}")] = None,
     test: Annotated[str | None, Option(help=f"Test rows: {PART}")] = None,
     val: Annotated[str | None, Option(help=f"Official validation rows: {PART}")] = None,
+    views: Annotated[str | None, Option(help=f"Augmented views of the pool, view after view: {PART}")] = None,
+    view_recipe: Annotated[
+        str | None, Option(help="How they were made: tip or clap; the layout's unless given.")
+    ] = None,
+    view_count: Annotated[int | None, Option(min=1, help="How many of each picture; found out unless given.")] = None,
     whole: Annotated[str | None, Option("--all", help=f"Instead of pool and test, split 68/32: {PART}")] = None,
     text: Annotated[list[str] | None, Option(help="TIER=FILE, TIER=FILE:KEY or TIER=KEY. Repeatable.")] = None,
     classes: Annotated[
@@ -110,11 +116,13 @@ def import_(
     features: FeaturesOption = FEATURES,
 ) -> None:
     """Check features that other programs computed and store them as a dataset; nothing in the files is run."""
-    given = {"pool": pool, "test": test, "val": val, "all": whole}
+    if view_recipe is not None:
+        parse_views(0, view_recipe)
+    given = {"pool": pool, "test": test, "val": val, "views": views, "all": whole}
     cache = named_cache(source, {k: v for k, v in given.items() if v is not None}, text or [], classes)
     name = safe_name("dataset", dataset or real_path(source).stem)
     stored, entry = safe_name("backbone", stored_name(backbone)), backbones().get(backbone)
-    read = read_cache(cache)
+    read = read_cache(cache, view_recipe or "", view_count)
     if entry is not None and entry.dim != read.dim:
         raise InputError(f"{source} has {read.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None

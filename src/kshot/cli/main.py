@@ -33,7 +33,7 @@ COMMANDS = {
         ("slurm", "run:slurm", "Print an sbatch file that runs a study in shards"),
     ),
     "Methods": (
-        ("judge", "methods:judge", "Run a method beside five others and answer five questions"),
+        ("judge", "methods:judge", "Run methods beside five others and answer five questions"),
         ("knob", "methods:knob", "Compare how a knob is set with its test-set oracle"),
     ),
     "Features": (
@@ -45,7 +45,7 @@ COMMANDS = {
     ),
     "Groups": (
         ("features", "features:app", "check, simulate, build, sample: stored features"),
-        ("records", "records:app", "check, compact, diff, probe, pack, unpack: records of studies"),
+        ("records", "records:app", "check, compact, import, diff, probe, pack, unpack: records"),
         ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
     ),
 }

@@ -10,10 +10,9 @@ from typer import Option
 from kshot.bench.engines.slurm import sbatch_file
 from kshot.bench.plan import FORECAST_BASIS, forecast
 from kshot.bench.records import Records, records_around, records_folder
-from kshot.bench.run import choose_engine, complete
+from kshot.bench.run import choose_engine, complete, with_supports
 from kshot.bench.status import failed_records
-from kshot.bench.study import Study, load_study
-from kshot.bench.work import find_work
+from kshot.bench.work import Work, find_work
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
 from kshot.data.store import Store
@@ -21,10 +20,6 @@ from kshot.errors import InputError
 from kshot.progress import human_seconds
 from kshot.results import Results, load_records
 from kshot.runs import forget_failures, verify_methods
-
-OnOption = Annotated[
-    list[str] | None, Option("--on", help="DATASET/BACKBONE/TIER: run the study on these features instead. Repeatable.")
-]
 
 
 def run(
@@ -35,14 +30,20 @@ def run(
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
     shard: shared.ShardOption = "0/1",
-    on: OnOption = None,
+    on: shared.OnOption = None,
+    shots: shared.StudyShotsOption = None,
+    min_residue: shared.MinResidueOption = None,
+    supports: Annotated[
+        Path | None, Option(help="JSON of the shots to use: {dataset: {K: {seed: ids or row numbers}}}.")
+    ] = None,
     retry: Annotated[bool, Option("--retry", help="Compute the cells with a failed method again.")] = False,
     verified: Annotated[bool, Option("--verify", help="Run your own methods again without test labels.")] = False,
     show: Annotated[bool, Option("--report", help="Print leaderboard and verdict, write the report.")] = False,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
     part, chosen = shared.parse_shard(shard), choose_engine(engine, workers)
-    asked = _on(load_study(study), on)
+    asked = shared.asked_study(study, on, shots, min_residue)
+    asked = with_supports(asked, supports, features)
     if retry:
         if part.count > 1:
             raise InputError("--retry takes the whole study. Leave --shard out.")
@@ -59,10 +60,6 @@ def run(
     _end_if_failed(folder)
     if differing:
         raise typer.Exit(1)
-
-
-def _on(study: Study, on: list[str] | None) -> Study:
-    return study.on_features([shared.parse_stratum(text) for text in on]) if on else study
 
 
 def print_verdict(results: Results) -> None:
@@ -96,10 +93,13 @@ def plan(
     method: shared.MethodOption = None,
     records: shared.RecordsOption = None,
     features: shared.FeaturesOption = FEATURES,
+    on: shared.OnOption = None,
+    shots: shared.StudyShotsOption = None,
+    min_residue: shared.MinResidueOption = None,
 ) -> None:
     """Print cells, time, disk and memory of a study before anything runs; features need not be there yet."""
     trusted = method or []
-    loaded = load_study(study).with_methods(trusted)
+    loaded = shared.asked_study(study, on, shots, min_residue).with_methods(trusted)
     # A study file may come from anywhere: only code that the user names on the command line is imported.
     skipped = [spec.use for spec in loaded.methods().values() if ":" in spec.use and spec.use not in trusted]
     target = Records(records_folder(records, loaded.name))
@@ -108,7 +108,7 @@ def plan(
     lines = [
         f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}",
         f"cells    {len(work.cells):,}",
-        f"dropped  {len(work.dropped):,} (a class would keep fewer than {loaded.least_residue} pool pictures)",
+        f"dropped  {len(work.dropped):,} ({_why_dropped(work)})",
         f"done     {work.done:,}",
         f"missing  {len(work.missing):,}",
     ]
@@ -130,6 +130,14 @@ def plan(
         out.print(line, markup=False)
 
 
+def _why_dropped(work: Work) -> str:
+    least = work.study.min_residue
+    if least is not None:
+        return f"a class has fewer pool pictures than shots; methods that look at further ones need {max(least, 1)}"
+    whole = f"; kept: {len(work.whole_pool)} whose shots are the whole pool" if work.whole_pool else ""
+    return f"a class would keep fewer than {work.study.least_residue} pool pictures beside its shots{whole}"
+
+
 def _human_bytes(size: float) -> str:
     if size < 1e6:
         return f"{size:.0f} B" if size < 1000 else f"{size / 1e3:.0f} kB"
@@ -139,7 +147,7 @@ def _human_bytes(size: float) -> str:
 def slurm(
     study: shared.StudyArgument,
     method: shared.MethodOption = None,
-    on: OnOption = None,
+    on: shared.OnOption = None,
     records: shared.RecordsOption = None,
     features: shared.FeaturesOption = FEATURES,
     shards: Annotated[int, Option(min=1, help="Array tasks.")] = 16,
@@ -151,7 +159,7 @@ def slurm(
     gpus: Annotated[str | None, Option(help="GPUs of a task, as sbatch takes them: 1 or a100:1.")] = None,
 ) -> None:
     """Print an sbatch array file that runs a study in shards; redirect it to a file and submit that."""
-    asked = _on(load_study(study), on)
+    asked = shared.asked_study(study, on, None, None)
     folder = records_folder(records, asked.name)
     command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(folder)]
     command += ["--features", str(features), "--workers", str(cpus)]

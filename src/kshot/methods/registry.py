@@ -1,5 +1,5 @@
-"""Methods by name: built in, from installed packages (entry points), or `package.module:Class`; and a hash of the code
-of those that are not built in."""
+"""Methods by name: built in, of installed packages (entry points), `package.module:Class`, or objects of a session;
+and a hash of the code of those that are not built in."""
 
 import ast
 import hashlib
@@ -19,6 +19,7 @@ from typing import Any
 from kshot.errors import KshotError, unknown
 from kshot.methods.base import Classifier
 from kshot.methods.parameters import check_parameters
+from kshot.methods.session import session_code
 from kshot.own_code import load_named, one_line
 from kshot.types import MethodInfo
 
@@ -76,6 +77,9 @@ BUILTIN: dict[str, Entry] = {
     "mse_oracle": Entry("kshot.methods.oracles:MSEOracleBlend"),
 }
 
+# Heads of this session by the name that `hold` gave them, and the hash of their code at that time.
+_held: dict[str, tuple[Classifier, str]] = {}
+
 
 def names() -> list[str]:
     """Every method that has a plain name."""
@@ -84,6 +88,8 @@ def names() -> list[str]:
 
 def create(name: str, **params: Any) -> Classifier:
     """An unfitted method; `params` override the defaults of that name."""
+    if name in _held:
+        return _held[name][0].with_params(**params)
     entry = _entry(name)
     method = load_class(entry.path)() if name in BUILTIN else _made(entry.path)
     method.set_params(**{**entry.params, **params})
@@ -93,6 +99,8 @@ def create(name: str, **params: Any) -> Classifier:
 
 def info(name: str, params: Mapping[str, Any] | None = None) -> MethodInfo:
     """The `info` of a method by its name; without parameters, mostly read off the class."""
+    if name in _held:
+        return create(name, **(params or {})).info
     entry = _entry(name)
     described = getattr_static(load_class(entry.path), "info")
     if isinstance(described, MethodInfo) and not params:
@@ -124,6 +132,18 @@ def create_afresh(name: str, **params: Any) -> Classifier:
         # Some modules can be imported once only.
         sys.modules.update(kept)
         return create(name, **params)
+
+
+def hold(name: str, head: Classifier) -> str:
+    """Keep a head of this session under a name from which `create` makes such heads, here and in processes that inherit
+    this one's memory."""
+    use = f"__main__:{name}"
+    _held[use] = head, session_code(head)
+    return use
+
+
+def is_held(use: str) -> bool:
+    return use in _held
 
 
 def path_of(name: str) -> str:
@@ -173,6 +193,8 @@ def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
 
     Empty for methods of kshot, whose version stands in every record, and where no file is found. Nothing is imported.
     """
+    if use in _held:
+        return _held[use][1]
     named = [value for value in (params or {}).values() if isinstance(value, str)]
     files: dict[str, str] = {}
     for name in (use, *named):

@@ -15,10 +15,11 @@ from kshot.report.renderings import markdown_text
 from kshot.report.table import Table
 from kshot.report.verdict import verdict
 from kshot.stats.panel import Panel
+from kshot.types import IMPORTED
 
 # In this order, because each uses those before it.
-SCRIPTS = ("theme", "data", "address", "stats", "charts", "leaderboard", "verdict", "views", "explorer", "cells")
-SCRIPTS += ("save", "main")
+SCRIPTS = ("theme", "data", "address", "crossed", "stats", "charts", "leaderboard", "verdict", "views")
+SCRIPTS += ("explorer", "cells", "save", "main")
 EVIDENCE = {
     "text": "the prompts of the classes",
     "support": "the labelled shots",
@@ -61,6 +62,7 @@ def page(panel: Panel, tables: Sequence[Table], context: Context, lead: Sequence
     return template.render(
         study=panel.origin.study,
         simulated=panel.origin.simulated,
+        imported=panel.origin.version == IMPORTED,
         provenance=provenance(panel),
         verdict_title=VERDICT_TITLE,
         lead=lead,

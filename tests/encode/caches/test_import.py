@@ -241,7 +241,7 @@ def test_the_raw_torch_files_of_caltech(imported, real):
     code, out, error = imported(cache, "--backbone", "ViT-B-16")
     assert (code, error) == (0, ""), error
     assert "refused best_F_16shots.pt: it is 1600 × 1024, these features have 512 dimensions" in out
-    assert "keys_16shots.pt: tip-adapter keys are means over augmented views" in out
+    assert "keys_16shots.pt: pool rows are means over augmented views" in out
     store = Store("features")
     with np.load(real / "caltech101_vitb16.npz") as expected:
         for part, name in (("pool", "train"), ("val", "val"), ("test", "test")):

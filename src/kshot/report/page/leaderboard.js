@@ -47,7 +47,7 @@ function keepFilters() {
   for (const [name, values] of Object.entries(known))
     keep(name, () => [state[name]], ([word]) => { state[name] = values.includes(word) ? word : first[name]; });
   keep("sort", () => [`${state.descending ? "-" : ""}${state.sort}`], ([word = ""]) => {
-    const sort = /^-?(title|mean|against|n|K\d+)$/.test(word) ? word : `-${first.sort}`;
+    const sort = /^-?(title|mean|against|beside|n|K\d+)$/.test(word) ? word : `-${first.sort}`;
     Object.assign(state, { sort: sort.replace("-", ""), descending: sort.startsWith("-") });
   });
   keepChosen("shots", axes.shots.names, state.shots);
@@ -93,7 +93,7 @@ function standings(cells, baseline, metric = "accuracy") {
 function sortValue(row, shots) {
   if (state.sort === "title") return row.method.title;
   if (state.sort === "mean") return row.mean;
-  if (state.sort === "against") return row.against.mean;
+  if (state.sort === "against" || state.sort === "beside") return row.against.mean;
   if (state.sort === "n") return row.against.n;
   return row.means[shots.indexOf(Number(state.sort.slice(1)))] ?? NaN;
 }
@@ -108,9 +108,10 @@ function compare(a, b) {
 function renderBoard(cells) {
   const { shots, kept, counted, rows } = standings(cells, byKey.get(state.baseline), state.metric);
   const { digits, less, scale } = data.metrics[state.metric], finest = less ? Math.min : Math.max;
-  const which = countedShots(kept);
+  const which = countedShots(kept), G = new Set(kept.map((cell) => axes.dataset.codes[cell])).size, here = onTheseDatasets(G);
+  const both = rows.some((row) => row.against.beside);
   const headings = [["title", "Method"], ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
-    ["against", `minus ${byKey.get(state.baseline).title}, ${which}`], ["n", "n"]];
+    ["against", `minus ${byKey.get(state.baseline).title}${here && ` ${here}`}, ${which}`], ...(both ? [["beside", `on these ${G} datasets`]] : []), ["n", "n"]];
   const head = element("tr", {}, ...headings.map(([key, text]) =>
     element("th", { scope: "col", "aria-sort": state.sort === key ? (state.descending ? "descending" : "ascending") : "none" },
       element("button", { type: "button", "data-sort": key, onclick: () => {
@@ -128,15 +129,20 @@ function renderBoard(cells) {
     ...row.means.map((value, j) => element("td", { class: !row.method.reference && value === best[j] ? "best" : null }, number(value, digits))),
     element("td", { class: !row.method.reference && row.mean === bestMean ? "best" : null }, number(row.mean, digits)),
     element("td", {}, row.method.key === state.baseline ? "the reference" : interval(row.against, digits + (scale === 100))),
+    ...(both ? [element("td", { class: "beside" }, row.against.beside && row.method.key !== state.baseline ? ends(row.against.beside, digits + (scale === 100)) : ABSENT)] : []),
     element("td", {}, row.against.n))));
   const apart = (transductive) => rows.filter((row) => row.method.reference && row.method.transductive === transductive);
   document.getElementById("board").replaceChildren(element("thead", {}, head), body(free, null),
     body(apart(true), "transductive"), body(apart(false), "reference"));
-  const datasets = new Set(kept.map((cell) => axes.dataset.codes[cell])).size;
+  const ofAccuracy = state.metric === "accuracy" && data.hit_bytes;
+  const intervals = !here ? `Intervals: Student-t on the cluster-bootstrap standard error over datasets, ${data.resamples.toLocaleString("en")} resamples` +
+      (both ? "; beside them, over draws of shots and test pictures (crossed) on these datasets alone. " : ". ")
+    : ofAccuracy ? `Intervals: over draws of shots and test pictures (crossed), ${here}; they say nothing about other datasets. `
+    : "No intervals: fewer than three datasets; those over draws and pictures exist for accuracy, and where the page has room for hits. ";
   document.getElementById("board-note").textContent = kept.length
-    ? `${kept.length} cells in ${datasets} dataset${datasets === 1 ? " (no interval from one)" : "s"}, ${kept.length < cells.length ? `of ${cells.length} chosen; the others lack some of the shown K` : "all that were chosen"}. ` +
+    ? `${kept.length} cells in ${G} dataset${G === 1 ? "" : "s"}, ${kept.length < cells.length ? `of ${cells.length} chosen; the others lack some of the shown K` : "all that were chosen"}. ` +
       `Mean and difference count the ${counted.length} with ${which}, the same in every row: a method that lacks one has none. ` +
-      `Intervals: Student-t on the cluster-bootstrap standard error over datasets, ${data.resamples.toLocaleString("en")} resamples. ` +
+      intervals + (data.hits_thinned && (both || (here && ofAccuracy)) ? `${data.hits_thinned} ` : "") +
       (apart(true).length ? "Below the first rule: transductive heads, which saw all test pictures at once. " : "") +
       "Below the last rule: reference points, which look at what a user does not have. Neither is ever ranked."
     : "No cell is left; widen the filters.";

@@ -47,14 +47,15 @@ function clusterMean(cells, valueOf) {
   const n = sums.reduce((total, group) => total + group[1], 0);
   const mean = sums.reduce((total, group) => total + group[0], 0) / n;
   const found = { mean: n ? mean : NaN, low: NaN, high: NaN, n, clusters: sums.length };
-  if (sums.length < 2) return found;
+  if (sums.length < data.least_datasets) return found;
   const half = data.t[sums.length] * standardError(sums, mean, n);
   return { ...found, low: mean - half, high: mean + half };
 }
 
-const interval = (found, digits = 2) =>
-  !found.n ? ABSENT : Number.isFinite(found.low)
-    ? `${signed(found.mean, digits)} [${signed(found.low, digits)}, ${signed(found.high, digits)}]` : `${signed(found.mean, digits)} [no interval]`;
+const ends = (found, digits) => (Number.isFinite(found.low) ? `[${signed(found.low, digits)}, ${signed(found.high, digits)}]` : "[no interval]");
+const interval = (found, digits = 2) => (found.n ? `${signed(found.mean, digits)} ${ends(found, digits)}` : ABSENT);
+// For a sentence; with three to five datasets, `here` is the interval on these alone.
+const inWords = (found) => interval(found) + (found.beside ? `, here ${ends(found.beside, 2)}` : "");
 
 // The combination guard: means by K use only the (dataset, backbone, tier, profile) present at every K that is shown.
 function guarded(cells, shots) {
@@ -82,8 +83,11 @@ function counting(cells) {
 }
 const countedShots = (cells) => (cells.some((cell) => axes.shots.at(cell) >= 2) ? "K≥2" : "K=1");
 
-const paired = (cells, method, baseline, metric = "accuracy") =>
-  clusterMean(cells, (cell) => method.values[metric][cell] - baseline.values[metric][cell]);
+function paired(cells, method, baseline, metric = "accuracy") {
+  const found = clusterMean(cells, (cell) => method.values[metric][cell] - baseline.values[metric][cell]);
+  return metric === "accuracy" ? withDrawsAndPictures(found, cells, () => method, () => baseline) : found;
+}
+const onTheseDatasets = (clusters) => data.verdict.words[`where ${clusters}`] ?? "";
 
 // Differences that may stand beside each other: all over the baseline's cells; none for a method that lacks one.
 function sideBySide(cells, method, baseline, metric = "accuracy") {
