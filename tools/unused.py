@@ -37,9 +37,8 @@ ALLOWED = {
     **dict.fromkeys(
         ("doctor", "explain", "import_", "ls", "serve", "slurm"), "kshot.cli.main imports commands by name"
     ),
-    **dict.fromkeys(("encode_dataset", "to_torch", "text_of"), "the door: users call it"),
-    **dict.fromkeys(("from_transformers", "from_open_clip"), "the door: users call it"),
-    **dict.fromkeys(("transform", "fit_transform", "__sklearn_is_fitted__"), "scikit-learn calls it"),
+    **dict.fromkeys(("from_transformers", "from_open_clip", "text_of"), "the door: users call it"),
+    "fit_transform": "scikit-learn calls it",
     "format_commands": "typer calls it for a help page",
     "ctx": "what typer hands to format_commands",
     "fit_one": "called by name in a process of its own",
