@@ -77,6 +77,7 @@ def test_no_file_gives_no_shots():
         ({"cat": [0, 3], "dog": [1, 4], "2": [2, 6]}, "6 is a picture of class 'cat', not of 'fox'."),
         ({"cat": [0, 3], "dog": [1, 4], "3": [2, 5]}, "'3' is neither a class name nor a number below 3."),
         ({"cat": [0, 3], "dog": [1, 4], "-1": [2, 5]}, "'-1' is neither"),
+        ({"cat": 3}, "give a list of ids"),
         ("p00", "give a list of ids or row numbers, or {class: list}, not p00."),
     ],
 )
