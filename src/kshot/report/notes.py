@@ -16,7 +16,7 @@ INTERVALS = (
 )
 ON_DATASETS = (
     "Differences are paired within cells; 95 % intervals over draws of shots and test pictures (crossed), {where}: "
-    "they say nothing about other datasets. They take hits of three draws; three datasets give an interval over datasets."
+    "they say nothing about other datasets. They take hits of three draws; three datasets give one over datasets."
 )
 BESIDE = (
     "So few datasets give a wide interval. Beside it stands the one over draws of shots and test pictures (crossed) on "
