@@ -62,7 +62,9 @@ def reproduce(
 def published(
     records: Annotated[Path, Argument(help="Records folder (arms beside it are read too), or a folder of several.")],
     show: Annotated[list[ShownVerdict] | None, Option(help="Print the lines with this verdict. Repeatable.")] = None,
-    against: Annotated[Path | None, Option(help="Another run's records, or claims in the columns of claims.csv.")] = None,
+    against: Annotated[
+        Path | None, Option(help="Another run's records, or claims in the columns of claims.csv.")
+    ] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="CSV file; RECORDS/published.csv otherwise.")] = None,
 ) -> None:
     """Are these the paper's results, or another run's? Every number: agrees, differs, cannot tell, not computed."""

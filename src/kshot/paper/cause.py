@@ -61,7 +61,9 @@ class Cause:
             return f"{named}: two are exchanged"
         if self.kind == "shift":
             unit = "hundredths of the ratio" if self.detail == "ratio" else "points"
-            return f"{named}, by {self.size:+.2f} {unit}" + (f" ({self.detail})" if self.detail not in ("", "ratio") else "")
+            return f"{named}, by {self.size:+.2f} {unit}" + (
+                f" ({self.detail})" if self.detail not in ("", "ratio") else ""
+            )
         return f"{named}: {self.detail}"
 
     @property
@@ -88,7 +90,14 @@ def find_causes(cells: CellPair) -> list[Cause]:
 def _repeated(cells: CellPair) -> list[Cause]:
     known = {(a, b) for a, b, _ in repeated_draws(cells.theirs, cells.names["dataset"])}
     return [
-        Cause("repeated draw", {"seed": f"draw {second}"}, 0.0, np.inf, np.inf, f"the same as draw {first} in {_listed(d)}")
+        Cause(
+            "repeated draw",
+            {"seed": f"draw {second}"},
+            0.0,
+            np.inf,
+            np.inf,
+            f"the same as draw {first} in {_listed(d)}",
+        )
         for first, second, d in repeated_draws(cells.ours, cells.names["dataset"])
         if (first, second) not in known
     ]
@@ -105,14 +114,16 @@ def _grids(cells: CellPair) -> list[Cause]:
 
 def _spreads(cells: CellPair) -> list[Cause]:
     """A method whose accuracies or ratios vary more or less over draws than the other run's, in every dataset."""
-    squares = [(cube.residues**2 * cells.known[:, :, :, :, None]).sum(axis=(1, 2, 3, 4)) for cube in (cells.ours, cells.theirs)]
+    squares = [
+        (cube.residues**2 * cells.known[:, :, :, :, None]).sum(axis=(1, 2, 3, 4)) for cube in (cells.ours, cells.theirs)
+    ]
     vary = (squares[0] > 0) & (squares[1] > 0)
     logs = np.where(vary, np.log(np.where(vary, squares[0], 1) / np.where(vary, squares[1], 1)), np.nan)
     found = []
     for number, (method, measure) in enumerate(cells.items):
         own = logs[vary[:, number], number]
         if len(own) > 2 and own.std() > 0:
-            score = float(normal_score(own.mean() / own.std(ddof=1) * np.sqrt(len(own)), len(own) - 1))
+            score = float(normal_score(own.mean() / own.std(ddof=1) * np.sqrt(len(own)), float(len(own) - 1)))
             if abs(score) > normal_level(LOOK_LEVEL, len(cells.items)):
                 what = f"its {measure} varies {np.exp(own.mean() / 2):.2f} times as much over draws"
                 found.append(Cause("spread", {"method": method}, float(np.exp(own.mean() / 2)), score, score**2, what))
@@ -130,7 +141,7 @@ def _odd_draws(cells: CellPair) -> list[Cause]:
     for seed, row in enumerate(residues):
         means = (np.bincount(datasets, row) / np.maximum(sizes, 1))[sizes > 0]
         if len(means) > 2 and means.std() > 0:
-            score = normal_score(means.mean() / means.std(ddof=1) * np.sqrt(len(means)), len(means) - 1)
+            score = normal_score(means.mean() / means.std(ddof=1) * np.sqrt(len(means)), float(len(means) - 1))
             if abs(score) > normal_level(LOOK_LEVEL, tests):
                 size = float(np.mean(row * scale) * np.sqrt(tests * (tests - 1)))
                 found.append(Cause("draw", {"seed": f"draw {seed}"}, size, score, score**2, f"{size:+.2f} points off"))
@@ -222,7 +233,9 @@ def _narrowed(cells: CellPair, solved: Float[Array, " N"], labels: Sequence, cau
         top = int(np.argmax(gain[:-1]))
         if gain[top] > NARROWER * cause.gain:
             where = {**cause.where, axis: names[top]}
-            return _narrowed(cells, solved, labels, _shift(cells, where, inside & (codes == top), gain[top], score[top]))
+            return _narrowed(
+                cells, solved, labels, _shift(cells, where, inside & (codes == top), gain[top], score[top])
+            )
     return cause
 
 
@@ -285,7 +298,9 @@ def _best_swap(cells: CellPair, solved: Float[Array, " N"]) -> Cause | None:
             for g, up, down in options:
                 gain = up**2 / max(down, 1e-12)
                 if SWAPPED[0] < up / max(down, 1e-12) < SWAPPED[1] and (best is None or gain > best.gain):
-                    pair = " and ".join(f"K = {n}" if axis == "shots" else str(n) for n in (names[first], names[second]))
+                    pair = " and ".join(
+                        f"K = {n}" if axis == "shots" else str(n) for n in (names[first], names[second])
+                    )
                     where = {axis: pair} if g is None else {"dataset": cells.names["dataset"][g], axis: pair}
                     mask = touched if g is None else touched & (datasets == g)
                     best = Cause("swap", where, 0.0, float(np.sqrt(gain)), float(gain), cells=mask)

@@ -43,7 +43,9 @@ class Evaluator:
         self.claims = {claim.id: claim for claim in claims}
         self.rules, self.arms = rules, arms
         self.known: dict[str, Figure] = {}
-        self.rows = max((max(len(o.counted), *(len(s) for s in o.shifts.values()), 1) for o in arms.values()), default=1)
+        self.rows = max(
+            (max(len(o.counted), *(len(s) for s in o.shifts.values()), 1) for o in arms.values()), default=1
+        )
         self.selected: dict[tuple, Bool[Array, " n"]] = {}
 
     def answer(self, claim: Claim) -> Figure:
@@ -101,7 +103,10 @@ class Evaluator:
         # Means of the same accuracies differ in their last bits with the order of summation: those are ties.
         sides = [np.round(mean, 9) for mean in means]
         inside = [
-            [rank_correlations(*(side[:, names[:, axis] == g] for side in sides[:2])) for g in np.unique(names[:, axis])]
+            [
+                rank_correlations(*(side[:, names[:, axis] == g] for side in sides[:2]))
+                for g in np.unique(names[:, axis])
+            ]
             for axis in (0, 1)
         ]
         values = {

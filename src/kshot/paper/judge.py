@@ -106,7 +106,9 @@ def judge(claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | Non
     exact = np.zeros(len(claims), bool)
     exact[known] = found.exact
     variance, freedom = np.zeros(len(claims)), np.ones(len(claims))
-    variance[known] = found.variance + [rounding_variance(claims[i], bool(found.exact[j]), against) for j, i in enumerate(known)]
+    variance[known] = found.variance + [
+        rounding_variance(claims[i], bool(found.exact[j]), against) for j, i in enumerate(known)
+    ]
     freedom[known] = found.freedom
     borrowed = {ids[j] for j in np.flatnonzero(found.borrowed)}
     theirs = [claim.value if against is None else float(figures[1][i].values[0]) for i, claim in enumerate(claims)]
@@ -119,7 +121,9 @@ def judge(claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | Non
     spread = np.sqrt(variance)
     with np.errstate(divide="ignore", invalid="ignore"):
         score = np.where(spread > 0, normal_score(difference / np.where(spread > 0, spread, 1), freedom), np.nan)
-    tested = np.array([i in set(known) and not exact[i] and np.isfinite(score[i]) and _timeless(c) for i, c in enumerate(claims)])
+    tested = np.array(
+        [i in set(known) and not exact[i] and np.isfinite(score[i]) and _timeless(c) for i, c in enumerate(claims)]
+    )
     place = [j for j, i in enumerate(known) if tested[i]]
     nulls = _nulls(found.moved[:, place])
     level = float(np.quantile(np.abs(_less_correlated(nulls)).max(axis=1), 1 - CLAIM_LEVEL)) if place else np.inf
@@ -185,7 +189,11 @@ def _explained(judged: Judgement, rules: Rules, arms: Arms, cells: CellPair, fre
 
 
 def _difference_noise(
-    ids: Sequence[str], figures: Sequence[Sequence[Figure]], plan: Resamples, datasets: Sequence[str], cells: CellPair | None
+    ids: Sequence[str],
+    figures: Sequence[Sequence[Figure]],
+    plan: Resamples,
+    datasets: Sequence[str],
+    cells: CellPair | None,
 ) -> Noise:
     """Noise of ours minus theirs: twice ours where theirs is a printed number, of the pairs where draws are shared, of
     both runs otherwise."""
@@ -282,11 +290,15 @@ def explained_by_claims(judged: Judgement, rules: Rules, arms: Arms) -> Judgemen
             alike = np.nan_to_num(np.corrcoef(judged.nulls[:, at[known]].T))
         within[np.ix_(known, known)] = CORRELATED * alike * (1 - np.eye(len(known))) + np.eye(len(known))
     candidates = _candidates(observed, rules)
-    traces = _traces([x.claim for x in judged.lines], rules, arms, candidates, [x.claim for x in chosen]) / spread[:, None]
+    traces = (
+        _traces([x.claim for x in judged.lines], rules, arms, candidates, [x.claim for x in chosen]) / spread[:, None]
+    )
     solved = np.linalg.solve(within, np.column_stack([apart, traces]))
     up, down = traces.T @ solved[:, 0], (traces * solved[:, 1:]).sum(axis=0)
     size = up / np.maximum(down, 1e-12)
-    gain = np.where(down > 1e-9, up * size, 0) / np.array([1 if len(where) == 1 else NARROWER for where, _ in candidates])
+    gain = np.where(down > 1e-9, up * size, 0) / np.array(
+        [1 if len(where) == 1 else NARROWER for where, _ in candidates]
+    )
     best = int(np.argmax(gain))
     if gain[best] < PRINTED_GAIN:
         return judged
@@ -323,9 +335,7 @@ def _traces(
     traces = []
     for start in range(0, len(candidates), BLOCK):
         block = candidates[start : start + BLOCK]
-        shifts = {
-            (m, "accuracy"): np.zeros((1 + len(block), len(arms[MATRIX]))) for m in arms[MATRIX].panel.methods
-        }
+        shifts = {(m, "accuracy"): np.zeros((1 + len(block), len(arms[MATRIX]))) for m in arms[MATRIX].panel.methods}
         for row, (_, cells) in enumerate(block, start=1):
             for method, rows in cells.items():
                 shifts[method, "accuracy"][row, rows] = 1.0

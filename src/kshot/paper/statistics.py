@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from kshot.paper.claims import Claim
-from kshot.stats.bootstrap import Estimate, cluster_mean, critical_value
 from kshot.stats.bootstrap import LEVEL as INTERVAL
+from kshot.stats.bootstrap import Estimate, cluster_mean, critical_value
 from kshot.stats.correlation import rank_correlation, rank_correlations, spearman, weighted_rank_correlation
 from kshot.stats.coverage import matched_design, simulate_coverage
 from kshot.theory.blend_error import dominates_mean
@@ -35,7 +35,7 @@ class Figure:
     values: Float[Array, " R"]
     n: int = 0
     G: int = 0
-    error: Float[Array, " R"] | None = None
+    error: Float[Array, " E"] | None = None
     added: float = 0.0
     draws: int = 0
     estimated: Callable[[], Estimate] | None = None
