@@ -45,7 +45,7 @@ USUAL: Mapping[frozenset[str], str] = {
 
 @dataclass(frozen=True)
 class Cause:
-    """Where two runs differ: `where` names it on its axes; `kind` is shift, swap, repeated draw, grid, spread or draw."""
+    """Where two runs differ: `where` names it on its axes; `kind` is shift, swap, repeated draw, grid, spread, draw."""
 
     kind: str
     where: Mapping[str, str]
