@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kshot.paper.arms import MATRIX, Observations
-from kshot.paper.cause import find_causes
+from kshot.paper.cause import WITH_SHOTS, find_causes
 from kshot.paper.cells import cell_pair
 from kshot.paper.claims import paper_claims
 from kshot.paper.judge import judge
@@ -31,17 +31,23 @@ EVERY_TIER = (
 )  # fmt: skip
 METHODS = (*EVERY_TIER, "gda_alpha1", "gda_alpha_loo", "gda_alpha_val", "hoso", "tip_adapter_test")
 NEED_TWO = ("js_blend", "centred_js_blend", "loo_blend", "loo_blend_kcorr", "hoso")
-CLAIMS = [c for c in paper_claims() if c.arm not in ("coop", "precision", "textfree", "siglip2", "augmentation", "cost", "coverage")]
+CLAIMS = [
+    c
+    for c in paper_claims()
+    if c.arm not in ("coop", "precision", "textfree", "siglip2", "augmentation", "cost", "coverage")
+]
 PRINTED = {claim.id: claim.value for claim in CLAIMS}
 # Standard deviations over draws by K, in points, as in docs/clip/records.
-MEANS, CHOSEN, BEST, PROBES = (1.8, 0.8, 0.85, 0.6, 0.4), (0.3, 0.8, 0.5, 0.4, 0.3), (0.25, 0.4, 0.4, 0.35, 0.25), (0.6, 0.8, 0.65, 0.5, 0.35)  # fmt: skip
-SD = {m: MEANS for m in ("ncm", "js_blend", "centred_js_blend", "mse_oracle")}
+MEANS, CHOSEN = (1.8, 0.8, 0.85, 0.6, 0.4), (0.3, 0.8, 0.5, 0.4, 0.3)
+BEST, PROBES = (0.25, 0.4, 0.4, 0.35, 0.25), (0.6, 0.8, 0.65, 0.5, 0.35)
+SD = dict.fromkeys(("ncm", "js_blend", "centred_js_blend", "mse_oracle"), MEANS)
 SD |= {"zero_shot": (0,) * 5, "loo_blend": CHOSEN, "loo_blend_kcorr": CHOSEN, "oracle_lambda": BEST}
 SD |= {"tip_adapter_test": BEST, "clap": PROBES, "lpp": PROBES, "hoso": (0.4,) * 5}
-SD |= {"gda_alpha1": (0, 0.9, 0.8, 0.3, 0.25), "gda_alpha_loo": (0, 1.7, 1.8, 0.4, 0.3), "gda_alpha_val": (0, 0.8, 0.6, 0.3, 0.25)}  # fmt: skip
-FAMILY = {m: 0 for m in ("ncm", "js_blend", "centred_js_blend", "mse_oracle")} | {"clap": 1, "lpp": 1, "hoso": 1}
+SD |= {"gda_alpha1": (0, 0.9, 0.8, 0.3, 0.25), "gda_alpha_loo": (0, 1.7, 1.8, 0.4, 0.3)}
+SD |= {"gda_alpha_val": (0, 0.8, 0.6, 0.3, 0.25)}
+FAMILY = dict.fromkeys(("ncm", "js_blend", "centred_js_blend", "mse_oracle"), 0) | {"clap": 1, "lpp": 1, "hoso": 1}
 FAMILY |= {"loo_blend": 2, "loo_blend_kcorr": 2, "oracle_lambda": 2, "tip_adapter_test": 2, "zero_shot": 2}
-FAMILY |= {m: 3 for m in ("gda_alpha1", "gda_alpha_loo", "gda_alpha_val")}
+FAMILY |= dict.fromkeys(("gda_alpha1", "gda_alpha_loo", "gda_alpha_val"), 3)
 NESTED, BY_DRAW, BY_FAMILY = 0.35, 0.4, 0.35
 RATIOS = ("js_blend", "loo_blend", "loo_blend_kcorr", "oracle_lambda")
 RATIO_SD = {"js_blend": 0.004, "loo_blend": 0.1, "loo_blend_kcorr": 0.1, "oracle_lambda": 0.07}
@@ -78,15 +84,23 @@ class Run:
 def world(seed):
     rng = np.random.default_rng([7, seed])
     zero = np.array([PRINTED.get(f"perdataset.k16.{d.lower()}.zero_shot", 68.0) for d in DATASETS])
-    of_backbone = np.array([PRINTED[f"perbackbone.{b}.zero_shot"] for b in ("rn50", "vitb32", "vitb16", "vitl14", "siglip")])
+    of_backbone = np.array(
+        [PRINTED[f"perbackbone.{b}.zero_shot"] for b in ("rn50", "vitb32", "vitb16", "vitl14", "siglip")]
+    )
     gain = np.array([[PRINTED.get(f"leaderboard.k{k}.{m}", 45.0) - 64.8 for m in METHODS] for k in SHOTS])
     base = zero[:, None, None] + (of_backbone - 64.5)[:, None] + np.array([-1.4, 0.0, 0.7, 0.9])
     scale = rng.uniform(0.5, 1.5, (D, 1, 1, 1, 1)) * rng.uniform(0.8, 1.2, (D, B, 1, 1, 1))
     own = rng.normal(0, 0.7, (D, B, T, 1, M)) + rng.normal(0, 0.3, (D, B, T, K, M))
     own[..., col("zero_shot")] = 0
-    accuracy = np.clip(base[..., None, None] + rng.normal(0, 1.0, (D, B, T))[..., None, None] + scale * gain + own, 2, 99)
+    accuracy = np.clip(
+        base[..., None, None] + rng.normal(0, 1.0, (D, B, T))[..., None, None] + scale * gain + own, 2, 99
+    )
     ratio = np.full((D, B, T, K, M), np.nan)
-    level = np.clip(0.06 + 0.12 * np.arange(K) + rng.normal(0, 0.1, (D, 1, 1, 1)) + np.array([0.03, 0, -0.015, 0.005])[:, None], 0.02, 0.95)
+    level = np.clip(
+        0.06 + 0.12 * np.arange(K) + rng.normal(0, 0.1, (D, 1, 1, 1)) + np.array([0.03, 0, -0.015, 0.005])[:, None],
+        0.02,
+        0.95,
+    )
     for method in RATIOS:
         ratio[..., col(method)] = 0.96 if method == "js_blend" else level
     n_test = np.array([PRINTED[f"datasets.{d.lower()}.n_test"] for d in DATASETS])
@@ -139,7 +153,9 @@ def observed(truth, one):
     at = tuple(index)
     types = {"dataset": "U20", "backbone": "U20", "tier": "U20", "profile": "U10", "shots": int, "seed": int}
     cells = np.empty(index.shape[1], [(name, types.get(name, float)) for name in COLUMNS])
-    for number, (axis, names) in enumerate(zip(CELL[:5], (DATASETS, BACKBONES, TIERS, SHOTS, range(SEEDS)), strict=True)):
+    for number, (axis, names) in enumerate(
+        zip(CELL[:5], (DATASETS, BACKBONES, TIERS, SHOTS, range(SEEDS)), strict=True)
+    ):
         cells[axis] = np.array(names)[index[number]]
     cells["profile"] = "balanced"
     cells["d2"] = np.broadcast_to(one.d2, SHAPE[:5])[at]
@@ -164,11 +180,21 @@ def _with_probes(panel, truth, one):
     for d, dataset in enumerate(DATASETS):
         for b, backbone in enumerate(BACKBONES):
             g = truth.geometry[d, b]
-            rows.append((dataset, backbone, 0, {"headroom.headroom": 8 * g**2, "headroom.path/full": 1 - g / 2, "spread.d_eff": 20 + 25 * g}))
+            rows.append(
+                (
+                    dataset,
+                    backbone,
+                    0,
+                    {"headroom.headroom": 8 * g**2, "headroom.path/full": 1 - g / 2, "spread.d_eff": 20 + 25 * g},
+                )
+            )
             for k in (1, 4):
                 if dataset != "Flowers102" or SHOTS[k] <= 4:
                     predicted = 0.05 * g / SHOTS[k]
-                    spread = {"spread.predicted SD": predicted, "spread.measured SD": 1.1 * predicted * one.spread[d, b, k]}
+                    spread = {
+                        "spread.predicted SD": predicted,
+                        "spread.measured SD": 1.1 * predicted * one.spread[d, b, k],
+                    }
                     rows.append((dataset, backbone, SHOTS[k], spread))
     for dataset, backbone, shots, found in rows:
         for axis, value in zip(CELL, (dataset, backbone, "dataset", shots, -1, "balanced"), strict=True):
@@ -239,7 +265,9 @@ def loo_one_fold(one, rng, truth):
 
 
 def oracle_on_half(one, rng, truth):
-    one.accuracy[..., col("oracle_lambda")] -= (5 / np.sqrt(truth.n_test))[:, None, None, None, None] * rng.chisquare(1, SHAPE[:5])
+    one.accuracy[..., col("oracle_lambda")] -= (5 / np.sqrt(truth.n_test))[:, None, None, None, None] * rng.chisquare(
+        1, SHAPE[:5]
+    )
     wider = one.ratio[..., col("oracle_lambda")] + 0.05 * rng.normal(size=SHAPE[:5])
     one.ratio[..., col("oracle_lambda")] = np.round(np.clip(wider, 0, 1), 2)
     return {"method": "oracle_lambda"}
@@ -316,7 +344,11 @@ def kind_of(claim):
     rule = paper_rules().rule(claim)
     if claim.unit in KINDS:
         return KINDS[claim.unit]
-    if rule.reduce in ("min", "max", "range") or "largest" in rule.reduce + rule.figure or "aggregate=m" in claim.restrict:
+    if (
+        rule.reduce in ("min", "max", "range")
+        or "largest" in rule.reduce + rule.figure
+        or "aggregate=m" in claim.restrict
+    ):
         return "extremes"
     return "ratios" if rule.paired_with or claim.unit == "ratio" or rule.measure[0] == "ratio" else "means"
 
@@ -337,8 +369,8 @@ def named(causes, where):
         return found.keys() <= {"method", "shots"} and ("loo" in found["method"] or found["method"] == where["method"])
     if where.get("method", "").startswith("oracle_lambda, "):
         return causes[0].kind == "grid"
-    if where.get("method") == "the methods that use shots":
-        return found.get("dataset") == where["dataset"] and found.keys() <= {"dataset", "method"}
+    # Zero-shot uses no shots, and where it is left alone both names are right.
+    found, where = ({a: n for a, n in names.items() if n != WITH_SHOTS} for names in (found, where))
     bare = {axis: str(name).removesuffix("'s ratio") for axis, name in found.items()}
     return bare == {axis: str(name) for axis, name in where.items()}
 
@@ -359,7 +391,14 @@ def pairs(count):
                 beyond[kind] += abs(line.score) > -ndtri(0.025)
         if (seed + 1) % 10 == 0 or seed < 3:
             rates = {kind: f"{100 * beyond[kind] / sizes[kind]:.1f} %" for kind in sizes}
-            print(seed + 1, f"differs {differs}, same {same}, level {judged.level:.2f}, drawn {judged.drawn}; beyond 1.96:", rates, [str(c) for c in judged.causes], [(x.claim.id, round(x.score, 1)) for x in judged.differing], flush=True)
+            print(
+                seed + 1,
+                f"differs {differs}, same {same}, level {judged.level:.2f}, drawn {judged.drawn}; beyond 1.96:",
+                rates,
+                [str(c) for c in judged.causes],
+                [(x.claim.id, round(x.score, 1)) for x in judged.differing],
+                flush=True,
+            )
     return 0
 
 

@@ -64,7 +64,7 @@ def published(
     records: Annotated[Path, Argument(help="Records folder (arms beside it are read too), or a folder of several.")],
     show: Annotated[list[ShownVerdict] | None, Option(help="Print the lines with this verdict. Repeatable.")] = None,
     against: Annotated[
-        Path | None, Option(help="Another run's records, or claims as in claims.csv.")
+        Path | None, Option(help="Another run's records, or claims in the columns of claims.csv.")
     ] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="CSV file; RECORDS/published.csv otherwise.")] = None,
 ) -> None:

@@ -45,7 +45,7 @@ USUAL: Mapping[frozenset[str], str] = {
 
 @dataclass(frozen=True)
 class Cause:
-    """Where two runs differ: `where` names it; `kind` is shift, swap, repeated draw, grid, spread or draw."""
+    """Where two runs differ: `where` names it on its axes; `kind` is shift, swap, repeated draw, grid, spread, draw."""
 
     kind: str
     where: Mapping[str, str]
@@ -123,7 +123,7 @@ def _spreads(cells: CellPair) -> list[Cause]:
     for number, (method, measure) in enumerate(cells.items):
         own = logs[vary[:, number], number]
         if len(own) > 2 and own.std() > 0:
-            score = float(normal_score(own.mean() / own.std(ddof=1) * np.sqrt(len(own)), len(own) - 1))
+            score = float(normal_score(own.mean() / own.std(ddof=1) * np.sqrt(len(own)), float(len(own) - 1)))
             if abs(score) > normal_level(LOOK_LEVEL, len(cells.items)):
                 what = f"its {measure} varies {np.exp(own.mean() / 2):.2f} times as much over draws"
                 found.append(Cause("spread", {"method": method}, float(np.exp(own.mean() / 2)), score, score**2, what))
@@ -141,7 +141,7 @@ def _odd_draws(cells: CellPair) -> list[Cause]:
     for seed, row in enumerate(residues):
         means = (np.bincount(datasets, row) / np.maximum(sizes, 1))[sizes > 0]
         if len(means) > 2 and means.std() > 0:
-            score = normal_score(means.mean() / means.std(ddof=1) * np.sqrt(len(means)), len(means) - 1)
+            score = normal_score(means.mean() / means.std(ddof=1) * np.sqrt(len(means)), float(len(means) - 1))
             if abs(score) > normal_level(LOOK_LEVEL, tests):
                 size = float(np.mean(row * scale) * np.sqrt(tests * (tests - 1)))
                 found.append(Cause("draw", {"seed": f"draw {seed}"}, size, score, score**2, f"{size:+.2f} points off"))

@@ -112,7 +112,7 @@ class CellPair:
 
 def cell_pair(ours: Observations, theirs: Observations) -> CellPair | None:
     """The cells and methods of both; None where they share none."""
-    names = {axis: sorted(set(ours.panel.names(axis)) & set(theirs.panel.names(axis))) for axis in AXES}
+    names = {axis: sorted({*ours.panel.cells[axis].tolist()} & {*theirs.panel.cells[axis].tolist()}) for axis in AXES}
     methods = [m for m in ours.panel.methods if m in theirs.panel.methods]
     if not methods or not all(names.values()):
         return None

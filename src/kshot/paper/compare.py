@@ -58,7 +58,7 @@ def _counts(judged: Judgement) -> list[str]:
     ]
     if judged.drawn:
         sentences.append(
-            f"{judged.drawn} depend on draws: one differs from |z| > {judged.level:.1f} on, which {judged.expected:.2f} "
+            f"{judged.drawn} depend on draws: one differs beyond |z| = {judged.level:.1f}, which {judged.expected:.2f} "
             f"of them do by chance and any of them in {100 * CLAIM_LEVEL:.0f} of 100 re-runs; all together p = "
             f"{judged.together:.2g}."
         )

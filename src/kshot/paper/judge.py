@@ -38,8 +38,8 @@ PRINTED_GAIN, BLOCK = 30.0, 64
 
 @dataclass(frozen=True)
 class Comparison:
-    """One claim, our figure and theirs; `score` is their difference on the scale of a standard normal (NaN where no draw
-    changes the figure), `spread` the standard deviation that chance gives the difference."""
+    """One claim, our figure and theirs; `score` is their difference on the scale of a standard normal (NaN where no
+    draw changes the figure), `spread` the standard deviation that chance gives the difference."""
 
     claim: Claim
     figure: Figure

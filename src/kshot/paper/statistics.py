@@ -35,7 +35,7 @@ class Figure:
     values: Float[Array, " R"]
     n: int = 0
     G: int = 0
-    error: Float[Array, " R"] | None = None
+    error: Float[Array, " E"] | None = None
     added: float = 0.0
     draws: int = 0
     estimated: Callable[[], Estimate] | None = None
@@ -186,7 +186,9 @@ def _groups(*axes: str) -> Callable[[Slice], Figure]:
 
 def _spearman(cells: Slice) -> Figure:
     if len(cells.values) > 1:
-        rho = np.array([rank_correlation(a, b) for a, b in zip(*np.broadcast_arrays(cells.values, cells.other))])
+        rho = np.array(
+            [rank_correlation(a, b) for a, b in zip(*np.broadcast_arrays(cells.values, cells.other), strict=True)]
+        )
     else:
         rho = weighted_rank_correlation(cells.values[0], cells.other[0], cells.weights)
     G = len(np.unique(cells.dataset))

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from kshot.types import Array
 
 
-def normal_score(z: Float[Array, " n"] | float, freedom: Float[Array, " n"] | float) -> Float[Array, " n"]:
+def normal_score(z: Float[Array, " n"] | float, freedom: Float[Array, " n"] | float) -> Array | float:
     """The normal deviate as rare as a Student-t deviate with these degrees of freedom; at most 37."""
     from scipy.special import ndtri, stdtr
 
