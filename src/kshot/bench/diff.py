@@ -8,7 +8,7 @@ import numpy as np
 
 from kshot.bench.record import KEY, SECONDS
 from kshot.bench.records import Records, load_table
-from kshot.stats.draw_noise import CANNOT_TELL, DIFFERS, Judged, Noise, draw_noise, judge
+from kshot.stats.draw_noise import CANNOT_TELL, DIFFERS, DrawNoise, Judged, draw_noise, judge
 
 # Measured or fitted in the working precision.
 ROUNDED = {"lambda_js", "d2", "v", "share", "selected"}
@@ -94,7 +94,9 @@ def compare(first: Path, second: Path) -> Difference:
         Records(first).draws() == Records(second).draws() or all(_identical(a[key], b[key]) for key in shared)
     )
     # A printed figure is off by up to half a step.
-    rounding = Noise(sum(Records(folder).imported().get("rounding", 0.0) ** 2 / 12 for folder in (first, second)), 1e9)
+    rounding = DrawNoise(
+        sum(Records(folder).imported().get("rounding", 0.0) ** 2 / 12 for folder in (first, second)), 1e9
+    )
     if paired:
         kept = {key: a[key] for key in shared}, {key: b[key] for key in shared}
         only = len(a) - len(shared), len(b) - len(shared)
@@ -134,7 +136,7 @@ def _part(kept: tuple[Rows, Rows], place: int | slice, name: str | tuple) -> tup
     return first, second
 
 
-def _move(of: str, parts: tuple[Rows, Rows], paired: bool, rounding: Noise, comparisons: int) -> Move:
+def _move(of: str, parts: tuple[Rows, Rows], paired: bool, rounding: DrawNoise, comparisons: int) -> Move:
     a, b = parts
     if not paired:
         scored = _of_shared_strata(*(_scored(rows) for rows in parts))[0]
@@ -150,7 +152,7 @@ def _move(of: str, parts: tuple[Rows, Rows], paired: bool, rounding: Noise, comp
         of,
         len(a),
         change,
-        judge(change, Noise(0.0, 1.0) if identical == len(a) else noise + rounding, comparisons),
+        judge(change, DrawNoise(0.0, 1.0) if identical == len(a) else noise + rounding, comparisons),
         identical=identical,
         flipped=None if None in flips else float(np.mean([flip or 0.0 for flip in flips] or [0.0])),
         largest_change=max(changes.values(), key=abs, default=0.0),
@@ -161,14 +163,14 @@ def _scored(rows: Rows) -> Rows:
     return {key: row for key, row in rows.items() if row["accuracy"] is not None}
 
 
-def _mean_of_strata(rows: Rows) -> tuple[float, Noise]:
+def _mean_of_strata(rows: Rows) -> tuple[float, DrawNoise]:
     return _mean({key: 100 * row["accuracy"] for key, row in rows.items()}, by_stratum=True)
 
 
-def _mean(values: Mapping[tuple, float], by_stratum: bool = False) -> tuple[float, Noise]:
+def _mean(values: Mapping[tuple, float], by_stratum: bool = False) -> tuple[float, DrawNoise]:
     """The mean over records, or over strata whatever number of draws each has, and its noise."""
     if not values:
-        return 0.0, Noise(0.0, 1.0)
+        return 0.0, DrawNoise(0.0, 1.0)
     keys, found = list(values), np.array(list(values.values()))
     numbers = {name: number for number, name in enumerate(dict.fromkeys(map(_stratum, keys)))}
     stratum = np.array([numbers[_stratum(key)] for key in keys])

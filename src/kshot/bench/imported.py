@@ -25,7 +25,7 @@ TABLES = ("columns", "constant", "names", "chosen", "methods")
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedRecords:
     """What was written, and what its owner should know."""
 
     folder: Path
@@ -34,7 +34,7 @@ class Imported:
     notes: tuple[str, ...]
 
 
-def import_records(file: Path, mapping: Path, output: Path | None = None) -> Imported:
+def import_records(file: Path, mapping: Path, output: Path | None = None) -> ImportedRecords:
     """Check every row, then write a folder that did not exist; records/NAME unless given."""
     about = _read_mapping(mapping)
     rows = _read_table(file)
@@ -60,7 +60,7 @@ def import_records(file: Path, mapping: Path, output: Path | None = None) -> Imp
     _write(folder, study, list(found.values()), source)
     cells = {key[:-1] for key in found}
     notes = [f"accuracies were read as {'per cent' if percent else 'shares of 1'}", *_unfamiliar(found)]
-    return Imported(folder, len(found), len(cells), tuple(notes))
+    return ImportedRecords(folder, len(found), len(cells), tuple(notes))
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:
@@ -74,7 +74,15 @@ def _read_mapping(path: Path) -> dict[str, Any]:
             known = ("name", "draws", *TABLES)
             raise InputError(f"{path}: " + unknown("key", key, known, "Remove it or correct the name."))
     about = {"name": path.stem, **{table: {} for table in TABLES}, **content}
-    safe_name("study", str(about["name"]))
+    if not all(isinstance(about.get(key, ""), str) for key in ("name", "draws")):
+        raise InputError(f"{path}: name and draws are words in quotes.")
+    safe_name("study", about["name"])
+    kinds = {"columns": str, "constant": str | int, "names": dict, "chosen": str, "methods": dict}
+    for table, kind in kinds.items():
+        if not isinstance(about[table], dict) or not all(isinstance(value, kind) for value in about[table].values()):
+            raise InputError(
+                f"{path}: [{table}] is not of the form of docs/other-peoples-runs.md; given was {about[table]}."
+            )
     for table, allowed in {"columns": (*AXES, "accuracy"), "constant": AXES, "names": AXES}.items():
         for key in about[table]:
             if key not in allowed:
@@ -103,7 +111,7 @@ def _read_table(path: Path) -> list[dict[str, Any]]:
             rows = [json.loads(line) for line in lines if line.strip()]
         else:
             raise InputError(f"{path} is of no known kind; known are .csv, .jsonl and .parquet.")
-    except (OSError, ValueError, csv.Error) as error:
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} cannot be read ({error}).") from None

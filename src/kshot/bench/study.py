@@ -38,15 +38,21 @@ class Cell:
     seed: int
     profile: str = BALANCED
 
+    def in_words(self) -> str:
+        profile = "" if self.profile == BALANCED else f", {self.profile}"
+        return f"{self.dataset}/{self.backbone}/{self.tier}, {self.shots} shots, seed {self.seed}{profile}"
+
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec:
-    """A method under the name it has in the records, with the parameters that differ from its defaults."""
+    """A method under the name it has in the records, with the parameters that differ from its defaults; `title` is what
+    tables show, the method's own unless given."""
 
     name: str
     use: str
     params: dict[str, Any] = field(default_factory=dict)
     views: Views | None = None
+    title: str = ""
 
     def __str__(self) -> str:
         settings = [str(self.params)] if self.params else []
@@ -72,7 +78,8 @@ class Study:
     """Several grids under one name, precision and hash.
 
     Without `min_residue` the paper's rule holds: a cell whose smallest class keeps fewer than five pool pictures is
-    dropped. With it no such cell is dropped, and methods that look at those pictures are undefined below it.
+    dropped; not where every class has exactly K pictures and no method of the study looks at others. With it no such
+    cell is dropped, and methods that look at those pictures are undefined below it.
     `answers`: what every head said about every test picture is kept beside the records, for metrics. `supports`: shots
     that somebody else drew, as `kshot.data.supports` reads them.
     """
@@ -103,8 +110,9 @@ class Study:
             if grid["profiles"] == (BALANCED,):
                 del grid["profiles"]
         for spec in (spec for grid in content["grids"] for spec in grid["methods"]):
-            if spec["views"] is None:
-                del spec["views"]
+            for name in ("views", "title"):
+                if not spec[name]:
+                    del spec[name]
         return json.dumps(content, sort_keys=True)
 
     @property
@@ -160,14 +168,25 @@ class Study:
         grids = tuple(Grid((d,), (b,), (t,), shots, seeds, methods, profiles) for d, b, t in strata)
         return replace(self, name=f"{self.name}-on-{_name_of(strata)}", grids=grids)
 
+    def with_shots(self, shots: Sequence[int]) -> "Study":
+        """Every grid with these shots instead of its own, as a study of its own."""
+        chosen = tuple(sorted(set(shots)))
+        grids = tuple(replace(grid, shots=chosen) for grid in self.grids)
+        return replace(self, name=f"{self.name}-K{'-'.join(map(str, chosen))}", grids=grids)
+
+    def with_min_residue(self, least: int) -> "Study":
+        """The same cells under another rule for small pools, as a study of its own."""
+        return replace(self, name=f"{self.name}-residue{least}", min_residue=least)
+
     def without(self, uses: Sequence[str]) -> "Study":
         """The study less the methods that use one of these classes."""
         grids = (replace(g, methods=tuple(s for s in g.methods if s.use not in uses)) for g in self.grids)
         return replace(self, grids=tuple(grids))
 
-    def with_methods(self, extra: Sequence[str]) -> "Study":
+    def with_methods(self, extra: "Sequence[str | MethodSpec]") -> "Study":
         """The study plus these methods, on every grid that lacks them."""
-        specs = [MethodSpec(name, name) for name in dict.fromkeys(extra)]
+        specs = [MethodSpec(one, one) if isinstance(one, str) else one for one in extra]
+        specs = [spec for number, spec in enumerate(specs) if spec not in specs[:number]]
         grids = (replace(g, methods=(*g.methods, *(s for s in specs if s not in g.methods))) for g in self.grids)
         grown = replace(self, grids=tuple(grids))
         _check_names(grown, "with --method")

@@ -25,7 +25,7 @@ from kshot.report.context import read_probes
 from kshot.report.table import Number, Table, count, signed
 from kshot.report.tables.one_stratum import stratum_tables
 from kshot.results import load_records
-from kshot.runs import measure
+from kshot.runs import measure, parse_stratum
 from kshot.theory.probes.measure import measure_stratum
 from kshot.theory.probes.stored import probe_rows
 
@@ -148,7 +148,7 @@ def probe(
     """
     folder = None if records is None else existing_records(records)
     if on is not None:
-        _print_stratum(shared.parse_stratum(on), shots or [1, 2, 4, 8, 16], seeds or 5, folder, features)
+        _print_stratum(parse_stratum(on), shots or [1, 2, 4, 8, 16], seeds or 5, folder, features)
         return
     if folder is None:
         raise InputError("give a records folder, or one stratum with --on DATASET/BACKBONE/TIER.")

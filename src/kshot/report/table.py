@@ -82,7 +82,8 @@ class Table:
     """Rows of words and numbers; rows from `rule` on stand below a line (reference points, means).
 
     `best` marks cells (row, column) to set in bold, `second` those to underline in LaTeX; `key` names the table's
-    files. A table without rows is shown as one line: its title, and its caption as the reason.
+    files; `picture` is an SVG that a page shows above it. A table without rows is shown as one line: its title, and its
+    caption as the reason.
     """
 
     title: str
@@ -94,6 +95,7 @@ class Table:
     second: frozenset[tuple[int, int]] = frozenset()
     key: str = ""
     below_rule: str = "reference points"
+    picture: str = ""
 
     def texts(self) -> list[tuple[str, ...]]:
         """The rows as every rendering shows them."""

@@ -21,17 +21,17 @@ MATTERS = 1.0
 ROUNDING = 1e-6
 
 
-class Noise(NamedTuple):
+class DrawNoise(NamedTuple):
     """Variance of a weighted mean over other draws, NaN where no dataset shows any, and its degrees of freedom."""
 
     variance: float
     freedom: float
 
-    def __add__(self, other: "Noise") -> "Noise":  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __add__(self, other: "DrawNoise") -> "DrawNoise":  # pyright: ignore[reportIncompatibleMethodOverride]
         """Of the difference of two independent means; degrees of freedom by Satterthwaite's rule."""
         total = self.variance + other.variance
         square = self.variance**2 / self.freedom + other.variance**2 / other.freedom
-        return Noise(total, total**2 / square if square > 0 else self.freedom + other.freedom)
+        return DrawNoise(total, total**2 / square if square > 0 else self.freedom + other.freedom)
 
 
 class Judged(NamedTuple):
@@ -48,7 +48,7 @@ def draw_noise(
     stratum: Int[Array, " n"],
     dataset: Shaped[Array, " n"],
     seed: Int[Array, " n"],
-) -> Noise:
+) -> DrawNoise:
     """The noise of the weighted mean; values of a stratum differ by their draws alone."""
     totals = np.bincount(stratum, weights)
     means = np.bincount(stratum, weights * values) / np.where(totals > 0, totals, 1)
@@ -64,14 +64,14 @@ def draw_noise(
         shares.append(share**2)
         known.append((draws / (draws - 1) * float(by_seed @ by_seed), draws - 1))
     if not known:
-        return Noise(float("nan"), 1.0)
+        return DrawNoise(float("nan"), 1.0)
     own = sum(variance for variance, _ in known)
     square = sum(variance**2 / freedom for variance, freedom in known)
     freedom = own**2 / square if square > 0 else float(sum(freedom for _, freedom in known))
-    return Noise(own * (1 + lent / sum(shares)), freedom)
+    return DrawNoise(own * (1 + lent / sum(shares)), freedom)
 
 
-def judge(difference: float, noise: Noise, comparisons: int) -> Judged:
+def judge(difference: float, noise: DrawNoise, comparisons: int) -> Judged:
     """Agreement means that a difference of one point would have been seen. Of so many comparisons of runs without
     faults, none differs in 95 % of the cases (Šidák's bound)."""
     from scipy.special import stdtrit
