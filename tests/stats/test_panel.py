@@ -105,9 +105,9 @@ def test_leaderboard_means_by_hand_and_guard():
 def test_a_tie_is_an_interval_that_reaches_zero():
     board = leaderboard(panel(synthetic_table(tiers=("dataset",))))
     for standing in board.ranked[1:]:
-        assert standing.tied == (standing.behind_leader.low <= 0 <= standing.behind_leader.high)
-    assert not board.ranked[0].tied
-    assert any(not s.tied for s in board.ranked[1:])
+        assert standing.behind_leader.reaches_zero == (standing.behind_leader.low <= 0 <= standing.behind_leader.high)
+    assert board.ranked[0].behind_leader is None
+    assert any(s.behind_leader.excludes_zero for s in board.ranked[1:])
 
 
 def test_paired_differences_cancel_what_cells_share():
