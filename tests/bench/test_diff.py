@@ -95,9 +95,18 @@ def test_other_draws_are_judged_by_their_noise():
     assert verdicts(wrong)["Food101/ViT-B-16"] != DIFFERS
 
 
-def test_one_draw_cannot_tell():
-    found = compare(write("a", made([0]), [0]), write("b", made([1]), [1]))
-    assert {CANNOT_TELL} == {move.judged.verdict for move in found.moves if move.of != "zero_shot"}
+def test_one_draw_cannot_tell_unless_the_other_run_has_more():
+    one, two, ten = (write(str(seeds), made(seeds), seeds) for seeds in ([0], [1], range(2, 12)))
+    assert {move.judged.verdict for move in compare(one, two).moves} == {CANNOT_TELL}
+    lent, mirrored = compare(one, ten), compare(ten, one)
+    [error] = {round(move.judged.error, 9) for found in (lent, mirrored) for move in found.moves if move.of == "clap"}
+    [alone] = [
+        move.judged.error
+        for move in compare(ten, write("b", made(range(12, 22)), range(12, 22))).moves
+        if move.of == "clap"
+    ]
+    # One draw has ten times the variance of ten: √11 beside √2.
+    assert error == pytest.approx(alone * np.sqrt(11 / 2), rel=0.3)
 
 
 @pytest.mark.parametrize(("draws", "paired"), [("", False), ('draws = "kshot"\n', True)])

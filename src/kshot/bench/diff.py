@@ -140,9 +140,9 @@ def _move(of: str, parts: tuple[Rows, Rows], paired: bool, rounding: DrawNoise, 
     a, b = parts
     if not paired:
         scored = _of_shared_strata(*(_scored(rows) for rows in parts))[0]
-        means, noises = zip(*(_mean_of_strata(rows) for rows in scored), strict=True)
-        change, noise = means[1] - means[0], noises[0] + noises[1] + rounding
-        return Move(of, len(a) + len(b), change, judge(change, noise, comparisons))
+        (one, first), (two, second) = (_mean_of_strata(rows) for rows in scored)
+        noise = _of_difference(first, second, len(scored[1]) / max(len(scored[0]), 1)) + rounding
+        return Move(of, len(a) + len(b), two - one, judge(two - one, noise, comparisons))
     pairs = {key: (a[key], b[key]) for key in _scored(a) if b[key]["accuracy"] is not None}
     changes = {key: 100 * (two["accuracy"] - one["accuracy"]) for key, (one, two) in pairs.items()}
     change, noise = _mean(changes)
@@ -157,6 +157,15 @@ def _move(of: str, parts: tuple[Rows, Rows], paired: bool, rounding: DrawNoise, 
         flipped=None if None in flips else float(np.mean([flip or 0.0 for flip in flips] or [0.0])),
         largest_change=max(changes.values(), key=abs, default=0.0),
     )
+
+
+def _of_difference(first: DrawNoise, second: DrawNoise, ratio: float) -> DrawNoise:
+    """The noise of two runs' difference; one with too few draws to show any has the other's by the `ratio` of draws."""
+    if np.isnan(first.variance):
+        return DrawNoise(second.variance * (1 + ratio), second.freedom)
+    if np.isnan(second.variance):
+        return DrawNoise(first.variance * (1 + 1 / ratio), first.freedom)
+    return first + second
 
 
 def _scored(rows: Rows) -> Rows:
