@@ -1,8 +1,8 @@
 """Write the numbers of kept records into the tables of docs pages: `python -m tools.refill`.
 
 A comment `<!-- table KEY of FOLDER -->` before a table names the report's table and the records below docs/ that its
-numbers come from. The page decides which rows and columns it shows. A table of docs/gauss-probe.md,
-docs/fold-gda.md or docs/recommendations.md whose heading some tool prints (`tools.evidence`, `tools.leave_one_out`, `tools.calibration`)
+numbers come from. The page decides which rows and columns it shows. A table of docs/gauss-probe.md, docs/fold-gda.md or
+docs/recommendations.md whose heading some tool prints (`tools.evidence`, `tools.leave_one_out`, `tools.calibration`)
 has the rows that it prints; the page decides which.
 """
 
