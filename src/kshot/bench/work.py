@@ -20,10 +20,12 @@ from kshot.errors import StudyError, unknown
 from kshot.files import place_of
 from kshot.methods import registry
 from kshot.methods.registry import code_of
-from kshot.types import Views
+from kshot.types import Evidence, MethodInfo, Views
 
 # A batch is no larger a part of its study than this, so that the last ones keep many workers busy.
 PARTS_OF_A_STUDY = 256
+# What is taken from the pool beside the support, validation where the dataset has none of its own.
+RESIDUE: frozenset[Evidence] = frozenset({"pool", "few_shot_validation", "validation"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ class Sizes:
     def drops(self, shots: int, least: int) -> bool:
         """Whether fewer than `least` pool pictures of some class would be left."""
         return self.smallest_pool is not None and self.smallest_pool - shots < least
+
+    def is_cache_of(self, shots: int) -> bool:
+        """Whether every class has exactly so many pool pictures."""
+        return self.smallest_pool == shots and self.n_pool == shots * self.classes
 
     def cost(self, shots: int, trained: int) -> int:
         """Grows as the seconds of a cell do: a trained head passes over its shots hundreds of times."""
@@ -69,7 +75,8 @@ def count_cells(batches: Iterable[CellBatch]) -> int:
 
 @dataclass(frozen=True)
 class Work:
-    """A study against a records folder; beside methods that are `trained` the others cost little."""
+    """A study against a records folder; beside methods that are `trained` the others cost little. The shots of
+    `whole_pool` cells are all pictures of the pool, which are kept because no method looks at others."""
 
     study: Study
     cells: dict[Cell, tuple[MethodSpec, ...]]
@@ -78,6 +85,7 @@ class Work:
     missing: dict[Cell, tuple[MethodSpec, ...]]
     features: dict[str, str]
     trained: frozenset[str]
+    whole_pool: frozenset[Cell] = frozenset()
 
     @property
     def done(self) -> int:
@@ -135,10 +143,11 @@ def find_work(study: Study, store: Store, records: Records, *, must_be_stored: b
     if must_be_stored:
         check_views(study, store)
     cells = study.cells()
-    dropped = thin_cells(study, strata)
+    whole_pool = frozenset() if any(map(needs_residue, info.values())) else cells_of_whole_pools(study, strata)
+    dropped = thin_cells(study, strata) - whole_pool
     wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}
     missing = missing_cells(records, study, wanted)
-    return Work(study, cells, strata, dropped, missing, store.hashes(strata), trained)
+    return Work(study, cells, strata, dropped, missing, store.hashes(strata), trained, whole_pool)
 
 
 def missing_cells(
@@ -240,14 +249,25 @@ def thin_cells(study: Study, strata: dict[tuple[str, str], Sizes]) -> frozenset[
     )
 
 
+def cells_of_whole_pools(study: Study, strata: dict[tuple[str, str], Sizes]) -> frozenset[Cell]:
+    """The cells whose pool is a cache of exactly K pictures per class."""
+    return frozenset(cell for cell in study.cells() if strata[cell.dataset, cell.backbone].is_cache_of(cell.shots))
+
+
+def needs_residue(method: MethodInfo) -> bool:
+    """Whether it looks at pool pictures beside the shots."""
+    return bool(method.sees & RESIDUE)
+
+
 def _refuse_main_module(study: Study) -> None:
     """Workers, and whoever reads the records later, import a method by its name."""
     for use in (spec.use for spec in study.methods().values()):
         module, _, name = use.partition(":")
-        if module == "__main__":
+        if module == "__main__" and not registry.is_held(use):
             raise StudyError(
-                f"method '{use}' lives in the script or session itself, which workers cannot import. Move {name} "
-                f"to a file of its own, such as my_method.py, and name it my_method:{name}."
+                f"method '{use}' lives in the script or session itself, which workers cannot import. Give the object: "
+                f"method=[{name}()]. For other machines, move {name} to a file of its own, such as my_method.py, and "
+                f"name it my_method:{name}."
             )
 
 

@@ -1,10 +1,12 @@
 """One (dataset, backbone): pool, test and text, ready to draw episodes from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from kshot.data.catalog import dataset_entry
 from kshot.data.draw import asked_classes, class_shots, draw_support, keyed_order, self_split
@@ -24,7 +26,8 @@ MOST_VALIDATION_SHOTS = 4
 class Stratum:
     """Unit features in one working dtype, with the encoder's constants and the hashes they came from.
 
-    `protocol` tells whose splits these are: official ones, the 68/32 rule's (self), CoOp's.
+    `protocol` tells whose splits these are: official ones, the 68/32 rule's (self), CoOp's. `supports` are shots that
+    somebody else drew, as ids by (K, seed).
     """
 
     dataset: str
@@ -40,6 +43,7 @@ class Stratum:
     val: Labelled | None = None
     protocol: str = ""
     views: Mapping[Views, StoredViews] = field(default_factory=dict)
+    supports: Mapping[tuple[int, int], Sequence[str]] = field(default_factory=dict)
 
     def episode(self, shots: int, seed: int, prior: "Prior | None", profile: str = BALANCED) -> Episode:
         """The support of (dataset, shots, seed, profile) and everything around it."""
@@ -83,7 +87,13 @@ class Stratum:
     def _drawn(self, shots: int, seed: int, profile: str, more: int = 0) -> Int[Array, " n"]:
         """The shots of every class under the profile, and as many more."""
         per_class = class_shots(profile, self.dataset, self.pool.y, self.n_classes, shots, seed)
-        return draw_support(self.dataset, self.pool_ids, self.pool.y, per_class + more, seed)
+        pool = self.dataset, self.pool_ids, self.pool.y
+        given = self.supports.get((shots, seed))
+        if given is None:
+            return draw_support(*pool, per_class + more, seed)
+        wanted = set(given)
+        place = {name: row for row, name in enumerate(self.pool_ids) if name in wanted}
+        return draw_support(*pool, per_class + more, seed, [place[name] for name in given])
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,12 @@ class Prior:
 
 
 def load_stratum(
-    store: Store, dataset: str, backbone: str, dtype: str = "float32", views: Iterable[Views] = ()
+    store: Store,
+    dataset: str,
+    backbone: str,
+    dtype: str = "float32",
+    views: Iterable[Views] = (),
+    supports: Mapping[tuple[int, int], Sequence[str]] = MappingProxyType({}),
 ) -> Stratum:
     """Read, verify and normalise; official splits where stored, else the 68/32 rule."""
     val = None
@@ -135,6 +150,7 @@ def load_stratum(
         val=val,
         protocol=first.protocol or ("self" if first.part == "all" else "official"),
         views={asked: open_views(store, manifests[0], asked, dtype) for asked in views},
+        supports=supports,
     )
 
 
@@ -151,14 +167,29 @@ def _known(constants: Mapping[str, int | float | None]) -> dict[str, int | float
     return {name: value for name, value in constants.items() if value is not None}
 
 
+class Pool(NamedTuple):
+    """The part that holds the pool, without its features; `inside` is False for rows that the 68/32 rule tests on."""
+
+    ids: tuple[str, ...]
+    labels: Int[Array, " N"]
+    inside: Bool[Array, " N"]
+    classes: tuple[str, ...]
+    place: dict[str, int]
+
+
+def pool_rows(store: Store, dataset: str, backbone: str) -> Pool:
+    """The rows that supports are drawn from."""
+    whole = store.has(dataset, backbone, "all")
+    part = store.images(dataset, backbone, "all" if whole else "pool")
+    labels = np.array(part.y)
+    inside = self_split(dataset, part.ids, labels) if whole else np.ones(len(labels), bool)
+    return Pool(part.ids, labels, inside, part.manifest.classes, {name: row for row, name in enumerate(part.ids)})
+
+
 def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, " N"], int]:
     """Labels of the pool and the number of classes, without touching the features."""
-    if store.has(dataset, backbone, "all"):
-        whole = store.images(dataset, backbone, "all")
-        labels = np.array(whole.y)
-        return labels[self_split(dataset, whole.ids, labels)], len(whole.manifest.classes)
-    pool = store.images(dataset, backbone, "pool")
-    return np.array(pool.y), len(pool.manifest.classes)
+    pool = pool_rows(store, dataset, backbone)
+    return pool.labels[pool.inside], len(pool.classes)
 
 
 def _select(part: ImageFeatures, keep: Array | None, dtype: str) -> Labelled:

@@ -6,17 +6,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kshot.data.features import Features, load_features
 from kshot.data.format import Manifest, is_whole_shard, map_tensors, write_shard
 from kshot.data.store import BUNDLED, Store, check_images
+from kshot.encode.encoders import load_encoder, stored_name
+from kshot.encode.prompts import Prompts, encode_tiers, tier_prompts
+from kshot.encode.protocol import Encoder
 from kshot.encode.reference_vectors import hold_to_reference
+from kshot.encode.sources import find_source
+from kshot.encode.sources.held import held_dataset
 from kshot.encode.sources.source import Picture, Shard
 from kshot.encode.targets import Encoding, Target
 from kshot.errors import FeatureError, InputError
-from kshot.files import remove_torn
+from kshot.files import remove_torn, safe_name
+from kshot.progress import Progress
 from kshot.types import Array, Views
 
 REFERENCE = ".reference"
@@ -24,17 +31,66 @@ logger = logging.getLogger("kshot")
 
 
 class PictureBatch(NamedTuple):
-    """Ids and labels of pictures, with their inputs (B, 3, H, W) for each encoder."""
+    """Ids and labels of pictures, with their inputs for each encoder."""
 
     ids: list[str]
     labels: list[int]
-    inputs: list[Array]
+    inputs: list[Sequence[Any]]
 
 
 def check_reference(job: Encoding, store: Store) -> None:
     """Compare the encoder with the vectors it gave before, here or when the bundled features were made."""
     name = f"{job.backbone}.safetensors"
     hold_to_reference(job.encoder, job.backbone, [root / REFERENCE / name for root in (store.root, BUNDLED)])
+
+
+def encode_dataset(
+    data: Any,
+    dataset: str,
+    encoder: Encoder | str = "lite0",
+    *,
+    tiers: Sequence[str] = ("photo",),
+    views: Views | None = None,
+    features: Path | str = "features",
+    batch: int = 32,
+    threads: int = 2,
+    device: str = "auto",
+) -> Features:
+    """Encode pictures and class names into the folder `features`, as `kshot encode` does, and return what is stored.
+
+    Parameters
+    ----------
+    data : folder or dataset
+        What `kshot encode` takes, a `datasets.Dataset` or `DatasetDict`, a torchvision dataset without a transform, a
+        pandas frame with the columns path, label and perhaps part, or a dict of these by split (train, test).
+    dataset : text
+        Name to store under.
+    encoder : Encoder or text
+        An `Encoder`, or what `--backbone` takes.
+    tiers : names
+        Prompt tiers to encode; those of `kshot ls tiers`.
+    """
+    safe_name("dataset", dataset)
+    source = (
+        find_source(str(data)) if isinstance(data, str | Path) else held_dataset(data).source(f"{dataset} in memory")
+    )
+    loaded = load_encoder(encoder, device=device) if isinstance(encoder, str) else encoder
+    prompts = tier_prompts(dataset, source, None, tiers if loaded.text else (), {})
+    backbone = safe_name("backbone", stored_name(loaded.backbone))
+    job = Encoding(dataset, backbone, source, loaded, batch=batch, threads=threads)
+    encode_jobs([job], Store(Path(features)), views, prompts)
+    return load_features(dataset, backbone, features=features)
+
+
+def encode_jobs(jobs: Sequence[Encoding], store: Store, views: Views | None, prompts: Prompts) -> None:
+    """Encode the pictures of one dataset with several encoders in one pass, then its prompts."""
+    for job in jobs:
+        check_reference(job, store)
+    with Progress(f"pictures of {jobs[0].dataset}") as progress:
+        encode_pictures(jobs, store, progress.advance, views)
+    for job in jobs:
+        if job.encoder.text:
+            encode_tiers(job, store, prompts)
 
 
 def encode_pictures(
@@ -86,7 +142,7 @@ def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable
     labels: list[int] = []
     rows: list[list[Array]] = [[] for _ in jobs]
 
-    def prepare(picture: Picture) -> list[Array]:
+    def prepare(picture: Picture) -> list[Any]:
         return view.inputs(picture, preprocessings)
 
     for batch in _batches(source.pictures(shard), prepare, view.job.batch, view.job.threads):
@@ -105,13 +161,13 @@ def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable
 
 
 def _batches(
-    pictures: Iterator[Picture], prepare: Callable[[Picture], list[Array]], size: int, threads: int
+    pictures: Iterator[Picture], prepare: Callable[[Picture], list[Any]], size: int, threads: int
 ) -> Iterator[PictureBatch]:
     """Batches in the order of the pictures; while one is encoded, `threads` prepare the next.
 
     A picture that cannot be read is logged and left out, so a batch may be smaller, or none.
     """
-    ahead: deque[list[tuple[Picture, Future[list[Array]]]]] = deque()
+    ahead: deque[list[tuple[Picture, Future[list[Any]]]]] = deque()
     pool = ThreadPoolExecutor(threads)
     try:
         while batch := list(islice(pictures, size)):
@@ -124,7 +180,7 @@ def _batches(
         pool.shutdown(cancel_futures=True)
 
 
-def _finished(waiting: list[tuple[Picture, Future[list[Array]]]]) -> Iterator[PictureBatch]:
+def _finished(waiting: list[tuple[Picture, Future[list[Any]]]]) -> Iterator[PictureBatch]:
     ids, labels, rows = [], [], []
     for picture, future in waiting:
         try:
@@ -135,4 +191,4 @@ def _finished(waiting: list[tuple[Picture, Future[list[Array]]]]) -> Iterator[Pi
         ids.append(picture.id)
         labels.append(picture.label)
     if ids:
-        yield PictureBatch(ids, labels, [np.stack(own) for own in zip(*rows, strict=True)])
+        yield PictureBatch(ids, labels, list(zip(*rows, strict=True)))

@@ -3,12 +3,15 @@
 A shard is removed when the next one comes, so that the disk does not fill. What was in the hub's cache before stays.
 """
 
+import logging
 import re
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from kshot.errors import InputError, KshotError, need
+from kshot.errors import InputError, KshotError, missing_extra, need
 
 HUB = "https://huggingface.co"
 # {wds} stands for clip-benchmark's name of a dataset.
@@ -80,6 +83,29 @@ def offline_reason(endpoint: str | None = None) -> str | None:
     except Exception as error:  # whatever the library's HTTP client raises
         return f"the hub cannot be reached ({first_line(error)})"
     return None
+
+
+@contextmanager
+def loading(what: str, advice: str, extra: str, from_hub: bool) -> Iterator[None]:
+    """Turn every failure to load a model into one sentence; what the libraries log beside it is dropped."""
+    need("huggingface_hub", extra)
+    from huggingface_hub import constants
+
+    offline, before = offline_reason() if from_hub else None, constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = before or offline is not None
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    except KshotError:
+        raise
+    except ModuleNotFoundError as error:
+        raise missing_extra(str(error.name).partition(".")[0], extra) from None
+    except Exception as error:  # a checkpoint can be broken in as many ways as there are libraries that read it
+        reason = f"{offline}, and it is not in the hub's cache" if offline else first_line(error)
+        raise KshotError(f"cannot load {what}: {reason}. {advice}") from None
+    finally:
+        logging.disable(logging.NOTSET)
+        constants.HF_HUB_OFFLINE = before
 
 
 def first_line(error: Exception) -> str:

@@ -11,11 +11,9 @@ from typing import Any
 from kshot.data.format import Manifest, map_tensors, read_ids, read_manifest
 from kshot.data.store import Store, view_part
 from kshot.encode.augment import RECIPES, draw_view
-from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.source import Listed, Picture, Shard, Source
 from kshot.errors import FeatureError
-from kshot.types import Array
 
 WORK = ".encoding"
 
@@ -78,7 +76,7 @@ class Target:
         name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
         return self.work / f"{number:05d}-{name}.safetensors"
 
-    def inputs(self, picture: Picture, preprocessings: Sequence[Preprocessing]) -> list[Array]:
+    def inputs(self, picture: Picture, preprocessings: Sequence[Any]) -> list[Any]:
         """Decode the picture once and prepare it for each encoder."""
         image = picture.load()
         if not self.recipe:
