@@ -79,7 +79,7 @@ def halves(folder: str, draws: int = 0, repeats: int = 40) -> dict[str, np.ndarr
     found = {}
     for name in whole.names("dataset"):
         own = whole.where(whole.dataset == name)
-        hits = [np.stack(hits_of(own, method)) for method in own.methods]
+        hits = [np.stack([one for one in hits_of(own, method) if one is not None]) for method in own.methods]
         pairs = [first - second for first, second in combinations(hits, 2)]
         found[name] = np.mean([_held(pair, own.seed, rng, draws) for pair in pairs for _ in range(repeats)], axis=0)
     return found
@@ -95,7 +95,7 @@ def _held(differences: np.ndarray, seeds: np.ndarray, rng: np.random.Generator, 
 
 def _agree(sides: list, draws_only: bool = False) -> bool:
     gap = abs(sides[0][0].mean() - sides[1][0].mean())
-    found = [_of_draws(*side) if draws_only else crossed_variance(*side) for side in sides]
+    found = [_of_draws(*side) if draws_only else crossed_variance(*side) or (0, 0) for side in sides]
     return bool(gap <= half_width(*np.sum(found, axis=0)))
 
 

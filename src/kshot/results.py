@@ -128,7 +128,7 @@ class Results:
         if key not in self._made:
             entry, context = find_table(key), self._context
             if entry.answers:
-                context = replace(context, measured=self._by_metric)
+                context = replace(context, measured=self.by_metric)
             if entry.headroom:
                 context = replace(context, headroom=self._headroom)
             self._made[key] = make_table(key, self.measured if entry.any_metric else self.panel, context)
@@ -153,7 +153,7 @@ class Results:
 
         if folder is None and self.temporary:
             raise StudyError("these records lie in a folder that is removed with them. Give one: report('report').")
-        target, context = Path(folder or self.folder / "report"), self._page_context()
+        target, context = Path(folder or self.folder / "report"), self.page_context()
         first, words = lead or ((), None)
         tables = [*first, *self.tables(), *self.published()]
         page, *others = write_report(self.panel, tables, target, context, words)
@@ -195,7 +195,7 @@ class Results:
         return self.panel.by_metric(self.metric, values[self.metric.key])
 
     @cached_property
-    def _by_metric(self) -> dict[str, Panel]:
+    def by_metric(self) -> dict[str, Panel]:
         """The panel by every metric that is known of some record; empty where no answers are kept."""
         metrics = {key: metric for key, metric in (METRICS | OF_MISSING_SHOTS).items() if metric is not ACCURACY}
         functions = {key: metric.value for key, metric in metrics.items()}
@@ -256,7 +256,7 @@ class Results:
         strata = sorted(set(primary(self.panel).cell_keys(("dataset", "backbone"))))
         return stored_headroom(store, strata, focus(self.panel).tier)
 
-    def _page_context(self) -> Context:
+    def page_context(self) -> Context:
         """What the page alone shows: descriptions of the methods, and the geometry of every stratum whose features
         are stored and still those of the records."""
         from kshot.theory.probes.sketch import sketches
@@ -276,7 +276,7 @@ class Results:
             method_texts=_method_texts(folder.study()),
             sketches=drawn,
             sketches_absent=absent,
-            measured={key: found for key, found in self._by_metric.items() if key in METRICS},
+            measured={key: found for key, found in self.by_metric.items() if key in METRICS},
             headroom=self._headroom,
         )
 

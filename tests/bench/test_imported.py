@@ -148,6 +148,8 @@ def test_imported_records_are_never_mixed_with_ours(theirs, records):
         ('tier = "dataset"\n', 'tier = "dataset"\nseed = 1\n', "one of the two"),
         ("[chosen]", "[choosen]", "unknown key 'choosen'. Did you mean chosen"),
         ('name = "theirs"', "name = theirs", "not valid TOML"),
+        ('name = "theirs"', 'name = "theirs"\nchosen = 3', "not valid TOML"),
+        ("[names.dataset]", "[names]\ntier = 3\n[names.dataset]", r"\[names\] is not of the form"),
         ('"Food 101" = "Food101"', '"Food 101" = "Pets"', "a second record of Pets"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from folders import edit
+from folders import assert_refused, edit
 from kshot.bench.study import load_study
 from kshot.files import safe_name
 from kshot.results import load_records
@@ -71,7 +71,4 @@ def test_mistakes_in_on(kshot):
         ("Pets/ViT-B-16/photo", "not encoded in features yet: Pets by ViT-B-16. Type: kshot encode --dataset Pets"),
         ("../x/y", "cannot be a file name"),
     ):
-        done = kshot("run", "tiny.toml", "--on", text)
-        assert done.returncode == 2
-        assert says in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
+        assert_refused(kshot("run", "tiny.toml", "--on", text), says)

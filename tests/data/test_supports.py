@@ -53,6 +53,13 @@ def test_ids_row_numbers_and_tables_by_class_are_read_class_by_class_in_their_or
     )
 
 
+def test_the_text_is_the_same_however_it_was_sorted(tmp_path, store):
+    """The header writes keys in the order of their letters, and the same shots must be known again."""
+    (tmp_path / "s.json").write_text(json.dumps({"pets": {"2": {"7": list(range(6)), "10": list(range(6))}}}))
+    text = read_supports(tmp_path / "s.json", [("pets", "mine", 2, 7), ("pets", "mine", 2, 10)], store)
+    assert text == json.dumps(json.loads(text), sort_keys=True)
+
+
 def test_no_file_gives_no_shots():
     assert parsed_supports("") == {}
 
@@ -70,6 +77,7 @@ def test_no_file_gives_no_shots():
         ({"cat": [0, 3], "dog": [1, 4], "2": [2, 6]}, "6 is a picture of class 'cat', not of 'fox'."),
         ({"cat": [0, 3], "dog": [1, 4], "3": [2, 5]}, "'3' is neither a class name nor a number below 3."),
         ({"cat": [0, 3], "dog": [1, 4], "-1": [2, 5]}, "'-1' is neither"),
+        ({"cat": 3}, "give a list of ids"),
         ("p00", "give a list of ids or row numbers, or {class: list}, not p00."),
     ],
 )

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from folders import assert_refused
 from kshot.data.store import Store
 from kshot.encode.encoding import check_reference, encode_pictures
 from kshot.encode.openclip import load_open_clip
@@ -228,21 +229,9 @@ def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
         (["--backbone", "ViT-B-16", "--weights", "RN50=tiny"], ["write BACKBONE=PATH with one of the backbones"]),
     ],
 )
-def test_mistakes_are_told_before_anything_is_encoded(tmp_path, monkeypatch, capsys, arguments, words):
-    from kshot.cli.main import main
-
+def test_mistakes_are_told_before_anything_is_encoded(tmp_path, kshot, arguments, words):
     write_shards(tmp_path / "wds", {"test": 1})
-    command = ["kshot", "encode", "wds", "--backbone", "ViT-B-32", *arguments]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", command)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    err = capsys.readouterr().err
-    assert err.startswith("kshot: ")
-    assert len(err.strip().splitlines()) == 1
-    for word in words:
-        assert word in err
+    assert_refused(kshot("encode", "wds", "--backbone", "ViT-B-32", *arguments), *words)
     assert not (tmp_path / "features").exists()
 
 

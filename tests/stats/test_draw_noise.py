@@ -72,3 +72,43 @@ def test_verdicts(difference, variance, verdict):
 
 def test_unknown_noise_cannot_tell():
     assert judge(5.0, DrawNoise(float("nan"), 1.0), 3).verdict == CANNOT_TELL
+
+
+def test_noise_by_hand():
+    """Two datasets of one stratum and three draws each: deviations −1, 0, 1 and −2, −2, 4, a sixth of each."""
+    values, ones = np.array([1.0, 2, 3, 0, 0, 6]), np.full(6, 1 / 6)
+    dataset, seed = np.repeat([0, 1], 3), np.tile([4, 5, 6], 2)
+    small, large = 1.5 * 2 / 36, 1.5 * 24 / 36
+    found = draw_noise(values, ones, dataset, dataset, seed)
+    assert found.variance == pytest.approx(small + large)
+    assert found.freedom == pytest.approx((small + large) ** 2 / (small**2 / 2 + large**2 / 2))
+    assert draw_noise(np.ones(6), ones, dataset, dataset, seed) == (0, 4)
+    # Unequal weights: the stratum's own mean is weighted too.
+    weights = np.array([0.2, 0.2, 0.6])
+    moved = weights * (np.array([1.0, 2, 3]) - 2.4)
+    lone = draw_noise(values[:3], weights, dataset[:3], dataset[:3], seed[:3])
+    assert lone.variance == pytest.approx(1.5 * moved @ moved)
+
+
+def test_two_noises_add_up_by_satterthwaites_rule():
+    added = DrawNoise(2.0, 4.0) + DrawNoise(1.0, 8.0)
+    assert added.variance == 3
+    assert added.freedom == pytest.approx(9 / (4 / 4 + 1 / 8))
+    assert DrawNoise(0.0, 4.0) + DrawNoise(0.0, 8.0) == (0, 12)
+
+
+@pytest.mark.parametrize("comparisons", [1, 3])
+def test_the_limit_is_students_at_sidaks_level(comparisons):
+    from scipy.stats import t
+
+    limit = t.ppf((1 + 0.95 ** (1 / comparisons)) / 2, 7)
+    for sign in (1, -1):
+        below, above = (
+            judge(sign * share * limit * 0.1, DrawNoise(0.01, 7.0), comparisons) for share in (0.999, 1.001)
+        )
+        assert (below.verdict, above.verdict) == (AGREES, DIFFERS)
+        assert below.z == pytest.approx(0.999 * sign * limit)
+        assert below.error == pytest.approx(0.1)
+    hidden, seen = (judge(0.0, DrawNoise((share / limit) ** 2, 7.0), comparisons).verdict for share in (1.001, 0.999))
+    assert (hidden, seen) == (CANNOT_TELL, AGREES)
+    assert judge(0.0, DrawNoise(0.0, 7.0), 0) == (1e-6, 0.0, AGREES)

@@ -36,6 +36,15 @@ def test_holes_become_nan_and_absent_methods_a_column_of_nan():
     assert np.isnan(found.column("never_heard_of")).all()
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_text_shows_in_d2_or_where_that_is_unknown_in_the_methods_that_read_it(known):
+    rows = synthetic_rows(("alpha",), text_free=("RN50",))
+    rows = [row if known else row | {"d2": None} for row in rows]
+    found = panel(as_table(rows))
+    assert np.array_equal(found.has_text, found.backbone != "RN50")
+    assert set(found.with_text().backbone) == {"ViT-B-16"}
+
+
 def test_a_panel_gives_the_columns_and_the_records_of_its_cells():
     rows = synthetic_rows(("beta", "alpha"), ("RN50",), ("dataset",), (2,), (0,), ("clap", "oracle_lambda"))
     found = panel(as_table([row for row in rows if (row["dataset"], row["method"]) != ("beta", "clap")]))

@@ -77,7 +77,7 @@ def run_cell(
     episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
     work = SharedWork()
     records = [run_method(cell, spec, episode, stratum, prior, min_residue, keep_answers, work) for spec in specs]
-    return _facts(episode, stratum, prior), records
+    return cell_facts(episode, stratum, prior), records
 
 
 def run_method(
@@ -199,7 +199,7 @@ def answered(
     return concatenate(blocks)
 
 
-def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:
+def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:
     """Geometry for the tables; measured by the runner, shown to no method."""
     hashes = stratum.hashes | ({"text": prior.sha256} if prior else {})
     seen = episode.reveal(frozenset({"support", "pool"}))

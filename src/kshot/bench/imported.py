@@ -74,7 +74,15 @@ def _read_mapping(path: Path) -> dict[str, Any]:
             known = ("name", "draws", *TABLES)
             raise InputError(f"{path}: " + unknown("key", key, known, "Remove it or correct the name."))
     about = {"name": path.stem, **{table: {} for table in TABLES}, **content}
-    safe_name("study", str(about["name"]))
+    if not all(isinstance(about.get(key, ""), str) for key in ("name", "draws")):
+        raise InputError(f"{path}: name and draws are words in quotes.")
+    safe_name("study", about["name"])
+    kinds = {"columns": str, "constant": str | int, "names": dict, "chosen": str, "methods": dict}
+    for table, kind in kinds.items():
+        if not isinstance(about[table], dict) or not all(isinstance(value, kind) for value in about[table].values()):
+            raise InputError(
+                f"{path}: [{table}] is not of the form of docs/other-peoples-runs.md; given was {about[table]}."
+            )
     for table, allowed in {"columns": (*AXES, "accuracy"), "constant": AXES, "names": AXES}.items():
         for key in about[table]:
             if key not in allowed:
@@ -103,7 +111,7 @@ def _read_table(path: Path) -> list[dict[str, Any]]:
             rows = [json.loads(line) for line in lines if line.strip()]
         else:
             raise InputError(f"{path} is of no known kind; known are .csv, .jsonl and .parquet.")
-    except (OSError, ValueError, csv.Error) as error:
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} cannot be read ({error}).") from None

@@ -38,6 +38,10 @@ class Cell:
     seed: int
     profile: str = BALANCED
 
+    def in_words(self) -> str:
+        profile = "" if self.profile == BALANCED else f", {self.profile}"
+        return f"{self.dataset}/{self.backbone}/{self.tier}, {self.shots} shots, seed {self.seed}{profile}"
+
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec:

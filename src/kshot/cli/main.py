@@ -46,6 +46,7 @@ COMMANDS = {
     "Groups": (
         ("features", "features:app", "check, simulate, build, sample: stored features"),
         ("records", "records:app", "check, compact, import, diff, probe, pack, unpack: records"),
+        ("board", "board:app", "submit, check, build: results of outside methods"),
         ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
     ),
 }

@@ -33,7 +33,7 @@ def read_supports(path: Path, draws: Iterable[Draw], store: Store) -> str:
     """The ids of these draws as JSON; refused where a picture is absent, of another class, or one too many or few."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StudyError(f"--supports {path} cannot be read as JSON ({error}).") from None
     found: dict[str, dict[str, dict[str, list[str]]]] = {}
     pools: dict[tuple[str, str], Pool] = {}
@@ -62,7 +62,7 @@ def _entry(content: Any, path: Path, *keys: str | int) -> Any:
 
 def _checked(entry: Any, pool: Pool, shots: int, where: str) -> list[str]:
     """The ids of one draw, class by class in the order given."""
-    if isinstance(entry, dict):
+    if isinstance(entry, dict) and all(isinstance(ones, list) for ones in entry.values()):
         pairs = [(_class(name, pool, where), one) for name, ones in entry.items() for one in ones]
     elif isinstance(entry, list):
         pairs = [(None, one) for one in entry]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kshot.data.features import StoredFeatures, load_features
+from kshot.data.features import Features, load_features
 from kshot.data.format import Manifest, is_whole_shard, map_tensors, write_shard
 from kshot.data.store import BUNDLED, Store, check_images
 from kshot.encode.encoders import load_encoder, stored_name
@@ -55,7 +55,7 @@ def encode_dataset(
     batch: int = 32,
     threads: int = 2,
     device: str = "auto",
-) -> StoredFeatures:
+) -> Features:
     """Encode pictures and class names into the folder `features`, as `kshot encode` does, and return what is stored.
 
     Parameters

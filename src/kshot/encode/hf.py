@@ -63,7 +63,7 @@ class ProcessorPreprocessing(AsGiven):
     def __init__(self, processor: Any):
         self.processor = processor
         # What reads the pictures: another class may scale them in another way, by torch or by Pillow.
-        self.scaler = getattr(processor, "image_processor", None)
+        self.scaler = processor.image_processor
 
     def __call__(self, picture: "Image") -> dict[str, Array]:
         found = self.processor(images=[picture], return_tensors="pt")
@@ -141,7 +141,7 @@ def _number(model: Any, name: str) -> float | None:
 
 def _activation(config: Any) -> str:
     sides = [getattr(config, side, None) for side in ("vision_config", "text_config")]
-    return "+".join(sorted({str(side.hidden_act) for side in sides if hasattr(side, "hidden_act")}))
+    return "+".join(sorted({str(found) for side in sides if (found := getattr(side, "hidden_act", None))}))
 
 
 def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class TorchEncoder(Encoder):
         self.model = model.eval().to(device)
 
     def encode_images(self, inputs: Sequence[Any] | Array) -> Float[Array, "B d"]:
-        return unit_and_norms(self.pooled(np.stack(inputs))).unit
+        return unit_and_norms(self.pooled(np.stack(list(inputs)))).unit
 
     def pooled(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
         """Features before normalisation."""

@@ -195,32 +195,46 @@ def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
     """
     if use in _held:
         return _held[use][1]
+    return code_hash({name: _read_file(path)[0] for name, path in source_files(use, params).items()})
+
+
+def code_hash(digests: Mapping[str, str]) -> str:
+    """Of source files, given the sha256 of each by its name; empty where there are none."""
+    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(digests.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16] if digests else ""
+
+
+def source_files(use: str, params: Mapping[str, Any] | None = None) -> dict[str, Path]:
+    """The files that `code_of` reads, by their names below the folder of the package or module."""
     named = [value for value in (params or {}).values() if isinstance(value, str)]
-    files: dict[str, str] = {}
+    files: dict[str, Path] = {}
     for name in (use, *named):
         path = path_of(name)
         top = path.partition(":")[0].partition(".")[0]
         if ":" in path and top.isidentifier() and top != "kshot":
-            files |= _digests(top)
-    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(files.items()))
-    return hashlib.sha256(lines.encode()).hexdigest()[:16] if files else ""
+            files |= _files_of(top)
+    return files
 
 
-def _digests(top: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _files_of(top: str) -> dict[str, Path]:
+    found: dict[str, Path] = {}
     spec = _spec(top)
     for place in _places(spec) if spec else ():
         root, waiting, met = place.parent, [place], {place}
         while waiting:
             for path in _sources(waiting.pop()):
-                about = path.stat()
-                digest, imported = _read(path, about.st_mtime_ns, about.st_size)
-                found[path.relative_to(root).as_posix()] = digest
+                found[path.relative_to(root).as_posix()] = path
+                imported = _read_file(path)[1]
                 beside = {root / name for name in imported} | {root / f"{name}.py" for name in imported}
                 fresh = beside - met if not set(INSTALLED) & set(root.parts) else set()
                 met |= fresh
                 waiting += sorted(fresh)
     return found
+
+
+def _read_file(path: Path) -> tuple[str, frozenset[str]]:
+    about = path.stat()
+    return _read(path, about.st_mtime_ns, about.st_size)
 
 
 def _spec(top: str) -> ModuleSpec | None:

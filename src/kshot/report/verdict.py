@@ -148,12 +148,13 @@ def _leader(panel: Panel) -> list[str]:
 
 def _others(panel: Panel, board: Leaderboard) -> str:
     """Whether the data tell the others from the leader."""
-    compared = [placing for placing in board.ranked[1:] if placing.behind_leader and placing.behind_leader.n]
+    behind = {panel.titles[placing.method]: placing.behind_leader for placing in board.ranked[1:]}
+    compared = {title: found for title, found in behind.items() if found and found.n}
     if not compared:
         return WORDS["only one"]
-    if all(placing.behind_leader.low is None for placing in compared):
+    if all(found.low is None for found in compared.values()):
         return WORDS["no ties"]
-    tied = [f"{panel.titles[one.method]} {in_words(one.behind_leader)}" for one in compared if one.tied]
+    tied = [f"{title} {in_words(found)}" for title, found in compared.items() if found.reaches_zero]
     if not tied:
         return WORDS["alone"].format(where=_where(panel))
     more = WORDS["more"].format(n=len(tied) - MOST_TIED) if len(tied) > MOST_TIED else ""

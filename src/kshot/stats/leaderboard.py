@@ -24,11 +24,6 @@ class Placing:
     mean: float
     behind_leader: Estimate | None
 
-    @property
-    def tied(self) -> bool:
-        """Whether the interval of the distance to the leader reaches zero."""
-        return self.behind_leader is not None and self.behind_leader.reaches_zero
-
 
 @dataclass(frozen=True)
 class Leaderboard:

@@ -152,9 +152,11 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
     cells = np.empty(len(first), [*((name, values.dtype) for name, values in columns.items()), ("has_text", bool)])
     for name, values in columns.items():
         cells[name] = values[first]
-    # Imported records have no d2; there, text shows in the methods that read it.
-    read = np.isfinite(accuracy) & ["text" in sees[name] for name in method]
-    cells["has_text"] = np.isfinite(cells["d2"]) | np.isin(np.arange(len(first)), cell.reshape(-1)[read])
+    cells["has_text"] = np.isfinite(cells["d2"])
+    if not cells["has_text"].any():
+        # Imported records have no d2; there, text shows in the methods that read it.
+        read = np.isfinite(accuracy) & ["text" in sees[name] for name in method]
+        cells["has_text"] = np.isin(np.arange(len(first)), cell.reshape(-1)[read])
     references = frozenset(name for name, seen in sees.items() if not seen <= LABEL_FREE_EVIDENCE)
     return Panel(
         cells=cells,

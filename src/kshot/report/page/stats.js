@@ -16,14 +16,13 @@ function draws(clusters) {
 // The standard error of the mean: over the draws, or linearised where the page does not carry them.
 function standardError(sums, mean, n) {
   if (!(sums.length in data.draws)) return Math.hypot(...sums.map(([sum, size]) => sum - mean * size)) / n;
-  const counts = draws(sums.length);
+  const counts = draws(sums.length), totals = Float64Array.from(sums, ([sum]) => sum), sizes = Float64Array.from(sums, ([, size]) => size);
   let first = 0, second = 0;
   for (let r = 0; r < data.resamples; r++) {
     let above = 0, below = 0;
-    for (let g = 0; g < sums.length; g++) {
-      const times = counts[r * sums.length + g];
-      above += times * sums[g][0];
-      below += times * sums[g][1];
+    for (let g = 0, at = r * totals.length; g < totals.length; g++, at++) {
+      above += counts[at] * totals[g];
+      below += counts[at] * sizes[g];
     }
     const off = above / below - mean;
     first += off;
