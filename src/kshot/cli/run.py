@@ -148,6 +148,8 @@ def slurm(
     study: shared.StudyArgument,
     method: shared.MethodOption = None,
     on: shared.OnOption = None,
+    shots: shared.StudyShotsOption = None,
+    min_residue: shared.MinResidueOption = None,
     records: shared.RecordsOption = None,
     features: shared.FeaturesOption = FEATURES,
     shards: Annotated[int, Option(min=1, help="Array tasks.")] = 16,
@@ -159,13 +161,13 @@ def slurm(
     gpus: Annotated[str | None, Option(help="GPUs of a task, as sbatch takes them: 1 or a100:1.")] = None,
 ) -> None:
     """Print an sbatch array file that runs a study in shards; redirect it to a file and submit that."""
-    asked = shared.asked_study(study, on, None, None)
+    asked = shared.asked_study(study, on, shots, min_residue)
     folder = records_folder(records, asked.name)
     command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(folder)]
     command += ["--features", str(features), "--workers", str(cpus)]
-    command += [
-        word for option, own in (("--on", on), ("--method", method)) for one in own or () for word in (option, one)
-    ]
+    least = None if min_residue is None else [min_residue]
+    repeated = {"--on": on, "--shots": shots, "--min-residue": least, "--method": method}
+    command += [word for option, own in repeated.items() for one in own or () for word in (option, str(one))]
     given = {"time": time, "partition": partition, "account": account, "mem": memory, "gpus-per-task": gpus}
     options = {name: value for name, value in given.items() if value is not None}
     typer.echo(sbatch_file(asked.name, command, Path.cwd(), Path("."), shards, cpus, options), nl=False)
