@@ -81,7 +81,7 @@ def test_a_whole_session(kshot):
 
 def test_report_prints_one_table_in_any_format(ran):
     latex = ran("report", "tiny.toml", "--table", "leaderboard", "--format", "latex")
-    assert latex.stdout.startswith(r"\begin{table}")
+    assert r"\begin{table}" in latex.stdout
     assert ran("report", "tiny.toml", "--table", "cost", "--format", "csv").stdout.startswith('method,"fit')
     assert ran("report", "tiny.toml", "--table", "headline", "--format", "md").stdout.startswith("### Against")
     assert not Path("records/tiny/report").exists()

@@ -235,7 +235,7 @@ def test_features_at_a_keyboard(tmp_path):
     assert len(shown.support.y) == 6
     assert found.episode(2, tier=None).reveal(frozenset({"text"})).text is None
     with pytest.raises(FeatureError, match="photo"):
-        found.episode(2)
+        found.episode(2, tier="photos")
     with pytest.raises(FeatureError, match="Did you mean d/b"):
         load_features("d", "c", features=tmp_path)
     write(Store(tmp_path / "whole"), "e", parts=("all",))

@@ -393,8 +393,8 @@ def test_a_better_prompt_is_paired_with_the_generic_one_where_both_exist():
     levels = {"zero_shot": lambda row: 45 if row["tier"] == "dataset" else 40, "oracle_lambda": 50, "loo_blend": 49}
     rows = records(levels, tiers=("photo", "dataset"))
     lonely = [row for row in rows if (row["tier"], row["dataset"]) != ("dataset", "gamma")]
-    assert [line[-1] for line in map(cells, table("prior_upgrade", rows).rows)] == ["12"]
-    assert [line[-1] for line in map(cells, table("prior_upgrade", lonely).rows)] == ["8"]
+    assert [line[-1] for line in map(cells, table("prior_upgrade", rows).rows)] == ["18"]
+    assert [line[-1] for line in map(cells, table("prior_upgrade", lonely).rows)] == ["12"]
 
 
 def test_a_dataset_at_the_end_of_its_published_band_passes():

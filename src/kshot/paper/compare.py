@@ -5,7 +5,7 @@ import io
 from collections import Counter
 
 from kshot.paper.claims import Claim
-from kshot.paper.judge import CLAIM_LEVEL, NOT_COMPUTED, VERDICTS, Comparison, Judgement
+from kshot.paper.judge import CLAIM_LEVEL, NOT_COMPUTED, VERDICTS, Comparison, JudgedClaims
 from kshot.paper.picture import deviations
 from kshot.report.table import Number, Table, count, csv_text
 from kshot.stats.bootstrap import Estimate
@@ -17,12 +17,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def verdict_sentences(judged: Judgement) -> list[str]:
+def verdict_sentences(judged: JudgedClaims) -> list[str]:
     """Sentences: whether these are the same results, why not, the verdicts counted, and what computes the others."""
     return [first_sentence(judged), *_causes(judged), *_counts(judged)]
 
 
-def first_sentence(judged: Judgement) -> str:
+def first_sentence(judged: JudgedClaims) -> str:
     """Whether these are the same results."""
     how = "to the bit" if judged.paired and _identical(judged) else "up to the luck of the draws"
     if not any(line.computed for line in judged.lines):
@@ -33,11 +33,11 @@ def first_sentence(judged: Judgement) -> str:
     return f"These are NOT the same results as {judged.other}{looks}."
 
 
-def _identical(judged: Judgement) -> bool:
+def _identical(judged: JudgedClaims) -> bool:
     return all(line.difference == 0 for line in judged.lines if line.computed and line.claim.kind != "cost")
 
 
-def _causes(judged: Judgement) -> list[str]:
+def _causes(judged: JudgedClaims) -> list[str]:
     said = [f"{cause}. What people usually get wrong there: {cause.usual}." for cause in judged.causes]
     if judged.causes and judged.left is not None:
         computed = sum(line.verdict != NOT_COMPUTED for line in judged.lines)
@@ -48,7 +48,7 @@ def _causes(judged: Judgement) -> list[str]:
     return said
 
 
-def _counts(judged: Judgement) -> list[str]:
+def _counts(judged: JudgedClaims) -> list[str]:
     verdicts = Counter(line.verdict for line in judged.lines)
     computed = sum(line.computed for line in judged.lines)
     sentences = [
@@ -72,7 +72,7 @@ def _counts(judged: Judgement) -> list[str]:
     return sentences + [f"{number} not computed: {why}" for why, number in missing.most_common()]
 
 
-def as_csv(judged: Judgement) -> str:
+def as_csv(judged: JudgedClaims) -> str:
     """All comparisons with all digits."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -86,7 +86,7 @@ def as_csv(judged: Judgement) -> str:
     return out.getvalue()
 
 
-def arms_table(judged: Judgement) -> Table:
+def arms_table(judged: JudgedClaims) -> Table:
     """Verdicts counted by arm."""
     lines = judged.lines
     arms = list(dict.fromkeys(line.claim.arm for line in lines))
@@ -105,7 +105,7 @@ def arms_table(judged: Judgement) -> Table:
     )
 
 
-def lines_table(judged: Judgement, lines: list[Comparison]) -> Table:
+def lines_table(judged: JudgedClaims, lines: list[Comparison]) -> Table:
     """One line per number: theirs, ours, the difference, z, the verdict."""
     printed = judged.other == "the paper"
     rows = [

@@ -11,7 +11,7 @@ from kshot.data import catalog
 from kshot.errors import StudyError
 from kshot.paper.arms import Arms, gather
 from kshot.paper.claims import Claim
-from kshot.paper.judge import Judgement, judge
+from kshot.paper.judge import JudgedClaims, judge
 from kshot.paper.rules import paper_rules
 from kshot.theory.probes.stored import ProbeFolder
 from kshot.types import BALANCED
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MATRIX_STUDY = "paper"
 
 
-def compare_folders(folder: Path, claims: Sequence[Claim], against: Path | None = None) -> Judgement:
+def compare_folders(folder: Path, claims: Sequence[Claim], against: Path | None = None) -> JudgedClaims:
     """Every claim of the folder's run judged: against what was printed, or against another run's records."""
     other = None if against is None else gather_folder(against)
     return judge(claims, paper_rules(), gather_folder(folder), other, "" if against is None else str(against))

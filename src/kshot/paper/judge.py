@@ -61,7 +61,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class JudgedClaims:
     """All claims judged; `level` is the |score| from which one differs, `expected` how many do so by chance, `together`
     the probability of deviations as large as all of these, `causes` what explains them."""
 
@@ -93,7 +93,9 @@ class Judgement:
         return not self.differing and not self.causes and self.together >= GLOBAL_LEVEL
 
 
-def judge(claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | None = None, other: str = "") -> Judgement:
+def judge(
+    claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | None = None, other: str = ""
+) -> JudgedClaims:
     """Judge these claims, in their order: against what was printed, or against another run."""
     plan = resamples(arms, *([against] if against else []))
     runs = [Evaluator(claims, rules, plan.of(run)) for run in (arms, *([against] if against else []))]
@@ -153,7 +155,7 @@ def judge(claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | Non
             why = f"{why}; its noise is that of other strata".removeprefix("; ")
         measured = (float(difference[i]), float(score[i]), float(spread[i]))
         lines.append(Comparison(claim, figure, theirs[i], verdict, why, *measured))
-    judged = Judgement(
+    judged = JudgedClaims(
         lines,
         level,
         int(tested.sum()),
@@ -169,7 +171,9 @@ def judge(claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | Non
     return _explained(judged, rules, arms, cells, freedom)
 
 
-def _explained(judged: Judgement, rules: Rules, arms: Arms, cells: CellPair, freedom: Float[Array, " c"]) -> Judgement:
+def _explained(
+    judged: JudgedClaims, rules: Rules, arms: Arms, cells: CellPair, freedom: Float[Array, " c"]
+) -> JudgedClaims:
     """How many of the claims that differ involve the causes' cells, and how many still differ without them."""
     masks = [cause.cells for cause in judged.causes if cause.cells is not None]
     if not masks or not judged.differing:
@@ -272,7 +276,7 @@ def matters(claim: Claim, theirs: float) -> float:
     return TENTH if claim.unit == "correlation" else TENTH * abs(theirs)
 
 
-def explained_by_claims(judged: Judgement, rules: Rules, arms: Arms) -> Judgement:
+def explained_by_claims(judged: JudgedClaims, rules: Rules, arms: Arms) -> JudgedClaims:
     """The cause where the other side is printed numbers only: the shift of some cells whose trace in all claims is most
     like their differences."""
     observed = arms[MATRIX]

@@ -4,14 +4,14 @@ from html import escape
 
 import numpy as np
 
-from kshot.paper.judge import DIFFERS, Judgement
+from kshot.paper.judge import DIFFERS, JudgedClaims
 
 WIDTH, HEIGHT, LEFT, FOOT, TOP = 720, 300, 46, 34, 14
 BAND, BEYOND, INSIDE = "#9aa5b1", "#c2410c", "#0b5cad"
 INNER = (0.025, 0.975)
 
 
-def deviations(judged: Judgement) -> str:
+def deviations(judged: JudgedClaims) -> str:
     """An SVG without styles, so that a page of strict policy shows it; a point's title is its claim. Empty where no
     claim depends on draws."""
     lines = sorted((line for line in judged.lines if line.score == line.score), key=lambda line: line.score)
