@@ -51,10 +51,10 @@ class AuthorsAnswers:
     hardware: str
 
     def answers(self) -> dict[str, str]:
-        """Question and answer, in words for the page."""
+        """What was answered, in words for the page."""
         words = {key: ANSWERS[key][str(value)] if key in ANSWERS else value for key, value in asdict(self).items()}
         words["authors"] = ", ".join(self.authors)
-        return {QUESTIONS[key]: str(value) for key, value in words.items() if key != "name"}
+        return {key.replace("_", " ").capitalize(): str(value) for key, value in words.items() if key != "name"}
 
 
 def blank_about() -> str:

@@ -130,7 +130,7 @@ function renderBoard(cells) {
   const which = countedShots(kept), G = new Set(kept.map((cell) => axes.dataset.codes[cell])).size, here = onTheseDatasets(G);
   const both = rows.some((row) => row.against.beside);
   const headings = [["title", "Method"], ...(severalMarks ? [["mark", "checked"]] : []), ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
-    ["against", `minus ${byKey.get(state.baseline).title}${here && ` ${here}`}, ${which}`], ...(both ? [["beside", `on these ${G} datasets`]] : []), ["n", "n"], ...(severalMarks ? [["fit", "fit, median"]] : [])];
+    ["against", `minus ${byKey.get(state.baseline).title}${here && ` ${here}`}, ${which}`], ...(both ? [["beside", `on these ${G} datasets`]] : []), ["n", "n"], ...(severalMarks ? [["fit", "median fit"]] : [])];
   if (severalMarks) for (const row of rows) Object.assign(row, { fit: medianOver(counted, row.method.fit_seconds), mark: data.entries[row.method.key]?.[0] ?? "" });
   const head = element("tr", {}, ...headings.map(([key, text]) =>
     element("th", { scope: "col", "aria-sort": state.sort === key ? (state.descending ? "descending" : "ascending") : "none" },
