@@ -25,7 +25,7 @@ def method_specs(heads: Heads) -> list[MethodSpec]:
     parameters that differ from its defaults. A head that is given twice counts once."""
     if isinstance(heads, str | Classifier | type):
         heads = [heads]
-    given: Iterable[tuple[Any, Any]] = heads.items() if isinstance(heads, Mapping) else ((None, one) for one in heads)
+    given: list[tuple[Any, Any]] = list(heads.items()) if isinstance(heads, Mapping) else [(None, one) for one in heads]
     specs: dict[str, MethodSpec] = {}
     for title, head in given:
         spec = _spec(head() if isinstance(head, type) and issubclass(head, Classifier) else head, title, specs)
