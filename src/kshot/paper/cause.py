@@ -142,7 +142,7 @@ def _odd_draws(cells: CellPair) -> list[Cause]:
     for seed, row in enumerate(residues):
         means = (np.bincount(datasets, row) / np.maximum(sizes, 1))[sizes > 0]
         if len(means) > 2 and means.std() > 0:
-            score = normal_score(means.mean() / means.std(ddof=1) * np.sqrt(len(means)), float(len(means) - 1))
+            score = float(normal_score(means.mean() / means.std(ddof=1) * np.sqrt(len(means)), float(len(means) - 1)))
             if abs(score) > normal_level(LOOK_LEVEL, tests):
                 size = float(np.mean(row * scale) * np.sqrt(tests * (tests - 1)))
                 found.append(Cause("draw", {"seed": f"draw {seed}"}, size, score, score**2, f"{size:+.2f} points off"))

@@ -204,7 +204,7 @@ class Evaluator:
             tiers = tuple(paper["tiers"])
         counts = np.bincount(observed.cell_codes[known], minlength=observed.cell_shape.prod())
         found = counts.reshape(observed.cell_shape)
-        strata = found.any(axis=3) if tiers != ("",) else found.any(axis=(2, 3))
+        strata = np.asarray(found.any(axis=3) if tiers != ("",) else found.any(axis=(2, 3)))
         axes = ("dataset", "backbone", "tier")[: strata.ndim]
         chosen = (datasets, [_folder_name(name) for name in backbones], tiers)[: strata.ndim]
         if any(name not in observed.names[axis] for axis, names in zip(axes, chosen, strict=True) for name in names):

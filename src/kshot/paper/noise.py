@@ -8,6 +8,7 @@ the same pictures as another, and K shots contain K/2.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -175,4 +176,5 @@ def _inverse_trigamma(value: float) -> float:
     from scipy.optimize import brentq
     from scipy.special import polygamma
 
-    return float(brentq(lambda x: polygamma(1, x) - value, 1e-3, 1e6)) if value < 1e5 else 1e-3
+    found: Any = brentq(lambda x: polygamma(1, x) - value, 1e-3, 1e6) if value < 1e5 else 1e-3
+    return float(found)

@@ -232,7 +232,7 @@ def stacked(figures: Figures) -> Float[Array, "R k"]:
 
 
 def _count(true: Callable[[Figure], Array]) -> Callable[[Figures], Figure]:
-    return lambda figures: made_of(sum(true(figure).astype(float) for figure in figures.values()), figures)
+    return lambda figures: made_of(np.sum([true(figure).astype(float) for figure in figures.values()], axis=0), figures)
 
 
 def _reduced(by: Callable[..., Array]) -> Callable[[Figures], Figure]:
@@ -253,7 +253,7 @@ def _rows(figures: Figures) -> list[dict[str, Array]]:
 
 def _counted(figures: Figures, true: Callable[[dict[str, Array]], Array]) -> Figure:
     rows = _rows(figures)
-    figure = made_of(sum(true(row).astype(float) for row in rows), figures)
+    figure = made_of(np.sum([true(row).astype(float) for row in rows], axis=0), figures)
     return Figure(figure.values, len(rows), draws=figure.draws)
 
 
