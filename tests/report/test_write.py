@@ -148,3 +148,11 @@ def test_the_geometry_names_both_objectives_and_the_offsets_share():
     assert any(label.startswith("blend at oracle λ") for label in labels)
     assert "blend at least prototype error λ = 0.95" in labels
     assert any("% of the squared distance" in text.get_text() for text in figure.axes[0].texts)
+
+
+def test_figures_show_the_papers_datasets_where_they_are_recorded():
+    rows = synthetic_rows(datasets=("Aircraft", "Cars", "DTD", "Food101", "Pets"), shots=(2, 4))
+    found = panel(as_table(rows))
+    profiles = FIGURES["risk_profiles"](found, Context())
+    assert sorted(axis.get_title() for axis in profiles.axes) == ["Aircraft", "DTD", "Pets"]
+    assert FIGURES["accuracy_and_error"](found, Context()).axes[0].get_title().startswith("Food101, ViT-B-16, K = 4")

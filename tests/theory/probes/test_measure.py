@@ -240,6 +240,10 @@ def test_records_of_other_datasets_answer_only_what_is_a_formula(records, tmp_pa
     assert len(lines) == 917
     assert lines["theory.js_constant"]["verdict"] == "agrees"
     assert lines["headline.clap.allk"]["verdict"] == "not computed"
+    beside_itself = ["paper", "published", str(records.folder), "--against", str(records.folder), "-o", str(target)]
+    said = " ".join(CliRunner().invoke(app, beside_itself).stdout.split())
+    assert said.startswith("These are the same results as")
+    assert "to the bit" in said
 
 
 def test_a_damaged_file_of_probes_is_missing_and_a_folder_named_like_a_column_changes_nothing(
