@@ -40,7 +40,7 @@ PRINTED = {claim.id: claim.value for claim in CLAIMS}
 # Standard deviations over draws by K, in points, as in docs/clip/records.
 MEANS, CHOSEN = (1.8, 0.8, 0.85, 0.6, 0.4), (0.3, 0.8, 0.5, 0.4, 0.3)
 BEST, PROBES = (0.25, 0.4, 0.4, 0.35, 0.25), (0.6, 0.8, 0.65, 0.5, 0.35)
-SD = dict.fromkeys(("ncm", "js_blend", "centred_js_blend", "mse_oracle"), MEANS)
+SD: dict[str, tuple] = dict.fromkeys(("ncm", "js_blend", "centred_js_blend", "mse_oracle"), MEANS)
 SD |= {"zero_shot": (0,) * 5, "loo_blend": CHOSEN, "loo_blend_kcorr": CHOSEN, "oracle_lambda": BEST}
 SD |= {"tip_adapter_test": BEST, "clap": PROBES, "lpp": PROBES, "hoso": (0.4,) * 5}
 SD |= {"gda_alpha1": (0, 0.9, 0.8, 0.3, 0.25), "gda_alpha_loo": (0, 1.7, 1.8, 0.4, 0.3)}
@@ -411,9 +411,11 @@ def faults(count, chosen):
             first, second = run(truth, (seed, 3)), run(truth, (seed, 4))
             where = fault(first, np.random.default_rng([5, seed]), truth)
             runs = [observed(truth, one) for one in (first, second)]
-            causes = find_causes(cell_pair(*(one[MATRIX] for one in runs)))
+            cells = cell_pair(runs[0][MATRIX], runs[1][MATRIX])
+            assert cells is not None
+            causes = find_causes(cells)
             # Where cells name a cause, the claims need not be asked whether the results are the same.
-            noticed += bool(causes) or not judge(CLAIMS, paper_rules(), *runs, "the other run").same
+            noticed += bool(causes) or not judge(CLAIMS, paper_rules(), runs[0], runs[1], "the other run").same
             if named(causes, where):
                 right += 1
             else:

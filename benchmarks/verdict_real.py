@@ -105,6 +105,7 @@ def main(features):
 
     def report(name, records):
         cells = cell_pair(gather([records], [])[MATRIX], other)
+        assert cells is not None
         z = cells.difference / np.sqrt((cells.factors**2).sum(axis=1).clip(1e-12))
         varied = (cells.factors**2).sum(axis=1) > 1e-12
         beyond = f"{100 * (np.abs(z[varied]) > 2.306).mean():.1f} % of {varied.sum()} beyond the 95 % of Student's t"

@@ -86,8 +86,10 @@ def kinds_table(accuracy: dict[str, dict[Cell, float]]) -> None:
     print("\n| minus CLAP | sets | " + " | ".join(f"K={k}" for k in SHOTS) + " | K≥4 |\n|" + "---|" * 8)
     for head, title in COMPARED.items():
         for kind, names in kinds.items():
-            cells = [(lambda c, k=k, names=names: c[1] == k and c[0] in names) for k in SHOTS]
-            cells.append(lambda c, names=names: c[1] >= 4 and c[0] in names)
+            cells = [
+                *((lambda c, k=k, names=names: c[1] == k and c[0] in names) for k in SHOTS),
+                lambda c, names=names: c[1] >= 4 and c[0] in names,
+            ]
             found = [difference(accuracy[head], accuracy["clap"], keep) for keep in cells]
             print(f"| {title} | {kind} | " + " | ".join(map(shown, found)) + " |")
 

@@ -296,8 +296,9 @@ def write_means() -> None:
         rows.writerow(COLUMNS)
         for key, own in found.items():
             # Means over other cells than the rival's would not be paired.
-            if None not in own:
-                rows.writerow([*key, len(own), *(f"{mean:.3f}" for mean in np.mean(own, axis=0))])
+            known = [numbers for numbers in own if numbers is not None]
+            if len(known) == len(own):
+                rows.writerow([*key, len(own), *(f"{mean:.3f}" for mean in np.mean(known, axis=0))])
 
 
 def read_means(column: str) -> dict[str, dict[str, dict[str, float]]]:
