@@ -23,7 +23,8 @@ ALLOWED = {
     "fold_chosen": "asked for by its name",
     "agrees": "a word that users type",
     "not_computed": "a word that users type",
-    "not_reproducible": "a word that users type",
+    "cannot_tell": "a word that users type",
+    "from_arrays": "users call it",
     **dict.fromkeys(("selected_from", "feature_hashes"), "columns of a record, written by their names"),
     **dict.fromkeys(("hyperparameters", "extra_data", "hardware"), "answers of about.toml, shown by their names"),
     "argument": "sys.setprofile calls with it",
@@ -31,7 +32,6 @@ ALLOWED = {
     "deep": "scikit-learn calls get_params(deep=…)",
     "Calibrated": "studies name it as kshot.methods.calibrated:Calibrated",
     "intermediate_result": "scipy finds the callback's argument by this name",
-    "writeable": "numpy's flag: once it is set, numpy refuses to write",
     "forward": "torch calls it",
     "setup": "Sphinx calls it",
     **dict.fromkeys(
