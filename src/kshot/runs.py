@@ -27,6 +27,7 @@ from kshot.bench.status import failed_cells
 from kshot.bench.study import DTYPES, Cell, MethodSpec, Study
 from kshot.bench.work import check_stored, count_cells, find_work, finished_cells
 from kshot.data.store import Store
+from kshot.errors import StudyError
 from kshot.methods import registry
 from kshot.progress import Progress
 from kshot.report.questions import OwnKnob, judgement, judgement_table
@@ -107,7 +108,9 @@ def measure(
     """Measure the probes that are not stored yet beside the records; all backbones and draws unless given."""
     owner, store, stored = Records(Path(records)), Store(features), ProbeFolder(Path(records))
     check_stored(owner, store)
-    work = find_work(owner.study(), store, owner)
+    work = find_work(owner.study(), store, owner, keep=lambda cell: cell.tier in tiers)
+    if not work.cells:
+        raise StudyError(next(iter(work.absent.values()), f"the study has no cell of the tier {', '.join(tiers)}."))
     seeds = sorted({cell.seed for cell in work.cells})[:draws]
 
     def asked_for(cell: Cell) -> bool:

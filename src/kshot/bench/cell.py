@@ -37,7 +37,7 @@ def run_batch(study: Study, features: Path, records: Records, batch: CellBatch) 
     computed = 0
     for cell in batch.cells:
         if not records.cell_files(cell):
-            stratum = loaded_stratum(features, cell.dataset, cell.backbone, study.dtype, batch.hashes, batch.views)
+            stratum = loaded_stratum(study, features, cell.dataset, cell.backbone, batch.hashes, batch.views)
             prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
             facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue, study.answers)
             records.write(study, facts, rows)
@@ -212,18 +212,31 @@ def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts
 # Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
 # One stratum at a time: batches hold one, and two of the largest would take a gigabyte.
 @lru_cache(maxsize=1)
-def loaded_stratum(
+def _loaded_stratum(
     features: Path,
     dataset: str,
     backbone: str,
     dtype: str,
+    pool_cap: int | None,
     hashes: frozenset[str],
-    views: frozenset[Views] = frozenset(),
+    views: frozenset[Views],
 ) -> Stratum:
-    stratum = load_stratum(Store(features), dataset, backbone, dtype, views)
+    stratum = load_stratum(Store(features), dataset, backbone, dtype, views, pool_cap)
     viewed = (digest for stored in stratum.views.values() for digest in stored.hashes)
     _check_unchanged(f"{dataset}/{backbone}", [*stratum.hashes.values(), *viewed], hashes)
     return stratum
+
+
+def loaded_stratum(
+    study: Study,
+    features: Path,
+    dataset: str,
+    backbone: str,
+    hashes: frozenset[str],
+    views: frozenset[Views] = frozenset(),
+) -> Stratum:
+    """The stratum as the study wants it; the last one is kept."""
+    return _loaded_stratum(features, dataset, backbone, study.dtype, study.pool_cap, hashes, views)
 
 
 @lru_cache(maxsize=8)

@@ -229,7 +229,8 @@ def _isolated_fit(
 ) -> tuple[IsolatedFit, Int[Array, " n"]]:
     store, sees = Store(features), frozenset(row["sees"])
     views = spec.views if row["views"] not in ("", "{}") else None
-    stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views])
+    asked = [] if views is None else [views]
+    stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, asked, study.pool_cap)
     tiers = store.tiers(cell.dataset, cell.backbone)
     prior = load_prior(store, cell.dataset, cell.backbone, cell.tier, study.dtype) if tiers else None
     episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)

@@ -18,7 +18,7 @@ from kshot.bench.cell import run_batch
 from kshot.bench.compact import SUPERSEDED, compact, supersede
 from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, Workload
 from kshot.bench.records import RUNS, Records, records_folder
-from kshot.bench.study import Study, load_study
+from kshot.bench.study import Cell, Study, load_study
 from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
@@ -71,11 +71,15 @@ def complete(
     engine: Engine,
     method: Sequence[str] = (),
     shard: StudyShard = WHOLE,
+    keep: Callable[[Cell], bool] | None = None,
 ) -> Path:
-    """Compute what a study, or a shard of it, lacks; return the folder of its records."""
+    """Compute what a study, or a shard of it, lacks; return the folder of its records.
+
+    With `keep`, compute those of these cells whose features are stored.
+    """
     loaded = load_any(study).with_methods(method)
     target = Records(records_folder(records, loaded.name))
-    work = open_run(loaded, Path(features), target)
+    work = open_run(loaded, Path(features), target, keep)
     todo = count_cells(work.batches(shard.index, shard.count))
     share = f" in shard {shard.index}/{shard.count}" if shard.count > 1 else ""
     logger.info(
@@ -93,9 +97,9 @@ def complete(
     return target.folder
 
 
-def open_run(study: Study, features: Path, records: Records) -> Work:
+def open_run(study: Study, features: Path, records: Records, keep: Callable[[Cell], bool] | None = None) -> Work:
     """Check the study against features and records and make the folder its own."""
-    work = find_work(study, Store(features), records)
+    work = find_work(study, Store(features), records, keep=keep)
     records.claim(study, work.dropped, work.features)
     remove_torn(records.folder)
     with records.lock():

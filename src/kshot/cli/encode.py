@@ -1,8 +1,7 @@
 """`kshot encode` and `kshot import`: write features into the store."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer import Argument, Option
@@ -14,15 +13,14 @@ from kshot.encode.augment import RECIPES
 from kshot.encode.caches.importing import cache_provenance, read_cache, text_writer, write_cache
 from kshot.encode.caches.layouts import named_cache
 from kshot.encode.encoders import load_encoder, local_weights, stored_name
-from kshot.encode.encoding import check_reference, encode_pictures
+from kshot.encode.encoding import encode_dataset
 from kshot.encode.hub import DATASETS
-from kshot.encode.prompts import encode_tiers, tier_prompts
+from kshot.encode.prompts import tier_prompts
 from kshot.encode.sources import find_origins
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
 from kshot.files import real_path, safe_name
 from kshot.methods.zero_shot import ZeroShot
-from kshot.progress import Progress
 from kshot.types import Views
 
 ViewsOption = Annotated[int, Option(min=0, help="Augmented views of the pool; CLAP takes 20, GDA 10 of them.")]
@@ -67,26 +65,15 @@ def encode(
     for origin, opened in sources:
         about = {"licence": origin.licence, "protocol": origin.protocol, "batch": batch, "threads": threads}
         jobs = [Encoding(origin.dataset, name, opened, encoder, **about) for name, encoder in encoders.items()]
-        run_jobs(jobs, Store(features), wanted, prompts[origin.dataset])
+        encode_dataset(jobs, Store(features), prompts[origin.dataset], wanted)
     typer.echo(f"next: kshot features check --features {features}")
 
 
-def run_jobs(jobs: Sequence[Encoding], store: Store, views: Views | None, prompts: Any) -> None:
-    """Encode the pictures of one dataset with several encoders in one pass, then its prompts."""
-    for job in jobs:
-        check_reference(job, store)
-    with Progress(f"pictures of {jobs[0].dataset}") as progress:
-        encode_pictures(jobs, store, progress.advance, views)
-    for job in jobs:
-        if job.encoder.text:
-            encode_tiers(job, store, prompts)
-
-
-def parse_views(count: int, recipe: str) -> Views | None:
-    """Read --views and --view-recipe."""
+def parse_views(count: int, recipe: str) -> dict[Views, None]:
+    """Read --views and --view-recipe; the views are of the whole pool."""
     if recipe not in RECIPES:
         raise InputError(unknown("view recipe", recipe, RECIPES, "Give one of them."))
-    return Views(recipe, count) if count else None
+    return {Views(recipe, count): None} if count else {}
 
 
 def _named_file(text: str) -> tuple[str, Path]:

@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from kshot.cli.encode import ViewRecipeOption, ViewsOption, parse_views, run_jobs
+from kshot.cli.encode import ViewRecipeOption, ViewsOption, parse_views
 from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption, command_group
 from kshot.data.catalog import not_encoded
 from kshot.data.gate import Finding, check_stratum
 from kshot.data.simulated import WORLDS, write
 from kshot.data.store import Store
 from kshot.encode.encoders import load_encoder, stored_name
+from kshot.encode.encoding import encode_dataset
 from kshot.encode.open import open_set
 from kshot.encode.prompts import tier_prompts
 from kshot.encode.targets import Encoding
@@ -97,7 +98,7 @@ def build(
         licence=chosen.entry.licence,
         about_source=f"{source.origin}; {proof}",
     )
-    run_jobs([job], Store(features), wanted, tier_prompts(name, source, chosen.entry.template, TIERS, {}))
+    encode_dataset([job], Store(features), tier_prompts(name, source, chosen.entry.template, TIERS, {}), wanted)
     typer.echo(f"next: kshot features check {job.dataset} --features {features}")
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from kshot.data.catalog import dataset_entry
-from kshot.data.draw import asked_classes, class_shots, draw_support, keyed_order, self_split
+from kshot.data.draw import asked_classes, cap_pool, class_shots, draw_support, keyed_order, self_split
 from kshot.data.episode import Episode
 from kshot.data.format import Manifest
 from kshot.data.store import IMAGE_PARTS, ImageFeatures, Store
@@ -96,9 +97,15 @@ class Prior:
 
 
 def load_stratum(
-    store: Store, dataset: str, backbone: str, dtype: str = "float32", views: Iterable[Views] = ()
+    store: Store,
+    dataset: str,
+    backbone: str,
+    dtype: str = "float32",
+    views: Iterable[Views] = (),
+    pool_cap: int | None = None,
 ) -> Stratum:
-    """Read, verify and normalise; official splits where stored, else the 68/32 rule."""
+    """Read, verify and normalise; official splits where stored, with at most `pool_cap` pool pictures of a class, else
+    the 68/32 rule."""
     val = None
     if store.has(dataset, backbone, "all"):
         whole = store.images(dataset, backbone, "all")
@@ -112,8 +119,10 @@ def load_stratum(
     else:
         pool_part, test_part = (store.images(dataset, backbone, "pool"), store.images(dataset, backbone, "test"))
         _check_pair(pool_part, test_part)
-        pool, test = _select(pool_part, None, dtype), _select(test_part, None, dtype)
-        pool_ids, test_ids = pool_part.ids, test_part.ids
+        in_pool = _capped(dataset, pool_part, pool_cap)
+        pool, test = _select(pool_part, in_pool, dtype), _select(test_part, None, dtype)
+        pool_ids = tuple(name for name, here in zip(pool_part.ids, in_pool, strict=True) if here)
+        test_ids = test_part.ids
         manifests = [pool_part.manifest, test_part.manifest]
         if store.has(dataset, backbone, "val"):
             val_part = store.images(dataset, backbone, "val")
@@ -151,14 +160,26 @@ def _known(constants: Mapping[str, int | float | None]) -> dict[str, int | float
     return {name: value for name, value in constants.items() if value is not None}
 
 
-def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, " N"], int]:
-    """Labels of the pool and the number of classes, without touching the features."""
-    if store.has(dataset, backbone, "all"):
-        whole = store.images(dataset, backbone, "all")
-        labels = np.array(whole.y)
-        return labels[self_split(dataset, whole.ids, labels)], len(whole.manifest.classes)
-    pool = store.images(dataset, backbone, "pool")
-    return np.array(pool.y), len(pool.manifest.classes)
+class Pool(NamedTuple):
+    """Ids and labels of what supports are drawn from, and the number of classes."""
+
+    ids: tuple[str, ...]
+    y: Int[Array, " N"]
+    n_classes: int
+
+
+def pool_of(store: Store, dataset: str, backbone: str, pool_cap: int | None = None) -> Pool:
+    """The pool of a stratum, without touching its features."""
+    part = store.images(dataset, backbone, "all" if store.has(dataset, backbone, "all") else "pool")
+    labels = np.array(part.y)
+    official = part.manifest.part == "pool"
+    keep = _capped(dataset, part, pool_cap) if official else self_split(dataset, part.ids, labels)
+    ids = tuple(name for name, here in zip(part.ids, keep, strict=True) if here)
+    return Pool(ids, labels[keep], len(part.manifest.classes))
+
+
+def _capped(dataset: str, pool: ImageFeatures, most: int | None) -> Bool[Array, " N"]:
+    return np.ones(len(pool.ids), bool) if most is None else cap_pool(dataset, pool.ids, np.array(pool.y), most)
 
 
 def _select(part: ImageFeatures, keep: Array | None, dtype: str) -> Labelled:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -12,23 +12,50 @@ import numpy as np
 
 from kshot.data.format import Manifest, is_whole_shard, map_tensors, write_shard
 from kshot.data.store import BUNDLED, Store, check_images
+from kshot.encode.chosen import Draws, choose
+from kshot.encode.prompts import Prompts, encode_tiers
 from kshot.encode.reference_vectors import hold_to_reference
 from kshot.encode.sources.source import Picture, Shard
-from kshot.encode.targets import Encoding, Target
+from kshot.encode.targets import Decoded, Encoding, Target
 from kshot.errors import FeatureError, InputError
 from kshot.files import remove_torn
+from kshot.progress import Progress
 from kshot.types import Array, Views
 
 REFERENCE = ".reference"
 logger = logging.getLogger("kshot")
 
 
-class PictureBatch(NamedTuple):
-    """Ids and labels of pictures, with their inputs (B, 3, H, W) for each encoder."""
+class Task(NamedTuple):
+    """Pictures of one batch that these targets, which differ in their encoders only, want."""
+
+    targets: Sequence[Target]
+    pictures: Sequence[Decoded]
+
+
+class Rows(NamedTuple):
+    """What one target has of a shard."""
 
     ids: list[str]
     labels: list[int]
-    inputs: list[Array]
+    features: list[Array]
+
+
+def encode_dataset(
+    jobs: Sequence[Encoding],
+    store: Store,
+    prompts: Prompts,
+    views: Mapping[Views, Draws | None] | None = None,
+    pool_cap: int | None = None,
+) -> None:
+    """Encode the pictures of one dataset with several encoders in one pass, then its prompts."""
+    for job in jobs:
+        check_reference(job, store)
+    with Progress(f"pictures of {jobs[0].dataset}") as progress:
+        encode_pictures(jobs, store, progress.advance, views, pool_cap)
+    for job in jobs:
+        if job.encoder.text:
+            encode_tiers(job, store, prompts)
 
 
 def check_reference(job: Encoding, store: Store) -> None:
@@ -38,21 +65,28 @@ def check_reference(job: Encoding, store: Store) -> None:
 
 
 def encode_pictures(
-    jobs: Sequence[Encoding], store: Store, progress: Callable[[int], None], views: Views | None = None
+    jobs: Sequence[Encoding],
+    store: Store,
+    progress: Callable[[int], None],
+    views: Mapping[Views, Draws | None] | None = None,
+    pool_cap: int | None = None,
 ) -> list[Manifest]:
     """Encode all parts of the jobs' common source, and augmented views of those that supports are drawn from.
 
-    Each shard is read for all encoders and views before the next one, so that it is fetched once. `progress` is called
-    with the number of pictures in each finished batch and each shard that was there already.
+    `views` are made of the pictures in these draws, or of all; of a class of the pool at most `pool_cap` are encoded.
+    Each shard is fetched and decoded once for all encoders and views. `progress` is called with the number of pictures
+    in each finished batch and each shard that was there already.
     """
     remove_torn(store.root)
     source = jobs[0].source
     manifests = []
     for part in dict.fromkeys(shard.part for shard in source.shards()):
-        drawn = views.count if views and part in ("pool", "all") else 0
-        wanted = [("", 0), *((views.recipe, number) for number in range(drawn) if views)]
         shards = [shard for shard in source.shards() if shard.part == part]
-        targets = [Target(job, store, part, recipe, number) for recipe, number in wanted for job in jobs]
+        chosen = choose(jobs, store, part, views or {}, pool_cap)
+        targets = [Target(job, store, part, chosen.pool, pool_cap if part == "pool" else None) for job in jobs]
+        for asked, drawn in chosen.views.items():
+            numbers = range(asked.count)
+            targets += [Target(job, store, part, drawn, None, asked.recipe, n) for n in numbers for job in jobs]
         manifests += _encode_part(targets, shards, progress)
     return manifests
 
@@ -63,12 +97,11 @@ def _encode_part(targets: Sequence[Target], shards: Sequence[Shard], progress: C
     missing = [target for target, manifest in found.items() if manifest is None]
     try:
         for number, shard in enumerate(shards):
-            for name in dict.fromkeys(target.name for target in missing):
-                files = {t: t.file(number, shard) for t in missing if t.name == name}
-                lacking = {t: file for t, file in files.items() if not is_whole_shard(file)}
-                progress(sum(len(map_tensors(file)["labels"]) for t, file in files.items() if t not in lacking))
-                if lacking:
-                    _encode_shard(lacking, shard, progress)
+            files = {target: target.file(number, shard) for target in missing}
+            lacking = {target: file for target, file in files.items() if not is_whole_shard(file)}
+            progress(sum(len(map_tensors(file)["labels"]) for t, file in files.items() if t not in lacking))
+            if lacking:
+                _encode_shard(lacking, shard, progress)
         found |= {target: target.join(shards) for target in missing}
     except FeatureError:
         # Another process may have joined the same shards and removed them.
@@ -79,60 +112,68 @@ def _encode_part(targets: Sequence[Target], shards: Sequence[Shard], progress: C
 
 
 def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable[[int], None]) -> None:
-    """Decode the shard once and write a file for each target; the targets differ in their encoders only."""
-    view, jobs = next(iter(files)), [target.job for target in files]
-    source, preprocessings = view.job.source, [job.encoder.preprocessing for job in jobs]
-    ids: list[str] = []
-    labels: list[int] = []
-    rows: list[list[Array]] = [[] for _ in jobs]
-
-    def prepare(picture: Picture) -> list[Array]:
-        return view.inputs(picture, preprocessings)
-
-    for batch in _batches(source.pictures(shard), prepare, view.job.batch, view.job.threads):
-        for own, job, inputs in zip(rows, jobs, batch.inputs, strict=True):
-            own.append(job.encoder.encode_images(inputs).astype(np.float16))
-        ids += batch.ids
-        labels += batch.labels
-        progress(len(batch.ids) * len(jobs))
-    if not ids:
-        raise FeatureError(f"shard {shard.key} of {source.origin} holds no pictures.")
-    y = np.asarray(labels)
-    for own, file in zip(rows, files.values(), strict=True):
-        X = np.concatenate(own)
-        check_images(X, y, ids, source.classes)
+    """Decode every picture of the shard once and write a file for each target."""
+    job = next(iter(files)).job
+    groups: dict[str, list[Target]] = {}
+    for target in files:
+        groups.setdefault(target.name, []).append(target)
+    rows = {target: Rows([], [], []) for target in files}
+    tasks = _tasks(job.source.pictures(shard), list(groups.values()), job.batch)
+    seen = 0
+    for task, inputs in _prepared(tasks, job.threads):
+        seen += len(task.pictures)
+        for target, own in zip(task.targets, inputs, strict=True):
+            ids, labels, features = rows[target]
+            features.append(target.job.encoder.encode_images(own).astype(np.float16))
+            ids += [decoded.picture.id for decoded in task.pictures]
+            labels += [decoded.picture.label for decoded in task.pictures]
+        progress(len(task.pictures) * len(task.targets))
+    for target, file in files.items():
+        ids, labels, features = rows[target]
+        if not ids and target.wanted is None:
+            raise FeatureError(f"shard {shard.key} of {job.source.origin} holds no pictures.")
+        X = np.concatenate([np.empty((0, target.job.encoder.dim), np.float16), *features])
+        y = np.asarray(labels, np.int64)
+        check_images(X, y, ids, job.source.classes)
         write_shard(file, X, y, ids)
 
 
-def _batches(
-    pictures: Iterator[Picture], prepare: Callable[[Picture], list[Array]], size: int, threads: int
-) -> Iterator[PictureBatch]:
-    """Batches in the order of the pictures; while one is encoded, `threads` prepare the next.
+def _tasks(pictures: Iterator[Picture], groups: Sequence[Sequence[Target]], size: int) -> Iterator[Task]:
+    while batch := [Decoded(picture) for picture in islice(pictures, size)]:
+        for targets in groups:
+            chosen = [decoded for decoded in batch if targets[0].wants(decoded.picture)]
+            if chosen:
+                yield Task(targets, chosen)
+
+
+def _prepared(tasks: Iterable[Task], threads: int) -> Iterator[tuple[Task, list[Array]]]:
+    """Tasks in order, with the inputs (B, 3, H, W) of each encoder; while one is encoded, `threads` prepare the next.
 
     A picture that cannot be read is logged and left out, so a batch may be smaller, or none.
     """
-    ahead: deque[list[tuple[Picture, Future[list[Array]]]]] = deque()
+    ahead: deque[tuple[Task, list[Future[list[Array]]]]] = deque()
     pool = ThreadPoolExecutor(threads)
     try:
-        while batch := list(islice(pictures, size)):
-            ahead.append([(picture, pool.submit(prepare, picture)) for picture in batch])
+        for task in tasks:
+            ahead.append((task, [pool.submit(task.targets[0].inputs, p, task.targets) for p in task.pictures]))
             if len(ahead) == 2:
-                yield from _finished(ahead.popleft())
+                yield from _finished(*ahead.popleft())
         while ahead:
-            yield from _finished(ahead.popleft())
+            yield from _finished(*ahead.popleft())
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _finished(waiting: list[tuple[Picture, Future[list[Array]]]]) -> Iterator[PictureBatch]:
-    ids, labels, rows = [], [], []
-    for picture, future in waiting:
+def _finished(task: Task, waiting: list[Future[list[Array]]]) -> Iterator[tuple[Task, list[Array]]]:
+    pictures, rows = [], []
+    for decoded, future in zip(task.pictures, waiting, strict=True):
         try:
             rows.append(future.result())
         except InputError as error:
-            logger.warning("left out: %s", error)
+            if not decoded.told:
+                logger.warning("left out: %s", error)
+            decoded.told = True
             continue
-        ids.append(picture.id)
-        labels.append(picture.label)
-    if ids:
-        yield PictureBatch(ids, labels, [np.stack(own) for own in zip(*rows, strict=True)])
+        pictures.append(decoded)
+    if pictures:
+        yield Task(task.targets, pictures), [np.stack(own) for own in zip(*rows, strict=True)]
