@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kshot import NCM, load_features
+from kshot import CLAP, NCM, load_features
 from kshot.data import gate as check
 from kshot.data.catalog import datasets
 from kshot.data.draw import asked_classes, class_shots, draw_support, keyed_order, rank_within_class
@@ -17,7 +17,7 @@ from kshot.data.gate import check_stratum, failed_gates
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum, pool_of
 from kshot.errors import FeatureError
-from kshot.types import Labelled
+from kshot.types import Labelled, Views
 
 CLASSES = ("cat", "dog", "fox")
 
@@ -151,6 +151,15 @@ def test_a_head_is_fitted_on_what_it_declares_and_scored_on_the_test():
         _ = made.reveal(frozenset({"text"}))._hidden
 
 
+def test_views_go_to_the_heads_that_use_them():
+    recipe = Views("crops", 2)
+    other = np.stack([unit(np.random.default_rng(4), 3)] * 2)
+    made = episode(text=unit(np.random.default_rng(3), 3), views={recipe: other})
+    with_views, without = made.fit(CLAP(epochs=2), recipe), made.fit(CLAP(epochs=2))
+    assert not np.array_equal(with_views.coef_, without.coef_)
+    assert np.array_equal(made.fit(NCM(), recipe).coef_, made.fit(NCM()).coef_)
+
+
 def test_half_of_the_classes_is_asked_for_by_their_places(tmp_path):
     stratum = load_stratum(write(Store(tmp_path), "d"), "d", "b")
     shown = np.flatnonzero(stratum.test.y >= 1)
@@ -199,6 +208,15 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path, change, message
         load_stratum(store, "d", "b")
 
 
+def test_validation_pictures_of_the_test_are_refused(tmp_path):
+    store = write(Store(tmp_path), parts=("pool", "test"))
+    store.write_images(
+        "d", "b", "val", unit(np.random.default_rng(1), 3), np.arange(3), ["v0", "v1", "test/0"], CLASSES
+    )
+    with pytest.raises(FeatureError, match="1 pictures of d/b are in val and test"):
+        load_stratum(store, "d", "b")
+
+
 def test_text_of_other_classes_is_refused(tmp_path):
     store = write(Store(tmp_path))
     store.write_text("d", "b", "other", np.eye(3, 8, dtype=np.float32), None, CLASSES[::-1])
@@ -218,7 +236,7 @@ def test_features_at_a_keyboard(tmp_path):
     assert found.episode(2, tier=None).reveal(frozenset({"text"})).text is None
     with pytest.raises(FeatureError, match="photo"):
         found.episode(2)
-    with pytest.raises(FeatureError, match="d/b"):
+    with pytest.raises(FeatureError, match="Did you mean d/b"):
         load_features("d", "c", features=tmp_path)
     write(Store(tmp_path / "whole"), "e", parts=("all",))
     assert load_features("e", "b", features=tmp_path / "whole").classes == CLASSES

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from kshot.errors import InputError
-from kshot.stats.answers import LARGEST, RELATIVE_ERROR, answers_from_table, answers_of, answers_table
+from kshot.stats.answers import LARGEST, RELATIVE_ERROR, answers_from_table, answers_of, answers_table, concatenate
 
 PROBABILITY_ERROR = 0.0015
 
@@ -48,3 +48,5 @@ def test_more_classes_than_two_bytes_count_are_refused():
     few = answers_of(np.array([[0.5, 0.5]]), np.array([0]), np.array([0]))
     with pytest.raises(InputError, match="at most 65,536 classes, not 70,000"):
         answers_table({"m": replace(few, n_classes=70_000)})
+    most = answers_from_table(answers_table({"m": replace(few, n_classes=65_536)}))["m"]
+    assert (most.n_classes, concatenate([most]).n_classes) == (65_536, 65_536)

@@ -8,6 +8,7 @@ import pytest
 from kshot.errors import StudyError
 from kshot.stats.leaderboard import leaderboard, paired
 from kshot.stats.panel import panel
+from kshot.stats.selected import ratio_curve, ratio_grid
 from synthetic_records import as_table, synthetic_rows, synthetic_table
 
 
@@ -108,3 +109,38 @@ def test_paired_differences_cancel_what_cells_share():
     found = paired(panel(as_table(rows)), "clap", "oracle_lambda")
     assert found.mean == pytest.approx(5)
     assert found.high - found.low == pytest.approx(0, abs=1e-9)
+
+
+def test_an_own_method_loses_its_address_unless_two_would_share_a_title():
+    rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (2,), (0,), ("clap", "lpp", "ncm", "zero_shot"))
+    clap, lpp, ncm, zero_shot = rows
+    clap.update(method="mine:A", title="Ridge (mine:A)")
+    lpp.update(method="mine:B", title="Probe (mine:B)")
+    ncm.update(method="other:B", title="Probe (other:B)")
+    zero_shot.update(title="Text (zero_shot)")
+    found = panel(as_table(rows)).titles
+    assert [found[name] for name in ("mine:A", "mine:B", "other:B", "zero_shot")] == [
+        "Ridge",
+        "Probe (mine:B)",
+        "Probe (other:B)",
+        "Text (zero_shot)",
+    ]
+
+
+def test_records_of_one_method_by_two_versions_of_its_code_are_refused():
+    rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (2,), (0, 1), ("clap", "lpp"))
+    for row in rows:
+        row["code"] = "a" if row["method"] == "clap" else "b"
+    panel(as_table(rows))
+    rows[0]["code"] = "c"
+    with pytest.raises(StudyError, match=f"records of {rows[0]['method']} were made by different versions"):
+        panel(as_table(rows))
+
+
+@pytest.mark.parametrize(("evidence", "name"), [("support", "loo_accuracy"), ("test", "accuracy"), ("val", "accuracy")])
+def test_a_curve_over_the_ratio_goes_from_text_to_pictures(evidence, name):
+    assert ratio_curve({"lambda": 0.5, name: [0.1, 0.2, 0.3]}, evidence) == [0.1, 0.2, 0.3]
+    assert ratio_curve({"alpha": 0.5, name: [0.1, 0.2, 0.3]}, evidence) is None
+    assert ratio_curve({"lambda": 0.5, name: "lost"}, evidence) is None
+    assert ratio_curve({"lambda": 0.5}, evidence) is None
+    assert ratio_grid(3).tolist() == [0.0, 0.5, 1.0]

@@ -249,11 +249,11 @@ def test_hits_end_with_the_test_set_and_the_first_record_counts():
     keys = ("dataset", "backbone", "tier", "shots", "seed")
     rows = [r for r in board_rows(methods=("clap", "lpp"), datasets=("alpha",), seeds=(0,)) if r["shots"] == 2]
     (clap,), (lpp,) = ([r for r in rows if r["method"] == m] for m in ("clap", "lpp"))
-    clap.update(n_test=5, hits=hits(1, 1, 0, 1, 0))
-    lpp.update(n_test=5, hits=hits(0, 0, 1, 0, 1))
+    clap.update(n_test=7, hits=hits(1, 1, 0, 1, 0, 0, 1))
+    lpp.update(n_test=7, hits=hits(0, 0, 1, 0, 1, 0, 1))
     found = sample_contrast(panel(as_table([clap, lpp])), "clap", "lpp")
     assert (found.only_first.tolist(), found.only_second.tolist()) == ([3], [2])
-    assert found.pictures.tolist() == [5]
+    assert found.pictures.tolist() == [7]
     assert found.p == pytest.approx(stats.binomtest(2, 5).pvalue)
     empty = lpp | {key: clap[key] for key in keys} | {"hits": b""}
     assert len(sample_contrast(panel(as_table([clap, empty])), "clap", "lpp").p) == 0

@@ -54,9 +54,8 @@ def answers_of(probabilities: Float[Array, "n C"], truth: Int[Array, " n"], pred
     p = np.asarray(probabilities, np.float64)
     rows = np.arange(len(p))
     with np.errstate(divide="ignore"):
-        surprises = -np.log(p[rows, truth]), -np.log(p[rows, predicted])
-    # −0 would be a sign that nothing means.
-    true_surprise, top_surprise = (np.minimum(np.abs(found), LARGEST) for found in surprises)
+        logs = np.log(p[rows, truth]), np.log(p[rows, predicted])
+    true_surprise, top_surprise = (np.minimum(np.abs(log), LARGEST) for log in logs)
     return Answers(truth, predicted, true_surprise, top_surprise, np.einsum("nc,nc->n", p, p), p.shape[1])
 
 
