@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -104,11 +104,13 @@ def measure(
     workers: int = CORES,
     engine: Engine | str = "local",
     shard: StudyShard = WHOLE,
+    keep: Callable[[Cell], bool] = lambda cell: True,
 ) -> ProbeFolder:
-    """Measure the probes that are not stored yet beside the records; all backbones and draws unless given."""
+    """Measure the probes that are not stored yet beside the records, of the cells whose features are there; all
+    backbones and draws unless given."""
     owner, store, stored = Records(Path(records)), Store(features), ProbeFolder(Path(records))
     check_stored(owner, store)
-    work = find_work(owner.study(), store, owner, keep=lambda cell: cell.tier in tiers)
+    work = find_work(owner.study(), store, owner, keep=lambda cell: cell.tier in tiers and keep(cell))
     if not work.cells:
         raise StudyError(next(iter(work.absent.values()), f"the study has no cell of the tier {', '.join(tiers)}."))
     seeds = sorted({cell.seed for cell in work.cells})[:draws]

@@ -23,6 +23,7 @@ from kshot.bench.work import Work, count_cells, find_work, missing_cells, presen
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store
+from kshot.data.stratum import encoder_constants
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import is_damaged, remove_torn, set_aside, write_text
 from kshot.progress import Progress, human_seconds
@@ -86,9 +87,6 @@ def complete(
         f"{loaded.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
         f"{work.done} done, {todo} to compute{share} with {engine!r}."
     )
-    banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE]
-    for warning in failed_gates(Store(features), banded) if todo and banded else ():
-        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot features check`.")
     start = time.perf_counter()
     with Progress("cells", todo) as progress:
         compute(work, Path(features), target, engine, shard, progress.advance)
@@ -99,8 +97,17 @@ def complete(
 
 def open_run(study: Study, features: Path, records: Records, keep: Callable[[Cell], bool] | None = None) -> Work:
     """Check the study against features and records and make the folder its own."""
-    work = find_work(study, Store(features), records, keep=keep)
-    records.claim(study, work.dropped, work.features)
+    store = Store(features)
+    work = find_work(study, store, records, keep=keep)
+    banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE]
+    gates = {"/".join(where): said for where, said in failed_gates(store, banded if work.missing else ()).items()}
+    for warning in gates.values():
+        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot features check`.")
+    constants = {f"{name}/{encoder}": encoder_constants(store, name, encoder) for name, encoder in work.strata}
+    for encoder, own in {where.split("/")[1]: own for where, own in constants.items()}.items():
+        if own["logit_scale"] is not None:
+            logger.info(f"{encoder}: logit scale {own['logit_scale']:.6g}, logit bias {own['logit_bias']}")
+    records.claim(study, work.dropped, work.features, {"constants": constants, "ignored_gates": gates})
     remove_torn(records.folder)
     with records.lock():
         loose, joined = records.files()

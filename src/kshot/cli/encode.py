@@ -55,7 +55,7 @@ def encode(
 ) -> None:
     """Encode pictures and prompts into stored features; after an interruption the same command continues."""
     wanted = parse_views(views, view_recipe)
-    files = dict(_named_file(text) for text in sentences or [])
+    files = dict(named_file(text) for text in sentences or [])
     names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
     checkpoints = local_weights(backbone, weights or [])
     sources = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
@@ -76,7 +76,8 @@ def parse_views(count: int, recipe: str) -> dict[Views, None]:
     return {Views(recipe, count): None} if count else {}
 
 
-def _named_file(text: str) -> tuple[str, Path]:
+def named_file(text: str) -> tuple[str, Path]:
+    """Read --sentences."""
     name, equals, path = text.partition("=")
     if not (equals and name and path):
         raise InputError(f"--sentences {text}: write TIER=FILE.json.")

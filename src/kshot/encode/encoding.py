@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -70,10 +70,12 @@ def encode_pictures(
     progress: Callable[[int], None],
     views: Mapping[Views, Draws | None] | None = None,
     pool_cap: int | None = None,
+    viewed: Container[str] | None = None,
 ) -> list[Manifest]:
     """Encode all parts of the jobs' common source, and augmented views of those that supports are drawn from.
 
-    `views` are made of the pictures in these draws, or of all; of a class of the pool at most `pool_cap` are encoded.
+    `views` are made of the pictures in these draws, or of all, by the backbones `viewed`, or by all; of a class of the
+    pool at most `pool_cap` pictures are encoded.
     Each shard is fetched and decoded once for all encoders and views. `progress` is called with the number of pictures
     in each finished batch and each shard that was there already.
     """
@@ -86,7 +88,8 @@ def encode_pictures(
         targets = [Target(job, store, part, chosen.pool, pool_cap if part == "pool" else None) for job in jobs]
         for asked, drawn in chosen.views.items():
             numbers = range(asked.count)
-            targets += [Target(job, store, part, drawn, None, asked.recipe, n) for n in numbers for job in jobs]
+            seeing = [job for job in jobs if viewed is None or job.backbone in viewed]
+            targets += [Target(job, store, part, drawn, None, asked.recipe, n) for n in numbers for job in seeing]
         manifests += _encode_part(targets, shards, progress)
     return manifests
 

@@ -148,6 +148,8 @@ class Target:
             if then != now and then != job.source.readable(self.part, {name for name, _ in then}):
                 differs.append(f"pictures: {len(then)} then, {len(now)} now")
         if not differs:
+            # A kill may have come before the shards' files were removed.
+            shutil.rmtree(self.work, ignore_errors=True)
             return manifest
         raise FeatureError(
             f"{path.parent} holds {self.name} of another encoding (differs in {', '.join(differs)}). "
