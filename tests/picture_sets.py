@@ -62,12 +62,16 @@ def write_shards(root: Path, splits: dict[str, int], per_shard: int = 12) -> Pat
 
 
 class Hub:
-    """Serves a folder as the hub does; with `drops` it hangs up in the middle of every fifth answer of a tar file."""
+    """Serves a folder as the hub does; with `drops` it hangs up in the middle of every fifth answer of a tar file.
 
-    def __init__(self, root: Path, drops: bool = False, sizes: dict[str, int] | None = None):
+    `faults` are met one after the other by requests for tar files: a status such as 503, "other bytes" for damaged
+    content, "redirect", a number below 1 for a connection that dies after that share of the bytes.
+    """
+
+    def __init__(self, root: Path, drops: bool = False, sizes: dict[str, int] | None = None, faults=(), wait="0"):
         outer = self
         self.requests: list[tuple[str, str | None]] = []
-        self.root, self.drops, self.sizes = root, drops, sizes or {}
+        self.root, self.drops, self.sizes, self.faults, self.wait = root, drops, sizes or {}, list(faults), wait
 
         class Handler(BaseHTTPRequestHandler):
             def do_HEAD(self):
@@ -87,7 +91,18 @@ class Hub:
 
     def answer(self, request, wanted: str | None) -> None:
         """`wanted` is the range of a GET; without it only the headers that the hub's library asks for are sent."""
-        path = self.root / request.path.lstrip("/")
+        path = self.root / request.path.split("?")[0].lstrip("/")
+        fault = None
+        if wanted and path.suffix == ".tar" and "?" not in request.path and self.faults:
+            fault = self.faults.pop(0)
+        if isinstance(fault, int) or fault == "redirect":
+            request.send_response(302 if fault == "redirect" else fault)
+            request.send_header("Retry-After", self.wait)
+            if fault == "redirect":
+                request.send_header("Location", f"{self.url}{request.path}?again")
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+            return
         if not path.is_file():
             request.send_response(404)
             request.send_header("X-Error-Code", "EntryNotFound")
@@ -104,7 +119,9 @@ class Hub:
         request.end_headers()
         if wanted:
             drops = self.drops and path.suffix == ".tar" and len(self.requests) % 5 == 0
-            request.wfile.write(content[start : len(content) // 2 if drops else None])
+            end = len(content) // 2 if drops else int(fault * len(content)) if isinstance(fault, float) else None
+            sent = bytes(len(content)) if fault == "other bytes" else content
+            request.wfile.write(sent[start:end])
             request.close_connection = True
 
     def close(self) -> None:

@@ -41,6 +41,7 @@ def serve(tmp_path, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1000)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub-cache"))
+    monkeypatch.setattr("kshot.encode.hub.PAUSES", (0.01, 0.01, 0.01))
     servers = []
 
     def start(root: Path, **options) -> Hub:

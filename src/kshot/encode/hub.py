@@ -124,11 +124,11 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _passes(error: Exception) -> bool:
     """Whether a later attempt may succeed: a busy or broken hub, a lost connection, damage on the way."""
-    import httpx
-
     for cause in _causes(error):
         status = getattr(getattr(cause, "response", None), "status_code", None)
-        if status in RETRIED or isinstance(cause, httpx.TransportError | WrongChecksumError):
+        # By name, as versions of the library have different HTTP clients.
+        lost = any(kind.__name__ in ("TransportError", "RequestException") for kind in type(cause).__mro__)
+        if lost or status in RETRIED or isinstance(cause, WrongChecksumError) or "Consistency check" in str(cause):
             return True
     return False
 
