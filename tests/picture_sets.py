@@ -2,8 +2,10 @@
 
 import hashlib
 import io
+import json
 import tarfile
 import threading
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -59,6 +61,54 @@ def write_shards(root: Path, splits: dict[str, int], per_shard: int = 12) -> Pat
                     seed = number if split == "train" else 10_000 + number
                     add(archive, f"s{number:07d}.png", picture(label, seed))
     return root
+
+
+def write_clip(folder: Path, seed: int, vision: dict | None = None, text: dict | None = None) -> Path:
+    """A CLIP of open_clip with weights drawn from the seed."""
+    import torch
+    from safetensors.torch import save_file
+
+    from kshot.encode.protocol import import_torchvision
+
+    import_torchvision()
+    import open_clip
+
+    whole = CONFIG["model_cfg"]
+    model = whole | {"vision_cfg": vision or whole["vision_cfg"], "text_cfg": whole["text_cfg"] | (text or {})}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "open_clip_config.json").write_text(json.dumps(CONFIG | {"model_cfg": model}))
+    torch.manual_seed(seed)
+    save_file(open_clip.model.CLIP(**model).state_dict(), folder / "open_clip_model.safetensors")
+    return folder
+
+
+def write_siglip(folder: Path, vocabulary: Sequence[str]) -> Path:
+    """SigLIP's kind of text tower in a folder: a tokenizer of transformers, sigmoid loss with a bias."""
+    import torch
+    from safetensors.torch import save_file
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    from kshot.encode.protocol import import_torchvision
+
+    import_torchvision()
+    import open_clip
+
+    words = {word: number for number, word in enumerate(["<pad>", "<unk>", *vocabulary])}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", model_input_names=["input_ids"]
+    ).save_pretrained(folder)
+    text = {"context_length": 16, "vocab_size": len(words), "hf_tokenizer_name": "some/name-at-the-hub", "width": 32}
+    text |= {"tokenizer_kwargs": {"clean": "canonicalize"}, "heads": 2, "layers": 1, "pool_type": "last"}
+    text |= {"no_causal_mask": True, "proj_bias": True}
+    model = CONFIG["model_cfg"] | {"text_cfg": text, "init_logit_bias": -10.0, "custom_text": True}
+    (folder / "open_clip_config.json").write_text(json.dumps(CONFIG | {"model_cfg": model}))
+    torch.manual_seed(0)
+    made = open_clip.model.CustomTextCLIP(**{k: v for k, v in model.items() if k != "custom_text"})
+    save_file(made.state_dict(), folder / "open_clip_model.safetensors")
+    return folder
 
 
 class Hub:
