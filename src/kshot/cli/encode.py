@@ -43,7 +43,7 @@ def encode(
     ] = DATASETS,
     dataset: Annotated[list[str] | None, Option(help="Name to store; `paper`: the paper's ten. Repeatable.")] = None,
     tier: Annotated[list[str] | None, Option(help="Prompt tier to encode; none unless given. Repeatable.")] = None,
-    sentences: Annotated[list[str] | None, Option(help="TIER=FILE.json: sentences of each class, as a tier.")] = None,
+    sentences: Annotated[list[str] | None, Option(help="TIER=FILE.json, or TIER=FOLDER with a file a dataset.")] = None,
     weights: Annotated[list[str] | None, Option(help="Checkpoint or open_clip folder; or BACKBONE=PATH.")] = None,
     keep_shards: Annotated[Path | None, Option(help="Keep fetched shards in FOLDER/DATASET, to encode again.")] = None,
     views: ViewsOption = 0,

@@ -114,12 +114,12 @@ def encode_wanted(wanted: Mapping[str, Needs], store: Store, sources: Sources) -
                 else:
                     jobs.append(_job(origin, source, backbone, encoder, sources))
             failed |= _encode(jobs, store, needs, lacking, origin.template, sources)
+            if sources.keep_shards is None:
+                shutil.rmtree(keep / dataset, ignore_errors=True)
         except KshotError as error:
             failed |= {(dataset, backbone): str(error) for backbone in lacking}
         for reason in dict.fromkeys(why for (name, _), why in failed.items() if name == dataset):
             logger.warning(f"{dataset}: {reason}")
-        if sources.keep_shards is None and not any(name == dataset for name, _ in failed):
-            shutil.rmtree(keep / dataset, ignore_errors=True)
     return failed
 
 
