@@ -49,7 +49,7 @@ class Sources:
         for file in files:
             if catalog_name(file) == name:
                 return find_origins(str(file), [name])[0]
-        raise InputError(f"no CoOp split of {name} with its pictures is given: --coop FOLDER.")
+        raise InputError("CoOp's split file with its pictures is not given: --coop FOLDER.")
 
 
 @dataclass(frozen=True)

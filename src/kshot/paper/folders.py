@@ -1,17 +1,18 @@
 """Find the records of the paper's studies and compare them with what the paper printed."""
 
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kshot.bench.record import CELL
 from kshot.bench.records import Records, load_table, records_around
+from kshot.bench.status import recorded_pairs
 from kshot.data import catalog
 from kshot.errors import StudyError
 from kshot.paper.arms import MATRIX, gather
 from kshot.paper.claims import Claim
-from kshot.paper.compare import Comparison, compare_claims
+from kshot.paper.compare import NOT_COMPUTED, Comparison, compare_claims
 from kshot.paper.rules import paper_rules
 from kshot.theory.probes.stored import ProbeFolder
 from kshot.types import BALANCED
@@ -27,7 +28,15 @@ def compare_folders(folder: Path, claims: Sequence[Claim]) -> tuple[list[Compari
     folders = arm_folders(folder)
     probes = [ProbeFolder(path).load() for path in folders]
     arms = gather([load_table(path) for path in folders], [*probes, _facts(folders)])
-    return compare_claims(claims, paper_rules(), arms), arms[MATRIX].panel.origin.simulated
+    lines = compare_claims(claims, paper_rules(), arms)
+    here = ", ".join(_pairs(path) for path in folders)
+    lines = [replace(x, why=f"{x.why} (here: {here})") if x.why and x.verdict == NOT_COMPUTED else x for x in lines]
+    return lines, arms[MATRIX].panel.origin.simulated
+
+
+def _pairs(folder: Path) -> str:
+    done, whole = recorded_pairs(folder)
+    return f"{done} of {whole} pairs of {Records(folder).study().name}"
 
 
 def arm_folders(folder: Path) -> list[Path]:

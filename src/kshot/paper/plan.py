@@ -140,7 +140,7 @@ def _datasets_table(features: Path, choice: Choice, speed: tuple[float, str]) ->
     )
 
 
-def _shown(values: Sequence[float], speed: float) -> tuple[str, ...]:
+def _shown(values: Sequence[float | int], speed: float) -> tuple[str, ...]:
     fetched, pictures, encoded, views, gmacs, disk = values
     counts = (f"{round(number):,}" for number in (pictures, encoded, views))
     return (f"{fetched:.1f} GB", *counts, human_seconds(gmacs / speed), f"{disk / 1e9:.2f} GB")
@@ -177,5 +177,5 @@ def _arms_table(features: Path, records: Path, choice: Choice, workers: int) -> 
     )
 
 
-def _cost(seconds: float, disk_bytes: float, workers: int) -> tuple[str, str, str]:
+def _cost(seconds: float, disk_bytes: float | int, workers: int) -> tuple[str, str, str]:
     return human_seconds(seconds), human_seconds(seconds / workers), f"{disk_bytes / 1e6:.0f} MB"
