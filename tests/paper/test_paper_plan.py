@@ -13,7 +13,7 @@ from kshot.data.store import Store
 from kshot.errors import StudyError
 from kshot.paper.features import wanted_features
 from kshot.paper.plan import TIMINGS, drawn, encodings, plan_tables
-from kshot.paper.reproduce import Choice, arms
+from kshot.paper.reproduce import Selection, arms
 
 
 def planned(tmp_path, *studies, keep=lambda cell: True):
@@ -50,7 +50,7 @@ def test_a_plan_of_the_small_one_needs_no_torch_the_second_time(tmp_path, monkey
     (tmp_path / "records").mkdir()
     (tmp_path / "records" / TIMINGS).write_text(json.dumps(kept))
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    small = Choice(["paper"], ("DTD", "EuroSAT", "Pets"), ("ViT-B-32",))
+    small = Selection(["paper"], ("DTD", "EuroSAT", "Pets"), ("ViT-B-32",))
     features, cells = plan_tables(tmp_path / "features", tmp_path / "records", small, 2, "cpu")
     assert features.rows[-1][:6] == ("all", "2.7 GB", "16,773", "16,773", "0", "28 min")
     assert cells.rows[0][:2] == ("paper", "0 of 50")

@@ -22,7 +22,7 @@ from kshot.paper.compare import arms_table, as_csv, lines_table, verdict_sentenc
 from kshot.paper.features import Sources
 from kshot.paper.folders import compare_folders
 from kshot.paper.plan import plan_tables
-from kshot.paper.reproduce import SMALL, STAGES, Choice, Reproduction, arms
+from kshot.paper.reproduce import SMALL, STAGES, Reproduction, Selection, arms
 from kshot.progress import Progress
 from kshot.report.slices import primary
 from kshot.report.table import Number, Table
@@ -66,7 +66,7 @@ def reproduce(
     workers: shared.WorkersOption = CORES,
 ) -> None:
     """Fetch and encode the paper's datasets, run its matrix and arms, compare; the same command continues."""
-    whole = Choice(study or (SMALL["studies"] if small else ()))
+    whole = Selection(study or (SMALL["studies"] if small else ()))
     for name in study or ():
         if name not in arms():
             raise InputError(unknown("arm", name, arms(), "These are the paper's studies."))

@@ -26,14 +26,14 @@ REFERENCE = ".reference"
 logger = logging.getLogger("kshot")
 
 
-class Task(NamedTuple):
+class PictureBatch(NamedTuple):
     """Pictures of one batch that these targets, which differ in their encoders only, want."""
 
     targets: Sequence[Target]
     pictures: Sequence[Decoded]
 
 
-class Rows(NamedTuple):
+class ShardRows(NamedTuple):
     """What one target has of a shard."""
 
     ids: list[str]
@@ -120,7 +120,7 @@ def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable
     groups: dict[str, list[Target]] = {}
     for target in files:
         groups.setdefault(target.name, []).append(target)
-    rows = {target: Rows([], [], []) for target in files}
+    rows = {target: ShardRows([], [], []) for target in files}
     tasks = _tasks(job.source.pictures(shard), list(groups.values()), job.batch)
     seen = 0
     for task, inputs in _prepared(tasks, job.threads):
@@ -141,20 +141,20 @@ def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable
         write_shard(file, X, y, ids)
 
 
-def _tasks(pictures: Iterator[Picture], groups: Sequence[Sequence[Target]], size: int) -> Iterator[Task]:
+def _tasks(pictures: Iterator[Picture], groups: Sequence[Sequence[Target]], size: int) -> Iterator[PictureBatch]:
     while batch := [Decoded(picture) for picture in islice(pictures, size)]:
         for targets in groups:
             chosen = [decoded for decoded in batch if targets[0].wants(decoded.picture)]
             if chosen:
-                yield Task(targets, chosen)
+                yield PictureBatch(targets, chosen)
 
 
-def _prepared(tasks: Iterable[Task], threads: int) -> Iterator[tuple[Task, list[Array]]]:
+def _prepared(tasks: Iterable[PictureBatch], threads: int) -> Iterator[tuple[PictureBatch, list[Array]]]:
     """Tasks in order, with the inputs (B, 3, H, W) of each encoder; while one is encoded, `threads` prepare the next.
 
     A picture that cannot be read is logged and left out, so a batch may be smaller, or none.
     """
-    ahead: deque[tuple[Task, list[Future[list[Array]]]]] = deque()
+    ahead: deque[tuple[PictureBatch, list[Future[list[Array]]]]] = deque()
     pool = ThreadPoolExecutor(threads)
     try:
         for task in tasks:
@@ -167,7 +167,7 @@ def _prepared(tasks: Iterable[Task], threads: int) -> Iterator[tuple[Task, list[
         pool.shutdown(cancel_futures=True)
 
 
-def _finished(task: Task, waiting: list[Future[list[Array]]]) -> Iterator[tuple[Task, list[Array]]]:
+def _finished(task: PictureBatch, waiting: list[Future[list[Array]]]) -> Iterator[tuple[PictureBatch, list[Array]]]:
     pictures, rows = [], []
     for decoded, future in zip(task.pictures, waiting, strict=True):
         try:
@@ -179,4 +179,4 @@ def _finished(task: Task, waiting: list[Future[list[Array]]]) -> Iterator[tuple[
             continue
         pictures.append(decoded)
     if pictures:
-        yield Task(task.targets, pictures), [np.stack(own) for own in zip(*rows, strict=True)]
+        yield PictureBatch(task.targets, pictures), [np.stack(own) for own in zip(*rows, strict=True)]

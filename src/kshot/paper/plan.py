@@ -17,7 +17,7 @@ from kshot.encode.chosen import Draws
 from kshot.errors import KshotError
 from kshot.files import write_text
 from kshot.paper.features import Needs, wanted_features
-from kshot.paper.reproduce import Choice
+from kshot.paper.reproduce import Selection
 from kshot.progress import human_seconds
 from kshot.report.table import Table, count
 
@@ -39,7 +39,7 @@ class Encodings:
     disk: int
 
 
-def plan_tables(features: Path, records: Path, choice: Choice, workers: int, device: str = "auto") -> list[Table]:
+def plan_tables(features: Path, records: Path, choice: Selection, workers: int, device: str = "auto") -> list[Table]:
     """What is still to be fetched and encoded, and what each arm still takes."""
     speed = encoder_speed(records, device)
     return [_datasets_table(features, choice, speed), _arms_table(features, records, choice, workers)]
@@ -119,7 +119,7 @@ def _timed(device: str) -> dict[str, Any]:
     return {"gmacs_per_second": speed, "device": named, "where": where}
 
 
-def _datasets_table(features: Path, choice: Choice, speed: tuple[float, str]) -> Table:
+def _datasets_table(features: Path, choice: Selection, speed: tuple[float, str]) -> Table:
     store, wanted = Store(features), wanted_features(choice.loaded(), choice.keep)
     rows, totals = [], []
     for name, needs in wanted.items():
@@ -146,7 +146,7 @@ def _shown(values: Sequence[float | int], speed: float) -> tuple[str, ...]:
     return (f"{fetched:.1f} GB", *counts, human_seconds(gmacs / speed), f"{disk / 1e9:.2f} GB")
 
 
-def _arms_table(features: Path, records: Path, choice: Choice, workers: int) -> Table:
+def _arms_table(features: Path, records: Path, choice: Selection, workers: int) -> Table:
     """Missing cells, drops, time and disk of each arm; features need not be stored yet."""
     chosen = []
     for study in choice.loaded():

@@ -39,7 +39,7 @@ def arms() -> list[str]:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """Which part of the paper; empty stands for all."""
 
     studies: Sequence[Study | str] = ()
@@ -62,7 +62,7 @@ class Reproduction:
 
     features: Path
     records: Path
-    choice: Choice
+    choice: Selection
     sources: Sources = field(default_factory=Sources)
     workers: int = 1
     engine: Engine | str = "local"
