@@ -21,7 +21,7 @@ $(VENV)/.installed: pyproject.toml
 # The encoders are large, so only what runs them asks for them: `make bench` stays light.
 $(VENV)/.installed-encode: $(VENV)/.installed
 	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH) --editable '.[dev,docs,encode,lite,serve]'
+	$(PY) -m pip install --quiet --disable-pip-version-check $(TORCH) --editable '.[dev,docs,encode,hf,lite,serve]'
 	@touch $@
 
 bench: $(VENV)/.installed  ## run the embedded study and write its report

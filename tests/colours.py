@@ -5,16 +5,16 @@ import io
 import numpy as np
 
 from kshot.encode.preprocess import Preprocessing
-from kshot.encode.protocol import PromptFeatures
+from kshot.encode.protocol import Encoder, PromptFeatures
 
 COLOURS = {"red": (1, -1, -1), "green": (-1, 1, -1), "blue": (-1, -1, 1)}
 
 
-class ColourEncoder:
+class ColourEncoder(Encoder):
     """A stand-in that knows colours: pictures by their mean colour, prompts by the colour they name."""
 
     dim = 8
-    text = True
+    backbone = "colours"
     logit_scale = 20.0
     logit_bias = None
     preprocessing = Preprocessing(8, (0.5,) * 3, (0.5,) * 3)
@@ -23,7 +23,7 @@ class ColourEncoder:
         self.weights = weights
 
     def encode_images(self, batch):
-        rows = batch.mean(axis=(2, 3))
+        rows = np.stack(batch).mean(axis=(2, 3))
         return _unit(np.hstack([rows, np.zeros((len(rows), 4)), np.full((len(rows), 1), 0.3)]))
 
     def encode_prompts(self, prompts):

@@ -1,7 +1,9 @@
 """Shared fixtures; `../shared` is read where it exists and never required."""
 
 import os
+import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
@@ -90,3 +92,20 @@ def steady(tmp_path, monkeypatch):
         Path("seconds.txt").write_text(str(seconds))
 
     return write
+
+
+@pytest.fixture
+def kshot(tmp_path, monkeypatch, capsys):
+    """Call a command in an empty folder, in this process, which has imported torch already."""
+    from kshot.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["kshot", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return CompletedProcess(arguments, ended.value.code or 0, *capsys.readouterr())
+
+    return call

@@ -1,4 +1,4 @@
-"""Changing study files, comparing records folders, counting computations."""
+"""Changing study files, comparing records folders, counting computations, refusals of a command."""
 
 from pathlib import Path
 
@@ -25,3 +25,12 @@ def stamps(folder) -> dict:
 
 def fits() -> int:
     return Path("fits.log").stat().st_size
+
+
+def assert_refused(done, *words) -> None:
+    """Exit code 2 and one sentence that has these words."""
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert done.stderr.startswith("kshot: ")
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    for word in words:
+        assert word in done.stderr

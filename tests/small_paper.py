@@ -130,7 +130,7 @@ def picture(dataset: str, row: int) -> Image.Image:
 
 
 def encoded(encoder: OpenClipEncoder, dataset: str, rows) -> np.ndarray:
-    return encoder.encode_images(np.stack([encoder.preprocessing(picture(dataset, row)) for row in rows]))
+    return encoder.encode_images([encoder.preprocessing(picture(dataset, row)) for row in rows])
 
 
 def write_hub(root: Path, gate: Path) -> Path:

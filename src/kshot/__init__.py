@@ -33,19 +33,27 @@ _WHERE = {
     "TransCLIP": "kshot.methods.transclip",
     "load_head": "kshot.methods.headfile",
     "save_head": "kshot.methods.headfile",
+    "Encoder": "kshot.encode.protocol",
+    "encode_dataset": "kshot.encode.encoding",
     "PictureHead": "kshot.pictures.head",
     "fit_pictures": "kshot.pictures.fit",
+    "Features": "kshot.data.features",
+    "EncodePictures": "kshot.pictures.transform",
     "load_features": "kshot.data.features",
     "load_study": "kshot.bench.study",
     "load_records": "kshot.results",
     "run": "kshot.runs",
+    "compare": "kshot.runs",
     "judge": "kshot.runs",
 }
 __all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
     from kshot.bench.study import load_study as load_study
+    from kshot.data.features import Features as Features
     from kshot.data.features import load_features as load_features
+    from kshot.encode.encoding import encode_dataset as encode_dataset
+    from kshot.encode.protocol import Encoder as Encoder
     from kshot.methods.ape import APE as APE
     from kshot.methods.clap import CLAP as CLAP
     from kshot.methods.clip_adapter import CLIPAdapter as CLIPAdapter
@@ -75,7 +83,9 @@ if TYPE_CHECKING:
     from kshot.methods.zero_shot import ZeroShot as ZeroShot
     from kshot.pictures.fit import fit_pictures as fit_pictures
     from kshot.pictures.head import PictureHead as PictureHead
+    from kshot.pictures.transform import EncodePictures as EncodePictures
     from kshot.results import load_records as load_records
+    from kshot.runs import compare as compare
     from kshot.runs import judge as judge
     from kshot.runs import run as run
 

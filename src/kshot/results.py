@@ -1,5 +1,9 @@
 """What a study found: its records as a value that answers questions and writes no file unless told to."""
 
+import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +17,7 @@ from kshot.bench.status import count_done, recorded_pairs
 from kshot.bench.study import Study
 from kshot.bench.work import check_stored
 from kshot.data import catalog
-from kshot.data.store import Store
+from kshot.data.store import Store, as_store
 from kshot.errors import KshotError, StudyError, need, unknown
 from kshot.methods import registry
 from kshot.methods.parameters import parameter_words, summary
@@ -46,19 +50,35 @@ class Report:
     missing: dict[str, str]
 
 
+class TemporaryFolder:
+    """A folder that is removed when nobody holds this object any more, and at the latest with the process that made
+    it."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="kshot-"))
+        weakref.finalize(self, _remove, self.path, os.getpid())
+
+
+def _remove(path: Path, owner: int) -> None:
+    # Forked workers have the object, too.
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
     """The records of one study, or the part of them that `where` chose."""
 
     records: "pa.Table"
     folder: Path
-    features: Path
+    features: Path | Store
     precision: Path | None = None
     base: Path | None = None
     corrected: bool = False
     headroom: bool = False
     chosen: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
     metric: Metric = ACCURACY
+    temporary: "TemporaryFolder | None" = None
 
     def by(self, metric: str | Metric) -> "Results":
         """The same records measured by another metric: one of `kshot.stats.metrics`, or your own (`kshot.extend`)."""
@@ -108,7 +128,7 @@ class Results:
         if key not in self._made:
             entry, context = find_table(key), self._context
             if entry.answers:
-                context = replace(context, measured=self._by_metric)
+                context = replace(context, measured=self.by_metric)
             if entry.headroom:
                 context = replace(context, headroom=self._headroom)
             self._made[key] = make_table(key, self.measured if entry.any_metric else self.panel, context)
@@ -124,13 +144,17 @@ class Results:
         """All of them, without the optional ones that these records cannot fill."""
         return [table for key, entry in TABLES.items() if (table := self.table(key)).rows or not entry.optional]
 
-    def report(self, folder: Path | str | None = None, lead: tuple[Table, Sequence[str]] | None = None) -> Report:
-        """Write every table, the figures and a page that opens from disk; `lead` puts a table and words in front."""
+    def report(
+        self, folder: Path | str | None = None, lead: tuple[Sequence[Table], Sequence[str]] | None = None
+    ) -> Report:
+        """Write every table, the figures and a page that opens from disk; `lead` puts tables and words in front."""
         from kshot.report.figures import write_figures
         from kshot.report.write import write_report
 
-        target, context = Path(folder or self.folder / "report"), self._page_context()
-        first, words = ([lead[0]], lead[1]) if lead else ([], None)
+        if folder is None and self.temporary:
+            raise StudyError("these records lie in a folder that is removed with them. Give one: report('report').")
+        target, context = Path(folder or self.folder / "report"), self.page_context()
+        first, words = lead or ((), None)
         tables = [*first, *self.tables(), *self.published()]
         page, *others = write_report(self.panel, tables, target, context, words)
         drawn, missing = write_figures(self.panel, context, target / "figures")
@@ -148,9 +172,9 @@ class Results:
         of_paper = set(self.panel.names("dataset")) & set(paper_rules().paper["datasets"])
         if self.chosen or not of_paper or is_arm(self.folder):
             return []
-        lines, simulated = compare_folders(self.folder, paper_claims())
-        with_interval = [line for line in lines if line.claim.low is not None]
-        return [arms_table(lines, simulated), lines_table(with_interval, simulated)]
+        judged = compare_folders(self.folder, paper_claims())
+        with_interval = [line for line in judged.lines if line.claim.low is not None]
+        return [arms_table(judged), lines_table(judged, with_interval)]
 
     @cached_property
     def panel(self) -> Panel:
@@ -171,7 +195,7 @@ class Results:
         return self.panel.by_metric(self.metric, values[self.metric.key])
 
     @cached_property
-    def _by_metric(self) -> dict[str, Panel]:
+    def by_metric(self) -> dict[str, Panel]:
         """The panel by every metric that is known of some record; empty where no answers are kept."""
         metrics = {key: metric for key, metric in (METRICS | OF_MISSING_SHOTS).items() if metric is not ACCURACY}
         functions = {key: metric.value for key, metric in metrics.items()}
@@ -228,12 +252,12 @@ class Results:
 
         if not self.headroom or self._context.headroom:
             return self._context.headroom
-        store = Store(self.features)
+        store = as_store(self.features)
         check_stored(Records(self.folder), store)
         strata = sorted(set(primary(self.panel).cell_keys(("dataset", "backbone"))))
         return stored_headroom(store, strata, focus(self.panel).tier)
 
-    def _page_context(self) -> Context:
+    def page_context(self) -> Context:
         """What the page alone shows: descriptions of the methods, and the geometry of every stratum whose features
         are stored and still those of the records."""
         from kshot.theory.probes.sketch import sketches
@@ -244,8 +268,8 @@ class Results:
         strata = set(balanced.cell_keys(("dataset", "backbone", "tier")))
         drawn, absent = [], f"no features in {features}"
         try:
-            check_stored(folder, Store(features))
-            drawn = list(sketches(folder.study(), Store(features), strata))
+            check_stored(folder, as_store(features))
+            drawn = list(sketches(folder.study(), as_store(features), strata))
         except KshotError as error:
             absent = f"the features in {features} cannot be used: {error}"
         return replace(
@@ -253,7 +277,7 @@ class Results:
             method_texts=_method_texts(folder.study()),
             sketches=drawn,
             sketches_absent=absent,
-            measured={key: found for key, found in self._by_metric.items() if key in METRICS},
+            measured={key: found for key, found in self.by_metric.items() if key in METRICS},
             headroom=self._headroom,
         )
 
@@ -268,7 +292,7 @@ class Results:
 def load_records(
     folder: Path | str,
     *,
-    features: Path | str = "features",
+    features: Path | str | Store = "features",
     precision: Path | str | None = None,
     base: Path | str | None = None,
     corrected: bool = False,
@@ -292,7 +316,8 @@ def load_records(
         Compute from the features what the theory leaves above the blend path.
     """
     other, plain = (None if given is None else Path(given) for given in (precision, base))
-    return Results(load_table(folder), Path(folder), Path(features), other, plain, corrected, headroom)
+    where = features if isinstance(features, Store) else Path(features)
+    return Results(load_table(folder), Path(folder), where, other, plain, corrected, headroom)
 
 
 def _select(records: "pa.Table", wanted: Mapping[str, Sequence[str | int]]) -> "pa.Table":

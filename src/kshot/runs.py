@@ -1,16 +1,19 @@
-"""Run a study, forget its failures, measure its probes, judge a method."""
+"""Run a study, compare heads, forget failures, measure probes, judge methods."""
 
+import hashlib
 import logging
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kshot.bench.compact import forget
 from kshot.bench.detector import Detection, detect, foreign_methods
-from kshot.bench.diff import Difference, compare
+from kshot.bench.diff import Difference
+from kshot.bench.diff import compare as compare_folders
 from kshot.bench.engines import Engine
+from kshot.bench.heads import Heads, method_specs
 from kshot.bench.knobs import knob_oracle
 from kshot.bench.records import Records, records_folder
 from kshot.bench.run import (
@@ -21,18 +24,22 @@ from kshot.bench.run import (
     complete,
     load_any,
     open_run,
+    with_supports,
     workers_environment,
 )
 from kshot.bench.status import failed_cells
-from kshot.bench.study import DTYPES, Cell, MethodSpec, Study
-from kshot.bench.work import check_stored, count_cells, find_work, finished_cells
-from kshot.data.store import Store
-from kshot.errors import StudyError
+from kshot.bench.study import DTYPES, Cell, Grid, MethodSpec, Study
+from kshot.bench.work import check_stored, count_cells, find_work, finished_cells, needs_residue
+from kshot.data.features import Features
+from kshot.data.memory import MemoryStore
+from kshot.data.store import Store, as_store
+from kshot.errors import InputError, StudyError
+from kshot.files import safe_name
 from kshot.methods import registry
 from kshot.progress import Progress
 from kshot.report.questions import OwnKnob, judgement, judgement_table
 from kshot.report.table import Table
-from kshot.results import Results, load_records
+from kshot.results import Results, TemporaryFolder, load_records
 from kshot.stats.panel import CELL
 from kshot.theory.probes.measure import GROUPS, probe_batches, probe_workload
 from kshot.theory.probes.stored import ProbeFolder
@@ -42,14 +49,21 @@ FEATURES = Path("features")
 CORES = os.cpu_count() or 1
 # What `judge` runs a method beside.
 COMPANIONS = ("zero_shot", "oracle_lambda", "loo_blend", "clap", "lpp")
+# The tier of features without text, whose text methods are undefined.
+NO_TEXT = "none"
+# Of the names of judged methods in the name of a study.
+LONGEST_NAMES = 60
+
+Where = Features | str | Iterable[Features | str]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A method's records beside its companions', the five questions as a table, and the answers in words."""
+    """The records of methods beside their companions', for each method the five questions as a table, and the answers
+    in words."""
 
     results: Results
-    table: Table
+    tables: tuple[Table, ...]
     words: tuple[str, ...]
     detections: tuple[Detection, ...]
 
@@ -57,11 +71,13 @@ class Judgement:
 def run(
     study: AnyStudy,
     *,
+    on: Where = (),
     records: Path | str | None = None,
     features: Path | str = FEATURES,
     workers: int = CORES,
     engine: Engine | str = "local",
-    method: Sequence[str] = (),
+    method: Heads = (),
+    supports: Path | str | None = None,
 ) -> Results:
     """Compute what a study lacks, and give back all its records; finished cells are never computed again.
 
@@ -69,6 +85,8 @@ def run(
     ----------
     study : name, path or Study
         A study of the package by its name, a TOML file, or a `Study`.
+    on : Features, DATASET/BACKBONE/TIER, or several
+        Run the study's shots, seeds and methods on these features instead of its own.
     records : path
         Where records are kept; records/STUDYNAME unless given.
     features : path
@@ -77,11 +95,108 @@ def run(
         Worker processes, one BLAS thread each; all cores unless given.
     engine : "local", "dask" or Engine
         Where cells are computed.
-    method : sequence of str
-        Methods of your own that join the study, as package.module:Class.
+    method : heads
+        Heads that join the study: package.module:Class, or objects; see `compare`.
+    supports : path
+        JSON file of the shots to use, {dataset: {K: {seed: ids or row numbers}}}; drawn here unless given.
     """
-    folder = complete(study, records, features, choose_engine(engine, workers), method)
-    return load_records(folder, features=features)
+    strata, store = gather_features(on, features)
+    asked = load_any(study).on_features(strata) if strata else load_any(study)
+    asked = with_supports(asked, supports, store)
+    folder = complete(asked, records, store, choose_engine(engine, workers), method_specs(method))
+    return load_records(folder, features=store)
+
+
+def compare(
+    heads: Heads,
+    features: Where,
+    *,
+    shots: Sequence[int] = (1, 2, 4, 8, 16),
+    seeds: int | Sequence[int] = 5,
+    tiers: Sequence[str] = (),
+    records: Path | str | None = None,
+    folder: Path | str = FEATURES,
+    workers: int = CORES,
+    engine: Engine | str = "local",
+    min_residue: int | None = None,
+    verify: bool = True,
+) -> Results:
+    """Run heads on the same draws of the same features, and give back their records.
+
+    Parameters
+    ----------
+    heads : names, objects, or {name: head}
+        A name of `kshot ls methods`, package.module:Class, or an object such as `kshot.CLAP()`; also of a class that is
+        defined in a notebook or script. Objects of one class are told apart by their parameters.
+    features : Features, DATASET/BACKBONE/TIER, or several
+        Features in memory or stored ones.
+    shots, seeds : K labelled pictures per class, and how many draws (or which)
+    tiers : names
+        Only these prompt tiers; all that the features have unless given.
+    records : path
+        Where records are kept and continued; a folder that is removed with the results unless given.
+    folder : path
+        Folder of the stored features that are named.
+    workers : int
+        Processes, one BLAS thread each; all cores unless given. A class of this session runs in processes that inherit
+        it, one for each cell; with one worker in this process, which a head on a GPU needs.
+    engine : "local", "dask" or Engine
+        Where cells are computed. Other machines cannot inherit anything: the classes must be importable there, and the
+        features stored.
+    min_residue : int
+        Pool pictures of every class that heads which look at more than the shots need beside them. Without it such
+        cells are dropped for all below five, where there are such heads.
+    verify : bool
+        Run one cell of each (dataset, backbone) again without the test labels, for heads that are not part of kshot,
+        and warn where the predictions differ.
+    """
+    strata, store = gather_features(features, folder, tiers)
+    seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    specs = tuple(method_specs(heads))
+    if not strata or not specs or not shots or not seeds:
+        raise InputError("compare needs at least one head, one of features, one K in shots and one seed.")
+    grids = tuple(Grid((d,), (b,), (t,), tuple(shots), seeds, specs) for d, b, t in sorted(set(strata)))
+    temporary = TemporaryFolder() if records is None else None
+    where = records_folder(temporary.path if temporary else records, "compare")
+    if min_residue is None and not any(needs_residue(registry.info(spec.use, spec.params)) for spec in specs):
+        # Nobody misses pictures that nobody looks at.
+        min_residue = 0
+    complete(Study("compare", grids, min_residue=min_residue), where, store, choose_engine(engine, workers))
+    for detection in verify_methods(where, store) if verify else ():
+        logger.log(logging.WARNING if detection.differences else logging.INFO, str(detection))
+    return replace(load_records(where, features=store), temporary=temporary)
+
+
+def gather_features(
+    given: Where, folder: Path | str, tiers: Sequence[str] = ()
+) -> tuple[list[tuple[str, str, str]], Path | Store]:
+    """The (dataset, backbone, tier) of features, and where to read them: the folder, or a store in memory before it."""
+    strata: list[tuple[str, str, str]] = []
+    memory = MemoryStore(folder)
+    for one in [given] if isinstance(given, Features | str) else given:
+        if isinstance(one, str):
+            strata.append(parse_stratum(one))
+            continue
+        if not isinstance(one, Features):
+            raise InputError(
+                f"{one!r:.80} are no features. Give DATASET/BACKBONE/TIER, `kshot.load_features(…)` or "
+                "`kshot.Features.from_arrays(…)`."
+            )
+        strata += [(one.dataset, one.backbone, tier) for tier in one.tiers or [NO_TEXT]]
+        if isinstance(one.store, MemoryStore) or one.store.root.resolve() != Path(folder).resolve():
+            memory.take(one.store, one.dataset, one.backbone)
+    chosen = [stratum for stratum in strata if not tiers or stratum[2] in tiers]
+    if strata and not chosen:
+        raise InputError(f"no features have tier {' or '.join(tiers)}; they have {', '.join({s[2] for s in strata})}.")
+    return chosen, memory if memory.held else Path(folder)
+
+
+def parse_stratum(text: str) -> tuple[str, str, str]:
+    """Split DATASET/BACKBONE/TIER."""
+    parts = text.split("/")
+    if len(parts) != 3:
+        raise InputError(f"features '{text}': write DATASET/BACKBONE/TIER; `kshot ls features` lists them.")
+    return safe_name("dataset", parts[0]), safe_name("backbone", parts[1]), safe_name("tier", parts[2])
 
 
 def forget_failures(study: Study, records: Path | str | None = None, features: Path | str = FEATURES) -> None:
@@ -129,49 +244,69 @@ def measure(
 
 
 def judge(
-    method: str,
+    method: Heads,
     study: AnyStudy,
     *,
+    on: Where = (),
     records: Path | str | None = None,
     features: Path | str = FEATURES,
     workers: int = CORES,
     engine: Engine | str = "local",
 ) -> Judgement:
-    """Run a method beside zero-shot, the oracle ratio, the LOO blend, CLAP and LP++, and answer the five questions.
+    """Run methods beside zero-shot, the oracle ratio, the LOO blend, CLAP and LP++, and answer the five questions of
+    each.
 
     Parameters
     ----------
-    method : str
-        As package.module:Class or by the name it is registered under.
-    study, records, features, workers, engine
+    method : heads
+        One or several, as `compare` takes them.
+    study, on, records, features, workers, engine
         As in `run`; the records go to a folder of their own.
     """
-    judged = judged_study(load_any(study), method)
-    folder = records_folder(records, judged.name)
-    results = run(judged, records=folder, features=features, workers=workers, engine=engine)
-    oracle = knob_oracle(judged, finished_cells(Records(folder)), method, Store(features))
-    knob = None
-    if oracle is not None:
-        values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}
-        knob = OwnKnob(oracle.name, values)
-    detections = verify_methods(folder, features, judged.methods()[method])
-    words = (*judgement(results.panel, method, knob), *map(str, detections))
-    return Judgement(results, judgement_table(results.panel, method, knob), words, detections)
+    strata, store = gather_features(on, features)
+    specs = method_specs(method)
+    asked = load_any(study).on_features(strata) if strata else load_any(study)
+    judged = judged_study(asked, specs)
+    folder = complete(judged, records, store, choose_engine(engine, workers))
+    results, cells = load_records(folder, features=store), finished_cells(Records(folder))
+    tables, words = [], []
+    for spec in specs:
+        oracle, knob = knob_oracle(judged, cells, spec, as_store(store)), None
+        if oracle is not None:
+            values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}
+            knob = OwnKnob(oracle.name, values)
+        table = judgement_table(results.panel, spec.name, knob)
+        answers = judgement(results.panel, spec.name, knob)
+        if len(specs) > 1:
+            table = replace(table, key=f"{table.key}-{_slug(spec.name)}")
+            answers = [f"{results.panel.titles[spec.name]}: {answer}" for answer in answers]
+        tables.append(table)
+        words += answers
+    detections = verify_methods(folder, store, *specs)
+    return Judgement(results, tuple(tables), (*words, *map(str, detections)), detections)
 
 
-def judged_study(study: Study, method: str) -> Study:
-    """The same cells with the method and its companions only, as a study with a name of its own."""
-    known = [name for name in COMPANIONS if name in registry.names() and name != method]
-    specs = tuple(MethodSpec(name, name) for name in (*known, method))
-    slug = re.sub(r"[^A-Za-z0-9._+-]+", "-", method).strip("-.")
-    grids = tuple(replace(grid, methods=specs) for grid in study.grids)
-    return replace(study, name=f"{study.name}-judge-{slug}", grids=grids)
+def judged_study(study: Study, specs: Sequence[MethodSpec]) -> Study:
+    """The same cells with these methods and their companions only, as a study with a name of its own."""
+    asked = {spec.name for spec in specs}
+    known = [MethodSpec(name, name) for name in COMPANIONS if name in registry.names() and name not in asked]
+    names = "+".join(_slug(spec.name) for spec in specs)
+    if len(names) > LONGEST_NAMES:
+        names = hashlib.sha256(names.encode()).hexdigest()[:16]
+    grids = tuple(replace(grid, methods=(*known, *specs)) for grid in study.grids)
+    return replace(study, name=f"{study.name}-judge-{names}", grids=grids)
 
 
-def verify_methods(records: Path | str, features: Path | str = FEATURES, *methods: MethodSpec) -> tuple[Detection, ...]:
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")
+
+
+def verify_methods(
+    records: Path | str, features: Path | str | Store = FEATURES, *methods: MethodSpec
+) -> tuple[Detection, ...]:
     """Run one cell of each stratum again without the test labels; those that are not part of kshot unless given."""
     study = Records(records).study()
-    return tuple(detect(study, methods or foreign_methods(study), Path(features), Path(records)))
+    return tuple(detect(study, methods or foreign_methods(study), as_store(features), Path(records)))
 
 
 def compare_precisions(
@@ -189,4 +324,4 @@ def compare_precisions(
         arm = loaded.in_precision(dtype)
         folders.append(records_folder(None, arm.name))
         run(arm, records=folders[-1], features=features, workers=workers, engine=engine)
-    return compare(*folders)
+    return compare_folders(*folders)

@@ -16,6 +16,8 @@ LABEL_FREE_EVIDENCE: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "queries"}
 
 # The names of a cell, as columns of records.
 CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
+# The version and protocol of records that `kshot records import` wrote.
+IMPORTED = "imported"
 # How many shots each class gets: a field of every cell.
 BALANCED = "balanced"
 # What a study's shots K mean under each profile; `kshot.data.draw` draws them.

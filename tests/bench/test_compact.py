@@ -67,7 +67,7 @@ def test_diff_finds_what_moved(records, folder):
     compute(open_run(study, folder / "features", other), folder / "features", other, LocalEngine(1))
     found = compare(records.folder, other.folder)
     assert found.circumstances["dtype"] == (["float32"], ["float64"])
-    assert {move.method for move in found.moves} == {"zero_shot", "ncm", "loo_blend"}
+    assert {move.of for move in found.moves} == {"zero_shot", "ncm", "loo_blend"}
     assert all(abs(move.largest_change) < 0.5 for move in found.moves)
     hits = [
         {tuple(row[name] for name in (*CELL, "method")): row["hits"] for row in load_table(each.folder).to_pylist()}

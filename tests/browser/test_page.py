@@ -14,7 +14,7 @@ from kshot.report.table import interval
 from kshot.report.tables import all_tables
 from kshot.report.verdict import verdict
 from kshot.report.write import write_report
-from kshot.stats.leaderboard import leaderboard, paired
+from kshot.stats.leaderboard import counting, leaderboard, paired
 from kshot.stats.panel import panel
 from synthetic_records import as_table
 
@@ -26,8 +26,14 @@ def board(page):
     rows = page.locator("#board tbody tr")
     found = {}
     for row in rows.all():
-        found[row.get_attribute("data-method")] = [cell.strip() for cell in row.locator("th, td").all_inner_texts()]
+        found[row.get_attribute("data-method")] = [
+            cell.strip() for cell in row.locator("th, td:not(.beside)").all_inner_texts()
+        ]
     return found
+
+
+def beside(page, method):
+    return page.locator(f'#board tr[data-method="{method}"] .beside').inner_text()
 
 
 def numbers(text):
@@ -49,6 +55,9 @@ def test_leaderboard_equals_python(page, records):
             else:
                 assert float(text) == pytest.approx(standing.by_shots[k], abs=0.051)
         assert float(cells[5]) == pytest.approx(standing.mean, abs=0.051)
+    for method in ("clap", "lpp", "zero_shot"):
+        here = paired(counting(found), method, "oracle_lambda").beside
+        assert beside(page, method) == str(interval(here)).partition(" ")[2]
         if standing.method != "oracle_lambda":
             later = found.where(found.shots >= 2)
             assert cells[6] == str(interval(paired(later, standing.method, "oracle_lambda")))
@@ -70,7 +79,9 @@ def test_filters_recompute_means_and_intervals(page, records):
     assert shown["zero_shot"][-2] == "the reference"
     for name in ("beta", HOSTILE):
         page.get_by_label(name, exact=True).uncheck()
-    assert "no interval" in board(page)["clap"][-2]
+    alone = expected_panel(records, tier=["photo"], backbone=["RN50"], shots=[2, 4, 16], dataset=[CLOSING])
+    assert board(page)["clap"][-2] == str(interval(paired(alone, "clap", "zero_shot")))
+    assert "over draws of shots and test pictures (crossed), on this dataset" in page.inner_text("#board-note")
     page.get_by_label(CLOSING, exact=True).uncheck()
     assert "No cell is left" in page.inner_text("#board-note")
 
@@ -91,7 +102,7 @@ def test_the_verdict_follows_the_filters(page, records):
         page.get_by_label(name, exact=True).uncheck()
     one = verdict(expected_panel(records, **kept | {"dataset": ["alpha"], "backbone": ["RN50"]}))
     assert sentences(page) == one
-    assert any("One dataset gives no interval" in sentence for sentence in one)
+    assert any("Nothing is known about other datasets" in sentence for sentence in one)
     page.get_by_label("alpha", exact=True).uncheck()
     assert sentences(page) == ["No cell is left; widen the filters."]
 

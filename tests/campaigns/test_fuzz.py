@@ -32,6 +32,7 @@ COMMANDS = (
     "report",
     "records compact",
     "records diff",
+    "records import",
     "records check",
     "plan",
     "show",

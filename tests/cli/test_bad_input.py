@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from folders import edit
-
-
-def assert_refused(done, *words):
-    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
-    assert done.stderr.startswith("kshot: ")
-    assert "Traceback" not in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    for word in words:
-        assert word in done.stderr
+from folders import assert_refused, edit
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kshot.bench.records import load_table
+from kshot.bench.heads import method_specs
+from kshot.bench.records import Records, load_table
 from kshot.bench.study import parse_study
 from kshot.methods import registry
 from kshot.report.questions import judgement
@@ -98,7 +99,7 @@ def test_a_blend_with_the_family_knob(kshot_with_heads):
 def test_absent_companions_are_said_not_faked(kshot_with_heads, monkeypatch):
     study = parse_study(tomllib.loads(STUDY), "here")
     monkeypatch.setattr(registry, "names", lambda: ["zero_shot", "oracle_lambda"])
-    judged = judged_study(study, "own_heads:Half")
+    judged = judged_study(study, method_specs("own_heads:Half"))
     assert list(judged.methods()) == ["zero_shot", "oracle_lambda", "own_heads:Half"]
     found = panel(synthetic_table(methods=("zero_shot", "oracle_lambda", "loo_blend")))
     said = judgement(found, "loo_blend", None)
@@ -108,5 +109,23 @@ def test_absent_companions_are_said_not_faked(kshot_with_heads, monkeypatch):
 
 def test_a_known_method_can_be_judged_too():
     study = parse_study(tomllib.loads(STUDY), "here")
-    assert sorted(judged_study(study, "clap").methods()) == sorted(COMPANIONS)
-    assert judged_study(study, "a.b:C").name == "tiny-judge-a.b-C"
+    assert sorted(judged_study(study, method_specs("clap")).methods()) == sorted(COMPANIONS)
+    assert judged_study(study, method_specs("a.b:C")).name == "tiny-judge-a.b-C"
+
+
+def test_each_of_several_methods_has_its_table_on_the_features_and_shots_asked_for(kshot_with_heads):
+    asked = ("--on", "tuxpaint/lite0/photo", "--shots", "2", "--min-residue", "3", "--workers", "1")
+    done = kshot_with_heads("judge", "own_heads:TextOnly", "own_heads:Half", "tiny.toml", *asked)
+    assert done.returncode == 0, done.stderr
+    assert "Text only: the five questions" in done.stdout
+    assert "Half: the five questions" in done.stdout
+    (folder,) = Path("records").iterdir()
+    study, rows = Records(folder).study(), load_table(folder).to_pylist()
+    assert study.name == "tiny-on-tuxpaint+lite0+photo-K2-residue3-judge-own_heads-TextOnly+own_heads-Half"
+    assert study.min_residue == 3
+    assert {(row["dataset"], row["tier"], row["shots"]) for row in rows} == {("tuxpaint", "photo", 2)}
+    page = (folder / "report" / "report.html").read_text()
+    assert "Text only: 1 against zero-shot" in page
+    assert "Half: 1 against zero-shot" in page
+    planned = kshot_with_heads("plan", "tiny.toml", *asked[:6]).stdout
+    assert "(a class has fewer pool pictures than shots; methods that look at further ones need 3)" in planned

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from folders import edit
+from folders import assert_refused, edit
 from kshot.bench.study import load_study
 from kshot.files import safe_name
 from kshot.results import load_records
@@ -29,7 +29,7 @@ def test_on_runs_the_study_on_features_of_ones_own_and_report_shows_it(kshot):
     assert ran == {key: plain[key] for key in ran}
     shown = done.stdout[done.stdout.index("Leaderboard") :]
     assert "Oracle ratio" in shown
-    assert "The best validation-free head here is" in shown
+    assert "best validation-free head" in shown
     assert shown.strip().endswith(f"wrote {records}/report/report.html")
     assert (records / "report" / "report.html").is_file()
 
@@ -65,13 +65,10 @@ def test_names_of_features_that_are_long_or_hold_a_plus():
 
 def test_mistakes_in_on(kshot):
     for text, says in (
-        ("digits/lite0", "--on digits/lite0: write DATASET/BACKBONE/TIER"),
+        ("digits/lite0", "features 'digits/lite0': write DATASET/BACKBONE/TIER"),
         ("digits/lite0/fotos", "unknown tier 'fotos'"),
         ("digit/lite0/photo", "unknown dataset/backbone 'digit/lite0'. Did you mean digits/lite0"),
         ("Pets/ViT-B-16/photo", "not encoded in features yet: Pets by ViT-B-16. Type: kshot encode --dataset Pets"),
         ("../x/y", "cannot be a file name"),
     ):
-        done = kshot("run", "tiny.toml", "--on", text)
-        assert done.returncode == 2
-        assert says in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
+        assert_refused(kshot("run", "tiny.toml", "--on", text), says)

@@ -17,12 +17,13 @@ from sklearn.preprocessing import FunctionTransformer
 
 import kshot
 from kshot.bench.records import Records
-from kshot.bench.study import Cell, parse_study
+from kshot.bench.study import Cell, MethodSpec, parse_study
 from kshot.data.store import Store
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import PromptFeatures
 from kshot.errors import InputError
 from kshot.methods import registry
+from kshot.methods.base import Classifier
 from kshot.pictures.export import export_onnx
 from kshot.runs import judged_study
 from kshot.stats.answers import RELATIVE_ERROR
@@ -33,13 +34,14 @@ CLASSES = ("ant", "bee", "cat", "dog", "eel")
 CELL = Cell("animals", "known", "photo", 4, 0)
 DIMENSION, POOL, TEST = 16, 12, 8
 NAMES = registry.names()
-CLASS_NAMES = [name for name in kshot.__all__ if isinstance(getattr(kshot, name), type) and name != "PictureHead"]
+PUBLIC = {name: getattr(kshot, name) for name in kshot.__all__}
+CLASS_NAMES = [name for name, own in PUBLIC.items() if isinstance(own, type) and issubclass(own, Classifier)]
 
 
-class KnownPictures:
+class KnownPictures(kshot.Encoder):
     """An encoder that knows each picture by its red: features that are already there."""
 
-    dim, text, logit_bias = DIMENSION, True, None
+    dim, logit_bias, backbone = DIMENSION, None, "known-pictures"
     logit_scale = CONSTANTS["logit_scale"]
     preprocessing = Preprocessing(8, (0.0,) * 3, (1.0,) * 3)
 
@@ -47,7 +49,7 @@ class KnownPictures:
         self.rows, self.prototypes = rows, prototypes
 
     def encode_images(self, batch):
-        return self.rows[np.round(255 * batch[:, 0].mean(axis=(1, 2))).astype(int)]
+        return self.rows[np.round(255 * np.stack(batch)[:, 0].mean(axis=(1, 2))).astype(int)]
 
     def encode_prompts(self, prompts):
         rows = [next(c for c, name in enumerate(CLASSES) if name in prompt) for prompt in prompts]
@@ -161,7 +163,7 @@ def by_run(world, name, tmp_path):
 
 
 def by_judge(world, name, tmp_path):
-    recorded(world, name, ran(world, judged_study(world.study, name)))
+    recorded(world, name, ran(world, judged_study(world.study, [MethodSpec(name, name)])))
 
 
 def recorded(world, name, records):

@@ -15,7 +15,7 @@ from kshot.data.draw import asked_classes, class_shots, draw_support, keyed_orde
 from kshot.data.episode import Episode
 from kshot.data.gate import check_stratum, failed_gates
 from kshot.data.store import Store
-from kshot.data.stratum import load_prior, load_stratum, pool_of
+from kshot.data.stratum import load_prior, load_stratum, pool_labels
 from kshot.errors import FeatureError
 from kshot.types import Labelled, Views
 
@@ -180,7 +180,7 @@ def test_a_loaded_stratum_says_where_it_came_from(tmp_path):
     np.testing.assert_allclose(np.linalg.norm(stratum.pool.X, axis=1), 1)
     assert load_prior(store, "d", "b", "photo").norm == pytest.approx(2.0)
     assert not np.shares_memory(stratum.episode(1, 0, None).queries, stratum.pool.X)
-    _, labels, n_classes = pool_of(store, "d", "b")
+    labels, n_classes = pool_labels(store, "d", "b")
     assert (labels.tolist(), n_classes) == (stratum.pool.y.tolist(), 3)
     whole = write(Store(tmp_path / "whole"), parts=("all",), per_class=10)
     split = load_stratum(whole, "d", "b")
@@ -188,7 +188,7 @@ def test_a_loaded_stratum_says_where_it_came_from(tmp_path):
     assert {*split.pool_ids, *split.test_ids} == {f"all/{row}" for row in range(30)}
     for ids, part in ((split.pool_ids, split.pool), (split.test_ids, split.test)):
         assert part.y.tolist() == [int(name.split("/")[1]) % 3 for name in ids]
-    _, labels, n_classes = pool_of(whole, "d", "b")
+    labels, n_classes = pool_labels(whole, "d", "b")
     assert (labels.tolist(), n_classes) == (split.pool.y.tolist(), 3)
 
 
@@ -235,7 +235,7 @@ def test_features_at_a_keyboard(tmp_path):
     assert len(shown.support.y) == 6
     assert found.episode(2, tier=None).reveal(frozenset({"text"})).text is None
     with pytest.raises(FeatureError, match="photo"):
-        found.episode(2)
+        found.episode(2, tier="photos")
     with pytest.raises(FeatureError, match="Did you mean d/b"):
         load_features("d", "c", features=tmp_path)
     write(Store(tmp_path / "whole"), "e", parts=("all",))

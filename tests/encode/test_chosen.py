@@ -13,6 +13,7 @@ from kshot.data.stratum import load_stratum
 from kshot.encode import targets
 from kshot.encode.encoding import encode_pictures
 from kshot.encode.preprocess import Preprocessing
+from kshot.encode.protocol import Encoder
 from kshot.encode.sources import find_source
 from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError, StudyError
@@ -23,15 +24,16 @@ DRAWS = {(1, 0, "balanced"), (2, 1, "balanced")}
 VIEWS = {Views("clap", 3): DRAWS, Views("tip", 2): DRAWS}
 
 
-class Colours:
+class Colours(Encoder):
     """An encoder whose features are the mean colours of four corners."""
 
-    text, logit_scale, logit_bias, dim = False, None, None, 12
+    text, logit_scale, logit_bias, dim, backbone = False, None, None, 12, "colours"
 
     def __init__(self, pixels=8):
         self.preprocessing = Preprocessing(pixels, (0.0,) * 3, (1.0,) * 3)
 
     def encode_images(self, inputs):
+        inputs = np.stack(inputs)
         half = inputs.shape[-1] // 2
         corners = [inputs[:, :, i : i + half, j : j + half].mean((2, 3)) for i in (0, half) for j in (0, half)]
         X = np.concatenate(corners, 1) + 0.01

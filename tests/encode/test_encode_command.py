@@ -14,9 +14,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from folders import assert_refused
 from kshot.data.store import Store
 from kshot.encode.encoding import check_reference, encode_pictures
-from kshot.encode.openclip import OpenClipEncoder
+from kshot.encode.openclip import load_open_clip
 from kshot.encode.prompts import encode_tiers, tier_prompts
 from kshot.encode.sources import find_origins, find_source
 from kshot.encode.targets import Encoding
@@ -81,7 +82,7 @@ def encode_here(name, folder, where, features, keep=None):
     """By one backbone, in this process."""
     (origin,) = find_origins(where, ["Pets"])
     source = origin.open(keep)
-    job = Encoding("Pets", name, source, OpenClipEncoder(name, folder), batch=5)
+    job = Encoding("Pets", name, source, load_open_clip(name, folder), batch=5)
     encode_pictures([job], Store(features), lambda count: None)
     encode_tiers(job, Store(features), tier_prompts("shades", source, None, ["photo"], {}))
     return job
@@ -182,7 +183,7 @@ def test_a_second_run_encodes_nothing_and_another_encoder_is_refused(one_by_one,
     config = json.loads((changed / "open_clip_config.json").read_text())
     config["model_cfg"]["quick_gelu"] = False
     (changed / "open_clip_config.json").write_text(json.dumps(config))
-    other = replace(job, encoder=OpenClipEncoder("ViT-B-32", changed))
+    other = replace(job, encoder=load_open_clip("ViT-B-32", changed))
     with pytest.raises(FeatureError, match="does not encode as it did before"):
         check_reference(other, store)
     with pytest.raises(FeatureError, match=r"holds pool of another encoding \(differs in activation\)"):
@@ -228,21 +229,9 @@ def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
         (["--backbone", "ViT-B-16", "--weights", "RN50=tiny"], ["write BACKBONE=PATH with one of the backbones"]),
     ],
 )
-def test_mistakes_are_told_before_anything_is_encoded(tmp_path, monkeypatch, capsys, arguments, words):
-    from kshot.cli.main import main
-
+def test_mistakes_are_told_before_anything_is_encoded(tmp_path, kshot, arguments, words):
     write_shards(tmp_path / "wds", {"test": 1})
-    command = ["kshot", "encode", "wds", "--backbone", "ViT-B-32", *arguments]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", command)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    err = capsys.readouterr().err
-    assert err.startswith("kshot: ")
-    assert len(err.strip().splitlines()) == 1
-    for word in words:
-        assert word in err
+    assert_refused(kshot("encode", "wds", "--backbone", "ViT-B-32", *arguments), *words)
     assert not (tmp_path / "features").exists()
 
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from kshot.encode.graph import FEATURES, OPSET, PICTURE, SCALED, GraphBuilder, encoder_parts, scale_picture
-from kshot.encode.openclip import OpenClipEncoder
+from kshot.encode.openclip import load_open_clip
 from kshot.encode.preprocess import Preprocessing
 
 # Shrinking to 224 × 224 takes twice as many rows as columns, one more, one fewer; the last shrinks in height alone.
@@ -56,7 +56,7 @@ def test_pictures_are_scaled_as_pillow_scales_them(wanted):
 
 
 def test_an_open_clip_tower_answers_as_in_torch(tiny_clip):
-    encoder = OpenClipEncoder("tiny", tiny_clip)
+    encoder = load_open_clip("tiny", tiny_clip)
     run = session(encoder_parts(encoder), FEATURES)
     for number, size in enumerate(((40, 30), (64, 64), (33, 90))):
         picture = noise(*size, number)

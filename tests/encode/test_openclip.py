@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshot.encode.encoders import load_encoder
-from kshot.encode.openclip import OpenClipEncoder, _library
+from kshot.encode.openclip import _library, load_open_clip
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.reference_vectors import hold_to_reference
 from kshot.errors import FeatureError, KshotError
@@ -23,7 +23,7 @@ from picture_sets import picture, write_siglip
 
 @pytest.fixture(scope="module")
 def encoder(tiny_clip):
-    return OpenClipEncoder("ViT-B-32-quickgelu", tiny_clip)
+    return load_open_clip("ViT-B-32-quickgelu", tiny_clip)
 
 
 def some_picture(width, height):
@@ -80,7 +80,7 @@ def changed(tiny_clip, tmp_path):
         if edit:
             edit(config)
         (folder / "open_clip_config.json").write_text(json.dumps(config))
-        found = OpenClipEncoder("ViT-B-32-quickgelu", folder)
+        found = load_open_clip("ViT-B-32-quickgelu", folder)
         if not edit:
             with torch.no_grad():
                 found.model.visual.proj += 0.02 * torch.randn_like(found.model.visual.proj)
@@ -114,7 +114,7 @@ def test_openai_weights_without_quickgelu_are_refused(monkeypatch):
     library = _library()
     monkeypatch.setattr(library.factory, "download_pretrained", lambda *_, **__: None)
     with pytest.raises(KshotError, match=r"another activation than the weights 'openai'.*ViT-B-32-quickgelu"):
-        OpenClipEncoder("ViT-B-32", "openai")
+        load_open_clip("ViT-B-32", "openai")
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,6 @@ def test_openai_weights_without_quickgelu_are_refused(monkeypatch):
 def test_names(name, message):
     with pytest.raises(KshotError, match=message):
         load_encoder(name)
-
-
-def test_a_missing_checkpoint(tmp_path):
-    with pytest.raises(KshotError, match="there is no checkpoint at"):
-        load_encoder("ViT-B-16", tmp_path / "absent.pt")
 
 
 def test_a_checkpoint_that_is_a_pickle_is_not_run(tmp_path):
@@ -149,7 +144,7 @@ def siglip(tmp_path_factory):
 
 
 def test_siglips_tokenizer_comes_with_a_local_folder(siglip):
-    found = OpenClipEncoder("SigLIP-B-16", siglip)
+    found = load_open_clip("SigLIP-B-16", siglip)
     assert found.logit_bias == pytest.approx(-10)
     tokens = torch.tensor([[2, 3, 4, 2, 5, *[0] * 11]])  # "a photo of a red", lower case without its full stop
     with torch.inference_mode():
@@ -180,3 +175,21 @@ def test_siglip_offline_is_one_sentence(tmp_path):
     assert len(said.splitlines()) == 1
     assert said.startswith("cannot load the tokenizer of ViT-B-16-SigLIP2: the hub cannot be reached ([Errno 111]")
     assert "it is not in the hub's cache. Run it once with a connection, or give weights" in said
+
+
+def test_a_model_in_memory_is_the_model_by_name(tiny_clip):
+    import open_clip
+
+    import kshot
+
+    name = "ViT-B-32-quickgelu"
+    by_name = load_encoder(name, tiny_clip, "cpu")
+    where = f"local-dir:{tiny_clip}"
+    held = kshot.Encoder.from_open_clip(open_clip.create_model(where), open_clip.get_tokenizer(where), name)
+    assert (held.facts(), held.backbone) == (by_name.facts(), by_name.backbone)
+    assert (held.logit_scale, held.logit_bias, held.dim) == (by_name.logit_scale, by_name.logit_bias, by_name.dim)
+    inputs = [
+        [own.preprocessing(some_picture(50, 40)), own.preprocessing(some_picture(31, 77))] for own in (held, by_name)
+    ]
+    np.testing.assert_array_equal(held.encode_images(inputs[0]), by_name.encode_images(inputs[1]))
+    np.testing.assert_array_equal(held.encode_prompts(["a dog"]).unit, by_name.encode_prompts(["a dog"]).unit)

@@ -71,10 +71,10 @@ def test_kshot_comes_from_the_wheel(elsewhere):
 
 
 def test_the_embedded_study_from_the_notebook_and_its_report(elsewhere):
-    """The notebook's first cell computes the study; the command finds it done and writes the report."""
+    """A cell of the notebook computes the study; the command finds it done and writes the report."""
     notebook = json.loads((ROOT / "docs" / "notebook.ipynb").read_text())
-    cell = next("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
-    *lines, shown = cell.splitlines()
+    cells = ("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    *lines, shown = ["import kshot", *next(cell for cell in cells if 'kshot.run("embedded")' in cell).splitlines()]
     assert len(lines) < 6
     assert "Fold-GDA" in elsewhere.run("python", "-c", "\n".join([*lines, f"print({shown})"]))
     assert "175 done, 0 to compute" in elsewhere.run("kshot", "run", "embedded")

@@ -1,7 +1,7 @@
-"""A planted error anywhere between the draw and the verdict makes the comparison say "differs".
+"""A planted error anywhere between the draw and the verdict moves a number.
 
-A small rehearsal's own numbers serve as the published ones. Computed again, every number agrees; with one error
-planted, some number differs.
+A small rehearsal's own numbers serve as the published ones. Computed again, every number is the same; with one error
+planted, some number is not.
 """
 
 import csv
@@ -27,7 +27,8 @@ from kshot.methods import js_blend, loo_blend
 from kshot.paper import statistics
 from kshot.paper.arms import Observations, gather, joined
 from kshot.paper.claims import paper_claims, read_claims
-from kshot.paper.compare import DIFFERS, compare_claims
+from kshot.paper.evaluate import Evaluator
+from kshot.paper.judge import holds
 from kshot.paper.rehearsal import WORLDS, write_stratum
 from kshot.paper.rules import paper_rules
 from kshot.solvers import ratio_sweep
@@ -117,15 +118,17 @@ def probes_of(store, groups=GROUPS):
     return pa.Table.from_pylist(probe_rows(measured))
 
 
-def compared(records, probes, claims):
-    return compare_claims(claims, RULES, gather([records], [probes]))
+def figures(records, probes, claims):
+    """The number of every claim."""
+    evaluator = Evaluator(claims, RULES, gather([records], [probes]))
+    return {claim: evaluator.answer(claim) for claim in claims}
 
 
 def differs(records, probes, registry, number):
     """Whether one of the numbers with such a name differs."""
     touched = [claim for claim in registry if fnmatchcase(claim.id, number)]
     assert touched
-    return any(line.verdict == DIFFERS for line in compared(records, probes, touched))
+    return not all(holds(claim, figure.values[0]) for claim, figure in figures(records, probes, touched).items())
 
 
 @pytest.fixture(scope="module")
@@ -141,14 +144,15 @@ def probes(store):
 @pytest.fixture(scope="module")
 def registry(records, probes, tmp_path_factory):
     """The rehearsal's own numbers in the columns of the paper's registry, to nine digits; seconds are left out."""
-    lines = [x for x in compared(records, probes, paper_claims()) if x.computed and x.claim.kind != "cost"]
+    found = figures(records, probes, paper_claims())
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("id", "place", "arm", "quantity", "unit", "value", "low", "high", "n", "restrict", "kind"))
-    for line in lines:
-        c = line.claim
+    for c, figure in found.items():
+        if not figure.known or c.kind == "cost":
+            continue
         restrict = "; ".join(part for part in c.restrict.split("; ") if not part.startswith("relation="))
-        value = f"{line.ours.mean:.9e}"
+        value = f"{figure.values[0]:.9e}"
         writer.writerow((c.id, c.place, c.arm, c.quantity, c.unit, value, "", "", "", restrict, c.kind))
     path = tmp_path_factory.mktemp("registry") / "claims.csv"
     path.write_text(out.getvalue(), encoding="utf-8")
@@ -156,9 +160,9 @@ def registry(records, probes, tmp_path_factory):
 
 
 def test_computed_again_every_number_agrees(store, registry):
-    again = compared(records_of(store), probes_of(store), registry)
+    again = figures(records_of(store), probes_of(store), registry)
     assert len(registry) > 100
-    assert [line.claim.id for line in again if line.verdict == DIFFERS] == []
+    assert [claim.id for claim, figure in again.items() if not holds(claim, figure.values[0])] == []
 
 
 def _without_guard(panel):
@@ -176,18 +180,21 @@ _column = Panel.column
 def _first_of_the_tier(observed, values, axis, to):
     """Pairs every draw with the tier's first cell of the stratum."""
     first = {}
-    for key, value in zip(observed.rows(), values, strict=True):
+    for key, value in zip(observed.rows, values[0], strict=True):
         if key[2] == to:
             first.setdefault(key[:2], value)
-    return np.array([first.get(key[:2], np.nan) for key in observed.rows()])
+    return np.array([[first.get(key[:2], np.nan) for key in observed.rows]])
 
 
 def _normal_quantile(freedom, level):
     return 1.959964
 
 
-def _each_cell_a_cluster(values, clusters):
-    return bootstrap.cluster_mean(values, np.arange(len(values)).astype(str))
+_mean = statistics.Slice.mean
+
+
+def _each_cell_a_cluster(cells, values):
+    return _mean(replace(cells, dataset=np.arange(len(cells.dataset))), values)
 
 
 def _share_without_centring(means, text):
@@ -238,7 +245,7 @@ STATISTICS = {
     "baseline of another cell": (Panel, "column", _other_cells_baseline, "headline.clap.allk"),
     "tiers paired across draws": (Observations, "moved", _first_of_the_tier, "priors.dataset.d2"),
     "normal instead of t quantile": (bootstrap, "critical_value", _normal_quantile, "coverage.student_t.*"),
-    "cells resampled": (statistics, "cluster_mean", _each_cell_a_cluster, "coverage.cell_resampling.shrink"),
+    "cells resampled": (statistics.Slice, "mean", _each_cell_a_cluster, "coverage.cell_resampling.shrink"),
 }
 CELLS = {
     "share without centring": ((cell, "class_independent_share", _share_without_centring), ("zero_shot",), "share.all"),

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +12,8 @@ from scipy.stats import spearmanr
 from kshot.errors import StudyError
 from kshot.paper.arms import gather
 from kshot.paper.claims import paper_claims
-from kshot.paper.compare import (
-    AGREES,
-    DIFFERS,
-    NOT_COMPUTED,
-    arms_table,
-    as_csv,
-    compare_claims,
-    lines_table,
-    verdict_sentences,
-)
+from kshot.paper.compare import arms_table, as_csv, lines_table, verdict_sentences
+from kshot.paper.judge import AGREES, DIFFERS, NOT_COMPUTED, judge
 from kshot.paper.rules import paper_rules
 from synthetic_records import as_table, synthetic_rows
 
@@ -56,7 +49,7 @@ def compared(tables, probes, *names):
     """The claims with these names, all unless given."""
     claims = [claim for claim in paper_claims() if not names or claim.id in names]
     arms = gather([as_table(rows) for rows in tables], [probes])
-    return {line.claim.id: line for line in compare_claims(claims, paper_rules(), arms)}
+    return {line.claim.id: line for line in judge(claims, paper_rules(), arms).lines}
 
 
 @pytest.fixture(scope="module")
@@ -167,17 +160,17 @@ def test_an_arm_joins_the_matrix_only_on_the_same_features(rows, probes):
         gather([as_table(known), as_table(moved)], [probes])
 
 
-def test_the_lines_are_counted_printed_and_written(lines):
-    compared = list(lines.values())
-    first = verdict_sentences(compared, simulated=True)
-    assert "of 917 published numbers" in first[0]
-    assert "SIMULATED" in first[1]
-    assert sum(line.computed for line in compared) == int(first[0].split()[0])
-    assert [row[0] for row in arms_table(compared, True).rows][-1] == "all"
-    assert len(lines_table(compared, False).rows) == 917
-    written = as_csv(compared).splitlines()
-    assert len(written) == 918
-    assert {AGREES, DIFFERS, NOT_COMPUTED} <= {line.verdict for line in compared}
+def test_the_lines_are_counted_printed_and_written(rows, probes):
+    judged = judge(paper_claims(), paper_rules(), gather([as_table(rows)], [probes]))
+    said = verdict_sentences(replace(judged, simulated=True))
+    counted = next(sentence for sentence in said if "of 917 numbers" in sentence)
+    assert said[0].startswith("These are NOT the same results as the paper")
+    assert any("SIMULATED" in sentence for sentence in said)
+    assert sum(line.computed for line in judged.lines) == int(counted.split()[0])
+    assert [row[0] for row in arms_table(judged).rows][-1] == "all"
+    assert len(lines_table(judged, judged.lines).rows) == 917
+    assert len(as_csv(judged).splitlines()) == 918
+    assert {AGREES, DIFFERS, NOT_COMPUTED} <= {line.verdict for line in judged.lines}
 
 
 def _ratio(row):

@@ -1,12 +1,9 @@
-import sys
 from functools import partial
-from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
 
 from colours import COLOURS, ColourEncoder, shade
-from kshot.cli.main import main
 from kshot.pictures.fit import fit_folder
 from kshot.pictures.photos import copy_sample
 
@@ -31,21 +28,6 @@ def fit(colours):
 def sample(tmp_path):
     copy_sample(tmp_path / "drawings")
     return tmp_path / "drawings"
-
-
-@pytest.fixture
-def kshot(tmp_path, monkeypatch, capsys):
-    """Call a command in this process, which has imported torch already."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["kshot", *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return CompletedProcess(arguments, ended.value.code or 0, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """From a folder of pictures to a head: what is learnt, what is refused, what is said."""
 
 import io
+import json
 import os
 import shutil
 from dataclasses import replace
@@ -12,7 +13,7 @@ from PIL import Image
 
 from colours import ColourEncoder, shade
 from kshot.errors import InputError
-from kshot.pictures.advice import advise
+from kshot.pictures.advice import EVIDENCE, advise
 from kshot.pictures.encoded import encode_files
 from kshot.pictures.head import PictureHead
 from kshot.pictures.held_out import Interval
@@ -217,6 +218,20 @@ def test_below_the_threshold_it_is_none_of_these(shades, fit):
     head = fit(shades).head
     assert predict_feature(head, "x", head.shots.X[0], threshold=1.01).answer == NONE
     assert predict_feature(head, "x", head.shots.X[0], threshold=0.0).answer == "blue"
+
+
+@pytest.mark.parametrize("shots", [1, 2, 4, 16])
+def test_the_reason_says_what_the_evidence_says(shots):
+    rows = json.loads(EVIDENCE.read_text())
+    (row,) = [row for row in rows if row["kind"] == "all" and row["shots"] == shots]
+    found = advise(np.full(5, shots))
+    mean, low, high = row["lead"]["clap"]
+    assert found.method == row["head"]
+    assert f"over {row['datasets']} sets" in found.reason
+    assert f"{mean:+.1f} points [{low:+.1f}, {high:+.1f}]" in found.reason
+    level = min(low, row["left_out"][1]) <= 0
+    assert ("level with CLAP, which is simpler (--method clap)" in found.reason) == level
+    assert level == (shots < 4)
 
 
 def test_advice_follows_the_shots_and_refuses_oracles():

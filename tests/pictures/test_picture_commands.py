@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from folders import assert_refused
+
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
@@ -44,14 +46,6 @@ def predict(kshot, place):
         return json.loads(done.stdout), done.returncode
 
     return call
-
-
-def assert_refused(done, *words):
-    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
-    assert "Traceback" not in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    for word in words:
-        assert word in done.stderr
 
 
 def test_fit_says_what_it_found(kshot, place):

@@ -62,11 +62,11 @@ def test_leaderboard_mean_and_distance_are_the_same_cells():
     for method, title in TITLES.items():
         own, row = accuracies(method, **LATER), shown("leaderboard", title)
         if own.keys() == wanted:
-            assert float(row[-2]) == pytest.approx(np.mean(list(own.values())))
+            assert float(row[-3]) == pytest.approx(np.mean(list(own.values())))
             if method != leader:
-                assert float(row[-1]) == pytest.approx(float(row[-2]) - float(board.rows[0][-2]))
+                assert float(row[-2]) == float(row[-1]) == pytest.approx(float(row[-3]) - float(board.rows[0][-3]))
         else:
-            assert str(row[-2]) == str(row[-1]) == "–"
+            assert str(row[-3]) == str(row[-2]) == str(row[-1]) == "–"
             assert f"{title} {len(wanted) - len(own)}" in board.caption
     assert f"of {len(wanted)} cells some lack" in board.caption
 
@@ -117,7 +117,7 @@ def test_by_shots_counts_the_cells_where_all_exist(name, shots, methods):
             assert str(cell) == "–"
 
 
-def test_prior_upgrade_counts_the_draws_where_all_exist():
+def test_prior_upgrade_keeps_one_shot_though_leave_one_out_has_no_ratio_there():
     def ratios(method, tier):
         return {
             (row["dataset"], row["backbone"], row["shots"], row["seed"]): json.loads(row["selected"])["lambda"]
@@ -126,11 +126,12 @@ def test_prior_upgrade_counts_the_draws_where_all_exist():
         }
 
     sides = [ratios(m, tier) for m in ("oracle_lambda", "loo_blend") for tier in ("dataset", "photo")]
-    common = set.intersection(*map(set, sides))
+    oracle, loo = (set(before) & set(after) for before, after in (sides[:2], sides[2:]))
     row = shown("prior_upgrade", "→ dataset")
-    assert str(row[-1]) == str(len(common))
-    assert float(row[3]) == pytest.approx(mean_difference(*sides[:2], common))
-    assert float(row[4]) == pytest.approx(mean_difference(*sides[2:], common))
+    assert {shots for _, _, shots, _ in oracle} > {shots for _, _, shots, _ in loo}
+    assert str(row[-1]) == str(len(oracle))
+    assert float(row[3]) == pytest.approx(mean_difference(*sides[:2], oracle))
+    assert float(row[4]) == pytest.approx(mean_difference(*sides[2:], loo & oracle))
 
 
 def test_bars_have_one_set_of_cells_and_name_who_has_none():
@@ -163,7 +164,7 @@ def test_the_better_end_needs_both_ends():
 def test_one_shot_alone_is_ranked_by_its_own_mean():
     rows = synthetic_rows(shots=(1,), tiers=("dataset",))
     board = {table.key: table for table in all_tables(panel(as_table(rows)))}["leaderboard"]
-    assert board.columns[-2:] == ("mean K=1", "behind the leader, K=1")
-    free = [float(row[-2]) for row in board.rows[: board.rule] if str(row[-2]) != "–"]
+    assert board.columns[-3:] == ("mean K=1", "behind the leader, K=1", "on these 4 datasets")
+    free = [float(row[-3]) for row in board.rows[: board.rule] if str(row[-3]) != "–"]
     assert free == sorted(free, reverse=True)
     assert len(free) > 2

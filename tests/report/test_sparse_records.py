@@ -182,10 +182,16 @@ def test_where_backbones_have_other_tiers_a_slice_is_one_that_exists():
     assert "no cell of tier dataset on lite0 with text: gamma" in by_dataset.caption
 
 
-def test_one_dataset_tells_no_ties():
-    said = told("one dataset")
-    assert "ties cannot be told" in said
-    assert "is tied" not in said
+def test_one_dataset_speaks_of_itself_alone():
+    """CLAP and LP++ differ by half a point of 400 pictures; from two draws no interval comes."""
+    rows = synthetic_records.synthetic_rows(datasets=("alpha",), seeds=(0, 1, 2, 3))
+    said = " ".join(verdict(panel(as_table(rows))))
+    assert "The best validation-free head on this dataset is" in said
+    assert "because the interval over draws and test pictures reaches zero: " in said
+    assert "Nothing is known about other datasets" in said
+    few = told("one dataset")
+    assert "ties cannot be told" in few
+    assert "is tied" not in few
 
 
 def test_a_wide_interval_over_few_datasets_is_shown_with_its_reason():
@@ -218,7 +224,11 @@ def test_a_dataset_that_is_left_out_is_named_and_not_counted(name, dataset, reas
         left = next(part for part in said.split(". ") if part.startswith("Left out"))
         assert dataset in left
         assert reason in left
-    assert f"in {others} datasets" in told(name)
+    assert (f"in {others} datasets" if others > 2 else "these two datasets" if others == 2 else "this dataset") in told(
+        name
+    )
+    if reason != "with text":
+        assert re.search(r"back with --(shots 1 --shots 2 --shots 4|tier \w+)", told(name))
 
 
 def test_an_own_method_bears_its_title_and_is_judged():

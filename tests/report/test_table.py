@@ -51,10 +51,29 @@ def test_latex_has_as_many_cells_as_columns_and_a_rule():
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
 
 
-def test_one_dataset_says_that_there_is_no_interval():
-    found = tables(synthetic_rows(datasets=("alpha",)))
-    assert "[no interval]" in str(found["headline"].rows[0][1])
-    assert "[+" not in found["headline"].markdown()
+def test_latex_marks_the_best_and_the_second_of_the_validation_free():
+    table = tables(synthetic_rows())["leaderboard"]
+    rows = [line for line in table.latex().splitlines() if line.endswith(r"\\") and "&" in line][1:]
+    for column in range(1, 6):
+        shown = [row.removesuffix(r"\\").split(" & ")[column].strip() for row in rows]
+        values = [float(row[column]) for row in table.rows[: table.rule]]
+        first, second = sorted((v for v in values if v == v), reverse=True)[:2]
+        assert shown[values.index(first)] == rf"\textbf{{{first:.1f}}}"
+        assert shown[values.index(second)] == rf"\underline{{{second:.1f}}}"
+        assert sum("underline" in text for text in shown) == sum("textbf" in text for text in shown) == 1
+    assert "--" not in table.latex(), "hyphens would become dashes"
+
+
+def test_one_dataset_says_what_its_interval_is_over():
+    """From two draws there is none."""
+    many, two = (tables(synthetic_rows(datasets=("alpha",), seeds=seeds)) for seeds in ((0, 1, 2), (0, 1)))
+    assert "[+" in many["headline"].markdown()
+    assert "[no interval]" in str(two["headline"].rows[0][1])
+    assert many["leaderboard"].columns[-1] == "behind the leader on this dataset, K≥2"
+    for name in ("leaderboard", "headline", "by_shots"):
+        for text in (many[name].latex(), many[name].markdown(), repr(many[name]), many[name].html()):
+            assert "over draws of shots and test pictures (crossed), on this dataset" in " ".join(text.split())
+            assert "over datasets (10,000 resamples)" not in text
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ import pytest
 from scipy import stats
 
 from kshot.errors import StudyError
-from kshot.report.context import Context, Probed
+from kshot.report.context import Context, Gate, Probed
 from kshot.report.tables import make_table
 from kshot.report.tables.knob_atlas import _saw_queries, knob_cells, surveys
+from kshot.report.tables.one_stratum import stratum_tables
 from kshot.report.tables.shot_profiles import _both
 from kshot.stats.metrics import METRICS
 from kshot.stats.panel import panel
@@ -348,3 +349,68 @@ def test_a_survey_of_a_transductive_head_is_known_by_what_it_saw():
     # Either has one record, and it is not the other's cell.
     found = panel(as_table(surveyed(SURVEY) + surveyed(SURVEY, SURVEY, method="lpp", sees=seen)[1:]))
     assert [_saw_queries(found, method) for method in ("clap", "lpp")] == [False, True]
+
+
+def draw(shots, seed=-1):
+    return ("alpha", "ViT-B-16", "dataset", shots, seed, "balanced")
+
+
+def test_probes_of_one_stratum_are_averaged_by_shots():
+    values = {
+        "offset.share": {draw(0): 0.8},
+        "spread.measured SD": {draw(2, 0): 1.0, draw(2, 1): 3.0, draw(4, 0): 8.0},
+        "spread.predicted SD": {draw(2, 0): 4.0, draw(2, 1): 4.0, draw(4, 0): 4.0},
+        "counterfactual.deficit": {draw(2, 0): 4.0, draw(4, 0): 0.0},
+        "counterfactual.recovered": {draw(2, 0): -1.0, draw(4, 0): -1.0},
+    }
+    offset, spread, counterfactual = stratum_tables(Probed(values))
+    assert (offset.columns, [cells(line) for line in offset.rows]) == (("share",), [["0.8"]])
+    assert spread.columns == ("K", "measured SD", "predicted SD", "measured/predicted")
+    assert [cells(line) for line in spread.rows] == [["2", "2", "4", "0.5"], ["4", "8", "4", "2"]]
+    assert [cells(line)[-1] for line in counterfactual.rows] == ["0.25", "–"]
+    assert "squared cosines" in offset.caption
+
+
+def test_text_free_backbones_are_pooled_from_four_shots_on():
+    levels = {"logistic_probe": 60, "oracle_lambda": 50, "zero_shot": 40}
+    rows = records(levels, backbones=("ViT-B-16", "DINO"), text_free=("DINO",))
+    found = table("text_free", rows)
+    assert [line[0] for line in found.rows] == ["K=1", "K=2", "K=4", "K≥4 pooled"]
+    assert "No text-free backbone" not in found.caption
+    alone = table("text_free", records(levels, shots=(1, 2)))
+    assert [line[0] for line in alone.rows] == ["K=1", "K=2"]
+    assert "No text-free backbone" in alone.caption
+
+
+def test_three_backbones_are_enough_to_rank():
+    levels = {"js_blend": 45, "oracle_lambda": 50, "zero_shot": 40, "clap": 55, "loo_blend": 49, "lpp": 56}
+    three = table("per_backbone", records(levels, backbones=("ViT-B-16", "RN50", "ViT-B-32")))
+    assert "over the 3 backbones" in three.caption
+    assert "Rank correlation" not in table("per_backbone", records(levels, backbones=("ViT-B-16", "RN50"))).caption
+
+
+def test_a_better_prompt_is_paired_with_the_generic_one_where_both_exist():
+    levels = {"zero_shot": lambda row: 45 if row["tier"] == "dataset" else 40, "oracle_lambda": 50, "loo_blend": 49}
+    rows = records(levels, tiers=("photo", "dataset"))
+    lonely = [row for row in rows if (row["tier"], row["dataset"]) != ("dataset", "gamma")]
+    assert [line[-1] for line in map(cells, table("prior_upgrade", rows).rows)] == ["18"]
+    assert [line[-1] for line in map(cells, table("prior_upgrade", lonely).rows)] == ["12"]
+
+
+def test_a_dataset_at_the_end_of_its_published_band_passes():
+    rows = records({"zero_shot": 60.0})
+    for band, verdict in (((50, 60), "pass"), ((60, 70), "pass"), ((61, 70), "FAIL")):
+        gates = {"alpha": Gate("official", band)}
+        context = Context(gates=gates, band_backbone="ViT-B-16", band_tier="dataset")
+        assert cells(table("datasets", rows, context).rows[0])[-1] == verdict
+
+
+def test_profiles_are_compared_in_one_tier():
+    rows = [
+        row | {"profile": profile}
+        for profile, level in (("balanced", 60), ("long-tailed", 50))
+        for row in records({"clap": level, "zero_shot": 40}, tiers=("dataset", "photo"))
+    ]
+    found = table("profiles", rows)
+    assert found.columns == ("method", "balanced", "long-tailed", "long-tailed − balanced")
+    assert "The same 12 draws" in found.caption

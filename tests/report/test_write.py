@@ -75,9 +75,9 @@ def test_all_figures_as_vector_and_picture(tmp_path):
     context = Context(sketches=[sketch()], headroom=headroom, probed=Probed(moved))
     paths, missing = write_figures(panel(as_table(rows)), context, tmp_path)
     assert missing == {}
-    assert {p.name for p in paths} == {f"{name}.{suffix}" for name in FIGURES for suffix in ("pdf", "png")}
+    assert {p.name for p in paths} == {f"{name}.{suffix}" for name in FIGURES for suffix in ("pdf", "svg", "png")}
     for path in paths:
-        assert path.read_bytes()[:4] in (b"%PDF", b"\x89PNG")
+        assert path.read_bytes()[:4] in (b"%PDF", b"<?xm", b"\x89PNG")
 
 
 def test_no_two_methods_look_alike_in_a_figure_of_lines():

@@ -36,6 +36,15 @@ def test_holes_become_nan_and_absent_methods_a_column_of_nan():
     assert np.isnan(found.column("never_heard_of")).all()
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_text_shows_in_d2_or_where_that_is_unknown_in_the_methods_that_read_it(known):
+    rows = synthetic_rows(("alpha",), text_free=("RN50",))
+    rows = [row if known else row | {"d2": None} for row in rows]
+    found = panel(as_table(rows))
+    assert np.array_equal(found.has_text, found.backbone != "RN50")
+    assert set(found.with_text().backbone) == {"ViT-B-16"}
+
+
 def test_a_panel_gives_the_columns_and_the_records_of_its_cells():
     rows = synthetic_rows(("beta", "alpha"), ("RN50",), ("dataset",), (2,), (0,), ("clap", "oracle_lambda"))
     found = panel(as_table([row for row in rows if (row["dataset"], row["method"]) != ("beta", "clap")]))
@@ -96,9 +105,9 @@ def test_leaderboard_means_by_hand_and_guard():
 def test_a_tie_is_an_interval_that_reaches_zero():
     board = leaderboard(panel(synthetic_table(tiers=("dataset",))))
     for standing in board.ranked[1:]:
-        assert standing.tied == (standing.behind_leader.low <= 0 <= standing.behind_leader.high)
-    assert not board.ranked[0].tied
-    assert any(not s.tied for s in board.ranked[1:])
+        assert standing.behind_leader.reaches_zero == (standing.behind_leader.low <= 0 <= standing.behind_leader.high)
+    assert board.ranked[0].behind_leader is None
+    assert any(s.behind_leader.excludes_zero for s in board.ranked[1:])
 
 
 def test_paired_differences_cancel_what_cells_share():

@@ -15,7 +15,7 @@ from kshot.stats.answers import answers_of
 from kshot.stats.bootstrap import Estimate, cluster_mean, cluster_means, shared_draws, simultaneous
 from kshot.stats.correlation import association, rank_correlation, spearman, within
 from kshot.stats.coverage import Coverage, Design, matched_design, simulate_coverage
-from kshot.stats.leaderboard import Placing, leaderboard, paired_with, side_by_side
+from kshot.stats.leaderboard import leaderboard, paired_with, side_by_side
 from kshot.stats.metrics import ACCURACY, METRICS, class_mean_accuracy, find_metric, seen_accuracy, unseen_accuracy
 from kshot.stats.paired_tests import SampleContrast, sample_contrast
 from kshot.stats.panel import panel
@@ -38,7 +38,7 @@ def over_all_draws(names, statistic):
     return np.array([of(tuple(draw)) for draw in shared_draws(len(groups)).astype(int)])
 
 
-@pytest.mark.parametrize("names", [NAMES, np.array(list("aabbbbb"))])
+@pytest.mark.parametrize("names", [NAMES, np.array(list("aabbbbc"))])
 def test_a_mean_with_holes_over_every_resample(names):
     values = A.copy()
     values[3] = np.nan
@@ -77,14 +77,13 @@ def test_draws_that_are_shared_cannot_be_overwritten():
 def test_an_interval_that_touches_zero_does_not_exclude_it(low, high, excluded):
     found = Estimate((low + high) / 2, low, high, 4, 2)
     assert found.excludes_zero is excluded
-    assert Placing("m", {}, 0.0, found).tied is not excluded
-    assert not Placing("m", {}, 0.0, Estimate(0.0, None, None, 4, 1)).tied
-    assert not Placing("leader", {}, 0.0, None).tied
+    assert found.reaches_zero is not excluded
+    assert not Estimate(0.0, None, None, 4, 1).reaches_zero
 
 
 def test_an_estimate_in_words():
-    told = "+1.50 [+1.00, +2.00], n = 4 cells, G = 2 datasets"
-    assert str(Estimate(1.5, 1.0, 2.0, 4, 2)) == told
+    told = "+1.50 [+1.00, +2.00], n = 4 cells, G = 3 datasets"
+    assert str(Estimate(1.5, 1.0, 2.0, 4, 3)) == told
     assert str(Estimate(-1.5, None, None, 4, 1)) == "-1.50 [no interval], n = 4 cells, G = 1 datasets"
 
 

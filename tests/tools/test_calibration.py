@@ -1,9 +1,23 @@
-"""Two readings of the calibration error, against numbers one can work out by hand."""
+"""The calibration error against numbers one can work out by hand, and temperatures against the method's."""
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
-from tools.calibration import Judged, answers, best_scale, calibration_error, row, together
+from tools.calibration import (
+    Judged,
+    Numbers,
+    answers,
+    by_set,
+    calibration_error,
+    cross_entropy,
+    judge,
+    over_draws,
+    paired,
+)
+
+from kshot.methods.calibrated import Calibrated
+from kshot.methods.evidence import prepare
+from kshot.methods.gauss_probe import GaussProbe
+from problems import problem
 
 
 def certain(share, n=300, C=4, seed=0):
@@ -22,22 +36,37 @@ def test_the_error_is_the_gap_between_hits_and_confidence():
 
 
 def test_draws_of_one_number_of_shots_share_their_bins():
-    """One draw is right always, one in four of ten cases: together their 0.7 is what it says."""
-    (sure, y), (unsure, labels) = certain(1.0), certain(0.4, seed=1)
-    mixed = together([answers(sure, y), answers(unsure, labels)])
-    assert len(mixed.hits) == 600
-    assert mixed.hits.mean() == pytest.approx(0.7)
-    assert calibration_error(mixed) <= np.mean(
-        [calibration_error(answers(z, of)) for z, of in ((sure, y), (unsure, labels))]
-    )
+    draws = [certain(1.0, seed=0), certain(0.4, seed=1)]
+    found = over_draws([Judged(answers(*draw), nll) for draw, nll in zip(draws, (1.0, 2.0), strict=True)])
+    pooled = [np.concatenate(part) for part in zip(*draws, strict=True)]
+    assert found.error == pytest.approx(calibration_error(answers(*pooled)))
+    assert found.error < np.mean([calibration_error(answers(*draw)) for draw in draws])
+    assert found.cross_entropy == pytest.approx(1.5)
 
 
-def test_the_best_scale_mends_a_wrong_temperature():
-    rng = np.random.default_rng(3)
-    logits = rng.normal(size=(4000, 5)) * 2
-    y = np.array([rng.choice(5, p=np.exp(p)) for p in log_softmax(logits, axis=1)])
-    assert best_scale([logits / 3], [y]) == pytest.approx(3, rel=0.1)
-    found = row([Judged(2, logits / 3, logits, y), Judged(2, logits / 3, logits, y)])
-    as_it_is, whole, each, ours, best = found.by_shots
-    assert max(whole, each, ours, best) < as_it_is / 3
-    assert found.cross_entropies[0] == pytest.approx(found.cross_entropies[1], rel=0.01)
+def test_numbers_of_shots_weigh_alike():
+    found = {("a", 2): Numbers(1.0, 2.0), ("a", 4): Numbers(3.0, 6.0), ("b", 4): Numbers(5.0, 7.0)}
+    assert by_set(found, lambda k: k >= 2) == {"a": Numbers(2.0, 4.0), "b": Numbers(5.0, 7.0)}
+    assert by_set(found, lambda k: k == 2) == {"a": Numbers(1.0, 2.0)}
+
+
+def test_cross_entropy_is_minus_the_mean_log_probability():
+    z, y = certain(0.5)
+    assert cross_entropy(z, y) == pytest.approx(-(np.log(0.7) + np.log(0.1)) / 2)
+
+
+def test_temperatures_are_those_of_the_calibrated_method():
+    data, scales = problem(noise=1.0), {"logit_scale": 20.0, "anchor_scale": 3.0}
+    task = prepare(GaussProbe.info, 1, data.X, data.y, text=data.text, constants=scales)
+    for key, head in (("clap", Calibrated(method="clap", **scales)), ("gauss_probe", GaussProbe(**scales))):
+        logits = head.fit(data.X, data.y, text=data.text).decision_function(data.test.X).astype(np.float64)
+        assert judge(key, task, *data.test).cross_entropy == pytest.approx(cross_entropy(logits, data.test.y), rel=1e-5)
+
+
+def test_differences_are_paired_over_the_sets_of_a_kind():
+    ours = {"a": Numbers(1.0, 2.0), "b": Numbers(2.0, 3.0), "c": Numbers(0.0, 0.0)}
+    other = {"a": Numbers(2.0, 2.5), "b": Numbers(3.0, 4.0), "c": Numbers(9.0, 9.0)}
+    assert paired(ours, other, {"a", "b"}, 0).mean == pytest.approx(-1)
+    found = paired(ours, other, {"a", "b"}, 1)
+    assert found.mean == pytest.approx(-0.75)
+    assert found.G == 2

@@ -4,8 +4,10 @@ write the cell at once."""
 import time
 import traceback
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +18,9 @@ from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import CellBatch
 from kshot.data.episode import Episode
-from kshot.data.store import Store
+from kshot.data.store import Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
+from kshot.data.supports import parsed_supports
 from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices
@@ -30,19 +33,36 @@ from kshot.types import FREE_EVIDENCE, Array, Views
 
 # How far float32 may be off over a thousand classes.
 PROBABILITIES_ADD_UP = 1e-3
+# pyarrow imports pandas where that is installed.
+LIBRARIES = ("scipy.linalg", "scipy.special", "pyarrow.parquet", "pandas")
 
 
-def run_batch(study: Study, features: Path, records: Records, batch: CellBatch) -> int:
+def run_batch(study: Study, features: Path | Store, records: Records, batch: CellBatch) -> int:
     """Compute and write the cells that are still absent; return how many that were."""
     computed = 0
     for cell in batch.cells:
         if not records.cell_files(cell):
-            stratum = loaded_stratum(study, features, cell.dataset, cell.backbone, batch.hashes, batch.views)
-            prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, batch.hashes)
+            stratum, prior = _loaded(study, features, batch, cell)
             facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue, study.answers)
             records.write(study, facts, rows)
             computed += 1
     return computed
+
+
+def load_batch(study: Study, features: Path | Store, batch: CellBatch) -> None:
+    """Load what `run_batch` needs, for processes that are forked from this one; libraries, too, some of which are
+    imported at their first use only."""
+    for name in LIBRARIES:
+        with suppress(ImportError):
+            import_module(name)
+    for cell in batch.cells:
+        _loaded(study, features, batch, cell)
+
+
+def _loaded(study: Study, features: Path | Store, batch: CellBatch, cell: Cell) -> tuple[Stratum, Prior | None]:
+    where = (features, cell.dataset, cell.backbone)
+    stratum = loaded_stratum(study, *where, batch.hashes, batch.views)
+    return stratum, loaded_prior(*where, cell.tier, study.dtype, batch.hashes)
 
 
 def run_cell(
@@ -57,7 +77,7 @@ def run_cell(
     episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
     work = SharedWork()
     records = [run_method(cell, spec, episode, stratum, prior, min_residue, keep_answers, work) for spec in specs]
-    return _facts(episode, stratum, prior), records
+    return cell_facts(episode, stratum, prior), records
 
 
 def run_method(
@@ -78,7 +98,7 @@ def run_method(
     common = {
         "cell": cell,
         "method": spec.name,
-        "title": info.title if spec.name == info.key else f"{info.title} ({spec.name})",
+        "title": spec.title or (info.title if spec.name == info.key else f"{info.title} ({spec.name})"),
         "sees": tuple(sorted(info.sees)),
         "n_test": episode.n_test,
         "code": code_of(spec.use, spec.params),
@@ -179,7 +199,7 @@ def answered(
     return concatenate(blocks)
 
 
-def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:
+def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:
     """Geometry for the tables; measured by the runner, shown to no method."""
     hashes = stratum.hashes | ({"text": prior.sha256} if prior else {})
     seen = episode.reveal(frozenset({"support", "pool"}))
@@ -213,15 +233,17 @@ def _facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts
 # One stratum at a time: batches hold one, and two of the largest would take a gigabyte.
 @lru_cache(maxsize=1)
 def _loaded_stratum(
-    features: Path,
+    features: Path | Store,
     dataset: str,
     backbone: str,
     dtype: str,
     pool_cap: int | None,
     hashes: frozenset[str],
     views: frozenset[Views],
+    supports: str,
 ) -> Stratum:
-    stratum = load_stratum(Store(features), dataset, backbone, dtype, views, pool_cap)
+    given = parsed_supports(supports).get(dataset, {})
+    stratum = load_stratum(as_store(features), dataset, backbone, dtype, views, given, pool_cap)
     viewed = (digest for stored in stratum.views.values() for digest in stored.hashes)
     _check_unchanged(f"{dataset}/{backbone}", [*stratum.hashes.values(), *viewed], hashes)
     return stratum
@@ -229,21 +251,21 @@ def _loaded_stratum(
 
 def loaded_stratum(
     study: Study,
-    features: Path,
+    features: Path | Store,
     dataset: str,
     backbone: str,
     hashes: frozenset[str],
     views: frozenset[Views] = frozenset(),
 ) -> Stratum:
     """The stratum as the study wants it; the last one is kept."""
-    return _loaded_stratum(features, dataset, backbone, study.dtype, study.pool_cap, hashes, views)
+    return _loaded_stratum(features, dataset, backbone, study.dtype, study.pool_cap, hashes, views, study.supports)
 
 
 @lru_cache(maxsize=8)
 def loaded_prior(
-    features: Path, dataset: str, backbone: str, tier: str, dtype: str, hashes: frozenset[str]
+    features: Path | Store, dataset: str, backbone: str, tier: str, dtype: str, hashes: frozenset[str]
 ) -> Prior | None:
-    store = Store(features)
+    store = as_store(features)
     if not store.tiers(dataset, backbone):
         return None
     prior = load_prior(store, dataset, backbone, tier, dtype)

@@ -1,5 +1,6 @@
-"""Two records folders, cell by cell: what is where, what moved, and what might explain it."""
+"""Two records folders: what is where, what moved, whether draws explain it, and what else might."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,71 +8,184 @@ import numpy as np
 
 from kshot.bench.record import KEY, SECONDS
 from kshot.bench.records import Records, load_table
+from kshot.stats.draw_noise import CANNOT_TELL, DIFFERS, DrawNoise, Judged, draw_noise, judge
 
 # Measured or fitted in the working precision.
 ROUNDED = {"lambda_js", "d2", "v", "share", "selected"}
 CIRCUMSTANCES = ("study_hash", "version", "code", "dtype", "feature_hashes")
+Rows = Mapping[tuple, dict]
 
 
 @dataclass(frozen=True)
 class Move:
-    """How one method's records differ between the folders; accuracies in percentage points, second minus first."""
+    """How the records of one method, or of one dataset and backbone, differ between the folders.
 
-    method: str
+    Accuracies in percentage points, second minus first. With different draws no record has a partner: `identical`,
+    `flipped` (share of test pictures) and `largest_change` are None, as is `flipped` where no hits are kept.
+    """
+
+    of: str
     records: int
-    identical: int
-    flipped: float
     mean_change: float
-    largest_change: float
+    judged: Judged
+    identical: int | None = None
+    flipped: float | None = None
+    largest_change: float | None = None
 
 
 @dataclass(frozen=True)
 class Difference:
-    """`circumstances` lists what differs around the numbers: versions, dtypes, features, machines."""
+    """`circumstances` lists what differs around the numbers: versions, dtypes, features, machines.
 
+    `paired`: cells were compared one by one, having the same draws. `moves` are by method, `strata` by dataset and
+    backbone over all methods.
+    """
+
+    paired: bool
     only_first: int
     only_second: int
     moves: tuple[Move, ...]
+    strata: tuple[Move, ...]
     circumstances: dict[str, tuple[list[str], list[str]]]
 
     @property
     def same(self) -> bool:
-        return not (self.only_first or self.only_second) and all(m.identical == m.records for m in self.moves)
+        """Whether all records are there and identical."""
+        whole = self.paired and not (self.only_first or self.only_second)
+        return whole and all(move.identical == move.records for move in self.moves)
+
+    @property
+    def differing(self) -> list[Move]:
+        """What differs by more than the luck of the draws."""
+        return [move for move in (*self.moves, *self.strata) if move.judged.verdict == DIFFERS]
+
+    @property
+    def summary(self) -> str:
+        """What the comparison says, in one sentence."""
+        if self.same:
+            return "the same records"
+        compared = [*self.moves, *self.strata]
+        unseen = sum(move.judged.verdict == CANNOT_TELL for move in compared)
+        if self.differing:
+            worst = max(self.differing, key=lambda move: abs(move.judged.z))
+            return (
+                f"not the same results: {len(self.differing)} of {len(compared)} comparisons differ, most of all "
+                f"{worst.of} by {worst.mean_change:+.2f} points (z = {worst.judged.z:.1f}); by chance none would, 19 "
+                "times in 20"
+            )
+        if unseen == len(compared):
+            return "cannot tell: a difference of one point would not be seen beside the noise of the draws"
+        hidden = f"; in {unseen} of {len(compared)} comparisons one point would not be seen" if unseen else ""
+        luck = "on average, though some records differ" if self.paired else "up to the luck of the draws"
+        return f"the same results {luck}{hidden}"
 
 
 def compare(first: Path, second: Path) -> Difference:
-    """Compare the records both folders have; `identical` means every column but the seconds and circumstances, and
-    between two precisions, where every measured number moves in its last digits, the same predictions."""
-    rows = [
+    """Compare cells one by one where the draws are the same, else means by the noise of their draws.
+
+    `identical` means every column but the seconds and circumstances, and between two precisions, where every measured
+    number moves in its last digits, the same predictions.
+    """
+    a, b = (
         {tuple(row[name] for name in KEY): row for row in load_table(folder).to_pylist()} for folder in (first, second)
-    ]
-    shared = [key for key in rows[0] if key in rows[1]]
-    moves = []
-    for method in dict.fromkeys(key[-1] for key in shared):
-        pairs = [(rows[0][key], rows[1][key]) for key in shared if key[-1] == method]
-        moves.append(_move(method, pairs))
-    around = {n: (_values(rows[0], shared, n), _values(rows[1], shared, n)) for n in CIRCUMSTANCES}
+    )
+    shared = [key for key in a if key in b]
+    paired = bool(shared) and (
+        Records(first).draws() == Records(second).draws() or all(_identical(a[key], b[key]) for key in shared)
+    )
+    # A printed figure is off by up to half a step.
+    rounding = DrawNoise(
+        sum(Records(folder).imported().get("rounding", 0.0) ** 2 / 12 for folder in (first, second)), 1e9
+    )
+    if paired:
+        kept = {key: a[key] for key in shared}, {key: b[key] for key in shared}
+        only = len(a) - len(shared), len(b) - len(shared)
+    else:
+        kept, only = _of_shared_strata(a, b)
+    methods = list(dict.fromkeys(key[-1] for key in kept[0]))
+    strata = list(dict.fromkeys(key[:2] for key in kept[0]))
+    many = len(methods) + len(strata)
+    around = {n: (_values(kept[0], n), _values(kept[1], n)) for n in CIRCUMSTANCES}
     around["machine"] = (_machines(first), _machines(second))
     return Difference(
-        only_first=len(rows[0]) - len(shared),
-        only_second=len(rows[1]) - len(shared),
-        moves=tuple(moves),
+        paired=paired,
+        only_first=only[0],
+        only_second=only[1],
+        moves=tuple(_move(name, _part(kept, -1, name), paired, rounding, many) for name in methods),
+        strata=tuple(
+            _move("/".join(names), _part(kept, slice(0, 2), names), paired, rounding, many) for names in strata
+        ),
         circumstances={name: both for name, both in around.items() if both[0] != both[1]},
     )
 
 
-def _move(method: str, pairs: list[tuple[dict, dict]]) -> Move:
-    identical = sum(_identical(a, b) for a, b in pairs)
-    scored = [(a, b) for a, b in pairs if a["accuracy"] is not None and b["accuracy"] is not None]
-    changes = np.array([100 * (b["accuracy"] - a["accuracy"]) for a, b in scored])
+def _of_shared_strata(a: Rows, b: Rows) -> tuple[tuple[Rows, Rows], tuple[int, int]]:
+    """The records whose method, dataset, backbone, tier and K both folders have, and how many others each has."""
+    known = [{_stratum(key) for key in rows} for rows in (a, b)]
+    both = known[0] & known[1]
+    kept = tuple({key: row for key, row in rows.items() if _stratum(key) in both} for rows in (a, b))
+    return (kept[0], kept[1]), (len(a) - len(kept[0]), len(b) - len(kept[1]))
+
+
+def _stratum(key: tuple) -> tuple:
+    return tuple(value for name, value in zip(KEY, key, strict=True) if name != "seed")
+
+
+def _part(kept: tuple[Rows, Rows], place: int | slice, name: str | tuple) -> tuple[Rows, Rows]:
+    first, second = ({key: row for key, row in rows.items() if key[place] == name} for rows in kept)
+    return first, second
+
+
+def _move(of: str, parts: tuple[Rows, Rows], paired: bool, rounding: DrawNoise, comparisons: int) -> Move:
+    a, b = parts
+    if not paired:
+        scored = _of_shared_strata(*(_scored(rows) for rows in parts))[0]
+        (one, first), (two, second) = (_mean_of_strata(rows) for rows in scored)
+        noise = _of_difference(first, second, len(scored[1]) / max(len(scored[0]), 1)) + rounding
+        return Move(of, len(a) + len(b), two - one, judge(two - one, noise, comparisons))
+    pairs = {key: (a[key], b[key]) for key in _scored(a) if b[key]["accuracy"] is not None}
+    changes = {key: 100 * (two["accuracy"] - one["accuracy"]) for key, (one, two) in pairs.items()}
+    change, noise = _mean(changes)
+    identical = sum(_identical(a[key], b[key]) for key in a)
+    flips = [_flipped(*pair) for pair in pairs.values()]
     return Move(
-        method=method,
-        records=len(pairs),
+        of,
+        len(a),
+        change,
+        judge(change, DrawNoise(0.0, 1.0) if identical == len(a) else noise + rounding, comparisons),
         identical=identical,
-        flipped=float(np.mean([_flipped(a, b) for a, b in scored])) if scored else 0.0,
-        mean_change=float(changes.mean()) if scored else 0.0,
-        largest_change=float(changes[np.abs(changes).argmax()]) if scored else 0.0,
+        flipped=None if None in flips else float(np.mean([flip or 0.0 for flip in flips] or [0.0])),
+        largest_change=max(changes.values(), key=abs, default=0.0),
     )
+
+
+def _of_difference(first: DrawNoise, second: DrawNoise, ratio: float) -> DrawNoise:
+    """The noise of two runs' difference; one with too few draws to show any has the other's by the `ratio` of draws."""
+    if np.isnan(first.variance):
+        return DrawNoise(second.variance * (1 + ratio), second.freedom)
+    if np.isnan(second.variance):
+        return DrawNoise(first.variance * (1 + 1 / ratio), first.freedom)
+    return first + second
+
+
+def _scored(rows: Rows) -> Rows:
+    return {key: row for key, row in rows.items() if row["accuracy"] is not None}
+
+
+def _mean_of_strata(rows: Rows) -> tuple[float, DrawNoise]:
+    return _mean({key: 100 * row["accuracy"] for key, row in rows.items()}, by_stratum=True)
+
+
+def _mean(values: Mapping[tuple, float], by_stratum: bool = False) -> tuple[float, DrawNoise]:
+    """The mean over records, or over strata whatever number of draws each has, and its noise."""
+    if not values:
+        return 0.0, DrawNoise(0.0, 1.0)
+    keys, found = list(values), np.array(list(values.values()))
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(map(_stratum, keys)))}
+    stratum = np.array([numbers[_stratum(key)] for key in keys])
+    weights = 1 / (np.bincount(stratum)[stratum] * len(numbers)) if by_stratum else np.full(len(keys), 1 / len(keys))
+    dataset, seed = (np.array([key[KEY.index(axis)] for key in keys]) for axis in ("dataset", "seed"))
+    return float(weights @ found), draw_noise(found, weights, stratum, dataset, seed)
 
 
 def _identical(a: dict, b: dict) -> bool:
@@ -81,16 +195,18 @@ def _identical(a: dict, b: dict) -> bool:
     return all(a[name] == b[name] for name in a.keys() - ignored)
 
 
-def _flipped(a: dict, b: dict) -> float:
-    """Share of test pictures that one got right and the other wrong."""
+def _flipped(a: dict, b: dict) -> float | None:
+    """Share of test pictures that one got right and the other wrong; None where one keeps no hits."""
+    if not a["hits"] or not b["hits"]:
+        return None
     if len(a["hits"]) != len(b["hits"]):
         return 1.0
     first, second = (np.frombuffer(row["hits"], np.uint8) for row in (a, b))
     return int(np.unpackbits(first ^ second).sum()) / max(a["n_test"], 1)
 
 
-def _values(rows: dict[tuple, dict], shared: list[tuple], name: str) -> list[str]:
-    return sorted({rows[key][name] for key in shared})
+def _values(rows: Rows, name: str) -> list[str]:
+    return sorted({row[name] for row in rows.values()})
 
 
 def _machines(folder: Path) -> list[str]:

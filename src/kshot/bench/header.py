@@ -82,6 +82,8 @@ def _shortfall(study: Study, found: Study) -> str:
         return "is another one"
     if study.dtype != found.dtype:
         return f"computes in {study.dtype} and not in {found.dtype}"
+    if study.supports != found.supports:
+        return "uses other shots (--supports)"
     if study.min_residue != found.min_residue:
         return f"has min_residue {study.min_residue} and not {found.min_residue}"
     if study.pool_cap != found.pool_cap:

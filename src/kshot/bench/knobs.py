@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kshot.bench.study import Cell, Study
+from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.catalog import not_encoded
 from kshot.data.draw import too_thin
 from kshot.data.store import Store
@@ -42,15 +42,16 @@ class KnobOracle:
     accuracy: dict[Cell, float]
 
 
-def knob_oracle(study: Study, cells: set[Cell], use: str, store: Store) -> KnobOracle | None:
+def knob_oracle(study: Study, cells: set[Cell], spec: MethodSpec, store: Store) -> KnobOracle | None:
     """The best value of a method's own knob by the test labels, cell by cell; None where it declares no knob."""
-    method = registry.create_afresh(use)
+    method = registry.create_afresh(spec.use, **spec.params)
     if not isinstance(method, Knob):
         return None
     reads_text = "text" in method.info.sees
     best: dict[Cell, float] = {}
     for dataset, backbone in sorted({(cell.dataset, cell.backbone) for cell in cells}):
-        stratum = load_stratum(store, dataset, backbone, study.dtype, pool_cap=study.pool_cap)
+        given = study.supports_of(dataset)
+        stratum = load_stratum(store, dataset, backbone, study.dtype, supports=given, pool_cap=study.pool_cap)
         for cell in (c for c in cells if (c.dataset, c.backbone) == (dataset, backbone)):
             if reads_text and cell.tier not in store.tiers(dataset, backbone):
                 continue

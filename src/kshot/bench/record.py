@@ -12,6 +12,7 @@ import numpy as np
 from kshot.bench.study import Cell, Study
 from kshot.stats.answers import Answers
 from kshot.types import CELL as CELL
+from kshot.types import IMPORTED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,8 +125,9 @@ def cells_of(table: "pa.Table") -> list[Cell]:
 
 
 def contradictory_rows(table: "pa.Table") -> np.ndarray:
-    """Rows whose accuracy, counts and hits do not agree."""
-    scored = np.array([status == "ok" for status in table["status"].to_pylist()], bool)
+    """Rows whose accuracy, counts and hits do not agree; imported ones have an accuracy alone."""
+    columns = zip(table["status"].to_pylist(), table["version"].to_pylist(), strict=True)
+    scored = np.array([status == "ok" and version != IMPORTED for status, version in columns], bool)
     hits = [np.frombuffer(value or b"", np.uint8) for value in table["hits"].to_pylist()]
     counted = np.array([np.unpackbits(bits).sum() for bits in hits])
     n_test = table["n_test"].to_numpy()

@@ -95,6 +95,15 @@ class Records:
         """The studies that the records themselves name."""
         return set(load_table(self.folder, ["study_hash"])["study_hash"].to_pylist())
 
+    def imported(self) -> dict[str, Any]:
+        """Whose table these records come from, and how its columns were named; empty where kshot computed them."""
+        return read_header(self.folder).get("imported", {}) if self.header.is_file() else {}
+
+    def draws(self) -> str:
+        """A name for how the shots were drawn: two folders with the same one have the same shots in the same cell."""
+        source = self.imported()
+        return source["mapping"].get("draws", source["sha256"]) if source else self.study().supports or "kshot"
+
     def _check_owner(self, study: Study, features: dict[str, str]) -> None:
         owner = self.study()
         reason = contradiction(study, owner)
@@ -109,6 +118,8 @@ class Records:
 
     def check_features(self, features: dict[str, str]) -> None:
         """Refuse features that are not those the records were computed on; absent ones are no contradiction."""
+        if self.imported():
+            raise StudyError(f"{self.folder} holds imported records; the features behind them are not known here.")
         for name, before in read_header(self.folder)["features"].items():
             if features.get(name, before) != before:
                 raise StudyError(

@@ -8,25 +8,27 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
-from kshot.bench.cell import run_batch
+from kshot.bench.cell import load_batch, run_batch
 from kshot.bench.compact import SUPERSEDED, compact, supersede
 from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, Workload
 from kshot.bench.records import RUNS, Records, records_folder
-from kshot.bench.study import Cell, Study, load_study
-from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes
+from kshot.bench.study import Cell, MethodSpec, Study, load_study
+from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes, strata_of, thin_cells
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
-from kshot.data.store import Store
+from kshot.data.store import Store, as_store
 from kshot.data.stratum import encoder_constants
+from kshot.data.supports import read_supports
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import is_damaged, remove_torn, set_aside, write_text
 from kshot.progress import Progress, human_seconds
+from kshot.types import BALANCED
 
 # Reading thousands of small files is slow; beyond this many they are joined.
 LOOSE_FILES = 1000
@@ -65,12 +67,24 @@ def load_any(study: AnyStudy) -> Study:
     return study if isinstance(study, Study) else load_study(study)
 
 
+def with_supports(study: Study, file: Path | str | None, features: Path | str | Store) -> Study:
+    """The study with the shots of a file, which are checked; as it is without a file."""
+    if file is None:
+        return study
+    if any(grid.profiles != (BALANCED,) for grid in study.grids):
+        raise StudyError("--supports gives K pictures of every class; leave other profiles out of the study.")
+    store = as_store(features)
+    thin = thin_cells(study, strata_of(study, store, must_be_stored=True))
+    draws = ((cell.dataset, cell.backbone, cell.shots, cell.seed) for cell in study.cells() if cell not in thin)
+    return replace(study, supports=read_supports(Path(file), draws, store))
+
+
 def complete(
     study: AnyStudy,
     records: Path | str | None,
-    features: Path | str,
+    features: Path | str | Store,
     engine: Engine,
-    method: Sequence[str] = (),
+    method: Sequence[str | MethodSpec] = (),
     shard: StudyShard = WHOLE,
     keep: Callable[[Cell], bool] | None = None,
 ) -> Path:
@@ -80,24 +94,30 @@ def complete(
     """
     loaded = load_any(study).with_methods(method)
     target = Records(records_folder(records, loaded.name))
-    work = open_run(loaded, Path(features), target, keep)
+    features = features if isinstance(features, Store) else Path(features)
+    work = open_run(loaded, features, target, keep)
     todo = count_cells(work.batches(shard.index, shard.count))
     share = f" in shard {shard.index}/{shard.count}" if shard.count > 1 else ""
     logger.info(
         f"{loaded.name}: {len(work.cells)} cells, {len(work.dropped)} dropped (thin pool), "
         f"{work.done} done, {todo} to compute{share} with {engine!r}."
     )
+    if work.whole_pool:
+        spent = ", ".join(sorted({f"{cell.dataset} at K = {cell.shots}" for cell in work.whole_pool}))
+        logger.warning(f"the shots are the whole pool, which is fine because no method here looks at others: {spent}.")
     start = time.perf_counter()
     with Progress("cells", todo) as progress:
-        compute(work, Path(features), target, engine, shard, progress.advance)
+        compute(work, features, target, engine, shard, progress.advance)
     check_finished(work, target, shard)
     logger.info(f"finished in {human_seconds(time.perf_counter() - start)}; records in {target.folder}")
     return target.folder
 
 
-def open_run(study: Study, features: Path, records: Records, keep: Callable[[Cell], bool] | None = None) -> Work:
+def open_run(
+    study: Study, features: Path | Store, records: Records, keep: Callable[[Cell], bool] | None = None
+) -> Work:
     """Check the study against features and records and make the folder its own."""
-    store = Store(features)
+    store = as_store(features)
     work = find_work(study, store, records, keep=keep)
     banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE]
     gates = {"/".join(where): said for where, said in failed_gates(store, banded if work.missing else ()).items()}
@@ -127,7 +147,7 @@ def open_run(study: Study, features: Path, records: Records, keep: Callable[[Cel
 
 def compute(
     work: Work,
-    features: Path,
+    features: Path | Store,
     records: Records,
     engine: Engine,
     shard: StudyShard = WHOLE,
@@ -149,8 +169,8 @@ def compute(
             written = 0
             compact(records)
 
-    workload = Workload(work.study, features, records, batches, run_batch, missing_cells)
-    with workers_environment():
+    workload = Workload(work.study, features, records, batches, run_batch, missing_cells, load_batch)
+    with workers_environment() if not workload.in_memory else nullcontext():
         engine(workload, finished_and_tidied)
 
 

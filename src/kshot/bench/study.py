@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kshot.data.draw import SMALLEST_RESIDUE
+from kshot.data.supports import parsed_supports
 from kshot.encode.augment import RECIPES
 from kshot.errors import StudyError, unknown
 from kshot.files import safe_name
@@ -37,15 +38,21 @@ class Cell:
     seed: int
     profile: str = BALANCED
 
+    def in_words(self) -> str:
+        profile = "" if self.profile == BALANCED else f", {self.profile}"
+        return f"{self.dataset}/{self.backbone}/{self.tier}, {self.shots} shots, seed {self.seed}{profile}"
+
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec:
-    """A method under the name it has in the records, with the parameters that differ from its defaults."""
+    """A method under the name it has in the records, with the parameters that differ from its defaults; `title` is what
+    tables show, the method's own unless given."""
 
     name: str
     use: str
     params: dict[str, Any] = field(default_factory=dict)
     views: Views | None = None
+    title: str = ""
 
     def __str__(self) -> str:
         settings = [str(self.params)] if self.params else []
@@ -71,9 +78,11 @@ class Study:
     """Several grids under one name, precision and hash.
 
     Without `min_residue` the paper's rule holds: a cell whose smallest class keeps fewer than five pool pictures is
-    dropped. With it no such cell is dropped, and methods that look at those pictures are undefined below it.
+    dropped; not where every class has exactly K pictures and no method of the study looks at others. With it no such
+    cell is dropped, and methods that look at those pictures are undefined below it.
     `pool_cap`: of each class, at most so many pictures of an official train split are the pool.
-    `answers`: what every head said about every test picture is kept beside the records, for metrics.
+    `answers`: what every head said about every test picture is kept beside the records, for metrics. `supports`: shots
+    that somebody else drew, as `kshot.data.supports` reads them.
     """
 
     name: str
@@ -82,6 +91,7 @@ class Study:
     min_residue: int | None = None
     answers: bool = True
     pool_cap: int | None = None
+    supports: str = ""
 
     @cached_property
     def hash(self) -> str:
@@ -96,12 +106,16 @@ class Study:
                 del content[rule]
         # Whether answers are kept changes no record.
         del content["answers"]
+        content["supports"] = json.loads(self.supports or "{}")
+        if not self.supports:
+            del content["supports"]
         for grid in content["grids"]:
             if grid["profiles"] == (BALANCED,):
                 del grid["profiles"]
         for spec in (spec for grid in content["grids"] for spec in grid["methods"]):
-            if spec["views"] is None:
-                del spec["views"]
+            for name in ("views", "title"):
+                if not spec[name]:
+                    del spec[name]
         return json.dumps(content, sort_keys=True)
 
     @property
@@ -121,11 +135,16 @@ class Study:
     def methods(self) -> dict[str, MethodSpec]:
         return {spec.name: spec for grid in self.grids for spec in grid.methods}
 
+    def supports_of(self, dataset: str) -> Mapping[tuple[int, int], Sequence[str]]:
+        """The ids of the shots that are given for a dataset, by (K, seed)."""
+        return parsed_supports(self.supports).get(dataset, {})
+
     def extends(self, older: "Study") -> bool:
         """Whether every record of the older study belongs to this one as it is."""
         cells = self.cells()
-        rules = (self.name, self.dtype, self.min_residue, self.pool_cap)
-        return rules == (older.name, older.dtype, older.min_residue, older.pool_cap) and all(
+        rules = (self.name, self.dtype, self.min_residue, self.pool_cap, self.supports)
+        theirs = (older.name, older.dtype, older.min_residue, older.pool_cap, older.supports)
+        return rules == theirs and all(
             spec in cells.get(cell, ()) for cell, specs in older.cells().items() for spec in specs
         )
 
@@ -168,14 +187,25 @@ class Study:
         grids = tuple(Grid((d,), (b,), (t,), shots, seeds, methods, profiles) for d, b, t in strata)
         return replace(self, name=f"{self.name}-on-{_name_of(strata)}", grids=grids)
 
+    def with_shots(self, shots: Sequence[int]) -> "Study":
+        """Every grid with these shots instead of its own, as a study of its own."""
+        chosen = tuple(sorted(set(shots)))
+        grids = tuple(replace(grid, shots=chosen) for grid in self.grids)
+        return replace(self, name=f"{self.name}-K{'-'.join(map(str, chosen))}", grids=grids)
+
+    def with_min_residue(self, least: int) -> "Study":
+        """The same cells under another rule for small pools, as a study of its own."""
+        return replace(self, name=f"{self.name}-residue{least}", min_residue=least)
+
     def without(self, uses: Sequence[str]) -> "Study":
         """The study less the methods that use one of these classes."""
         grids = (replace(g, methods=tuple(s for s in g.methods if s.use not in uses)) for g in self.grids)
         return replace(self, grids=tuple(grids))
 
-    def with_methods(self, extra: Sequence[str]) -> "Study":
+    def with_methods(self, extra: "Sequence[str | MethodSpec]") -> "Study":
         """The study plus these methods, on every grid that lacks them."""
-        specs = [MethodSpec(name, name) for name in dict.fromkeys(extra)]
+        specs = [MethodSpec(one, one) if isinstance(one, str) else one for one in extra]
+        specs = [spec for number, spec in enumerate(specs) if spec not in specs[:number]]
         grids = (replace(g, methods=(*g.methods, *(s for s in specs if s not in g.methods))) for g in self.grids)
         grown = replace(self, grids=tuple(grids))
         _check_names(grown, "with --method")
@@ -329,7 +359,8 @@ def study_from_json(text: str) -> Study:
         for g in content["grids"]
     )
     rules = {name: content.get(name) for name in ("min_residue", "pool_cap")}
-    return Study(content["name"], grids, content["dtype"], **rules)
+    supports = json.dumps(content["supports"], sort_keys=True) if "supports" in content else ""
+    return Study(content["name"], grids, content["dtype"], **rules, supports=supports)
 
 
 def _spec(content: dict[str, Any]) -> MethodSpec:

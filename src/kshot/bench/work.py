@@ -15,15 +15,17 @@ from kshot.data import catalog, simulated
 from kshot.data.draw import POOL_SHARE, drawn_rows
 from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, view_part
-from kshot.data.stratum import pool_of
+from kshot.data.stratum import pool_labels, pool_rows
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import place_of
 from kshot.methods import registry
 from kshot.methods.registry import code_of
-from kshot.types import Views
+from kshot.types import Evidence, MethodInfo, Views
 
 # A batch is no larger a part of its study than this, so that the last ones keep many workers busy.
 PARTS_OF_A_STUDY = 256
+# What is taken from the pool beside the support, validation where the dataset has none of its own.
+RESIDUE: frozenset[Evidence] = frozenset({"pool", "few_shot_validation", "validation"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ class Sizes:
     def drops(self, shots: int, least: int) -> bool:
         """Whether fewer than `least` pool pictures of some class would be left."""
         return self.smallest_pool is not None and self.smallest_pool - shots < least
+
+    def is_cache_of(self, shots: int) -> bool:
+        """Whether every class has exactly so many pool pictures."""
+        return self.smallest_pool == shots and self.n_pool == shots * self.classes
 
     def cost(self, shots: int, trained: int) -> int:
         """Grows as the seconds of a cell do: a trained head passes over its shots hundreds of times."""
@@ -69,7 +75,8 @@ def count_cells(batches: Iterable[CellBatch]) -> int:
 
 @dataclass(frozen=True)
 class Work:
-    """A study against a records folder; beside methods that are `trained` the others cost little.
+    """A study against a records folder; beside methods that are `trained` the others cost little. The shots of
+    `whole_pool` cells are all pictures of the pool, which are kept because no method looks at others.
 
     `absent`: why the cells of a (dataset, backbone, tier) are not among `cells`.
     """
@@ -81,13 +88,8 @@ class Work:
     missing: dict[Cell, tuple[MethodSpec, ...]]
     features: dict[str, str]
     trained: frozenset[str]
+    whole_pool: frozenset[Cell] = frozenset()
     absent: dict[tuple[str, str, str], str] = field(default_factory=dict)
-
-    @property
-    def pairs(self) -> str:
-        """How many of the study's strata are here, as `39 of 50 pairs`."""
-        whole = {(cell.dataset, cell.backbone) for cell in self.study.cells()}
-        return f"{len({(cell.dataset, cell.backbone) for cell in self.cells})} of {len(whole)} pairs"
 
     @property
     def done(self) -> int:
@@ -160,10 +162,11 @@ def find_work(
         strata, absent = _stored_parts(study, store, {cell for cell in cells if keep(cell)})
         here = {place for place in {(c.dataset, c.backbone, c.tier) for c in cells if keep(c)} if place not in absent}
         cells = {c: specs for c, specs in cells.items() if keep(c) and (c.dataset, c.backbone, c.tier) in here}
-    dropped = thin_cells(study, strata, cells)
+    whole_pool = frozenset() if any(map(needs_residue, info.values())) else cells_of_whole_pools(strata, cells)
+    dropped = thin_cells(study, strata, cells) - whole_pool
     wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}
     missing = missing_cells(records, study, wanted)
-    return Work(study, cells, strata, dropped, missing, store.hashes(strata), trained, absent)
+    return Work(study, cells, strata, dropped, missing, store.hashes(strata), trained, whole_pool, absent)
 
 
 def _stored_parts(
@@ -284,29 +287,44 @@ def check_views(study: Study, store: Store) -> None:
                 f"first {lacks[0]}. Encode the pictures again with --views {views.count} --view-recipe {views.recipe}."
             )
         # All views are of the same pictures; `kshot paper reproduce` makes them of the drawn ones only.
-        pool, viewed = pool_of(store, dataset, backbone, study.pool_cap), set(store.ids(dataset, backbone, names[0]))
-        if not viewed.issuperset(pool.ids):
-            rows = drawn_rows(dataset, *pool, study.draws(dataset)[views])
-            if not viewed.issuperset(pool.ids[row] for row in rows):
+        pool, viewed = pool_rows(store, dataset, backbone, study.pool_cap), set(store.ids(dataset, backbone, names[0]))
+        ids, y, n_classes = pool.drawable()
+        if not viewed.issuperset(ids):
+            rows = drawn_rows(dataset, ids, y, n_classes, study.draws(dataset)[views])
+            if not viewed.issuperset(ids[row] for row in rows):
                 raise StudyError(
                     f"the study draws pictures of {dataset} whose {views} by {backbone} are not stored. Delete "
                     f"{names[0]} and the like and encode them again."
                 )
 
 
-def thin_cells(study: Study, strata: dict[tuple[str, str], Sizes], cells: Iterable[Cell]) -> frozenset[Cell]:
-    least = study.least_residue
-    return frozenset(cell for cell in cells if strata[cell.dataset, cell.backbone].drops(cell.shots, least))
+def thin_cells(
+    study: Study, strata: dict[tuple[str, str], Sizes], cells: Iterable[Cell] | None = None
+) -> frozenset[Cell]:
+    """The cells, all of the study unless given, whose smallest class keeps too few pool pictures."""
+    least, wanted = study.least_residue, study.cells() if cells is None else cells
+    return frozenset(cell for cell in wanted if strata[cell.dataset, cell.backbone].drops(cell.shots, least))
+
+
+def cells_of_whole_pools(strata: dict[tuple[str, str], Sizes], cells: Iterable[Cell]) -> frozenset[Cell]:
+    """The cells whose pool is a cache of exactly K pictures per class."""
+    return frozenset(cell for cell in cells if strata[cell.dataset, cell.backbone].is_cache_of(cell.shots))
+
+
+def needs_residue(method: MethodInfo) -> bool:
+    """Whether it looks at pool pictures beside the shots."""
+    return bool(method.sees & RESIDUE)
 
 
 def _refuse_main_module(study: Study) -> None:
     """Workers, and whoever reads the records later, import a method by its name."""
     for use in (spec.use for spec in study.methods().values()):
         module, _, name = use.partition(":")
-        if module == "__main__":
+        if module == "__main__" and not registry.is_held(use):
             raise StudyError(
-                f"method '{use}' lives in the script or session itself, which workers cannot import. Move {name} "
-                f"to a file of its own, such as my_method.py, and name it my_method:{name}."
+                f"method '{use}' lives in the script or session itself, which workers cannot import. Give the object: "
+                f"method=[{name}()]. For other machines, move {name} to a file of its own, such as my_method.py, and "
+                f"name it my_method:{name}."
             )
 
 
@@ -315,7 +333,7 @@ def _stored(store: Store, dataset: str, backbone: str) -> bool:
 
 
 def _from_store(store: Store, dataset: str, backbone: str, pool_cap: int | None) -> Sizes:
-    _, labels, n_classes = pool_of(store, dataset, backbone, pool_cap)
+    labels, n_classes = pool_labels(store, dataset, backbone, pool_cap)
     part = "all" if store.has(dataset, backbone, "all") else "test"
     manifest = store.manifest(dataset, backbone, part)
     stored = None if part == "all" else store.manifest(dataset, backbone, "pool").pool_cap

@@ -13,7 +13,7 @@ from kshot.encode.augment import RECIPES
 from kshot.encode.caches.importing import cache_provenance, read_cache, text_writer, write_cache
 from kshot.encode.caches.layouts import named_cache
 from kshot.encode.encoders import load_encoder, local_weights, stored_name
-from kshot.encode.encoding import encode_dataset
+from kshot.encode.encoding import encode_jobs
 from kshot.encode.hub import DATASETS
 from kshot.encode.prompts import tier_prompts
 from kshot.encode.sources import find_origins
@@ -31,7 +31,8 @@ ViewRecipeOption = Annotated[
 
 def encode(
     backbone: Annotated[
-        list[str], Option(help="A name of `kshot ls backbones`, or MODEL/WEIGHTS of open_clip. Repeatable.")
+        list[str],
+        Option(help="A name of `kshot ls backbones`, MODEL/WEIGHTS of open_clip, or hf:ORG/NAME. Repeatable."),
     ],
     source: Annotated[
         str,
@@ -65,7 +66,7 @@ def encode(
     for origin, opened in sources:
         about = {"licence": origin.licence, "protocol": origin.protocol, "batch": batch, "threads": threads}
         jobs = [Encoding(origin.dataset, name, opened, encoder, **about) for name, encoder in encoders.items()]
-        encode_dataset(jobs, Store(features), prompts[origin.dataset], wanted)
+        encode_jobs(jobs, Store(features), wanted, prompts[origin.dataset])
     typer.echo(f"next: kshot features check --features {features}")
 
 
@@ -89,13 +90,19 @@ PART = "FEATURES,LABELS or FEATURES,LABELS,IDS; each is FILE, FILE:KEY, or a KEY
 
 def import_(
     source: Annotated[
-        Path, Argument(help="Folder of Tip-Adapter or clip_benchmark, or npz, npy, pt, safetensors, parquet.")
+        Path,
+        Argument(help="Folder of Tip-Adapter, GDA, CLAP or clip_benchmark, or npz, npy, pt, safetensors, parquet."),
     ],
     backbone: Annotated[str, Option(help="Which encoder made the features; `kshot ls backbones`.")],
     dataset: Annotated[str | None, Option(help="Name to store under; the source's own unless given.")] = None,
     pool: Annotated[str | None, Option(help=f"Shots are drawn from here: {PART}")] = None,
     test: Annotated[str | None, Option(help=f"Test rows: {PART}")] = None,
     val: Annotated[str | None, Option(help=f"Official validation rows: {PART}")] = None,
+    views: Annotated[str | None, Option(help=f"Augmented views of the pool, view after view: {PART}")] = None,
+    view_recipe: Annotated[
+        str | None, Option(help="How they were made: tip or clap; the layout's unless given.")
+    ] = None,
+    view_count: Annotated[int | None, Option(min=1, help="How many of each picture; found out unless given.")] = None,
     whole: Annotated[str | None, Option("--all", help=f"Instead of pool and test, split 68/32: {PART}")] = None,
     text: Annotated[list[str] | None, Option(help="TIER=FILE, TIER=FILE:KEY or TIER=KEY. Repeatable.")] = None,
     classes: Annotated[
@@ -110,11 +117,13 @@ def import_(
     features: FeaturesOption = FEATURES,
 ) -> None:
     """Check features that other programs computed and store them as a dataset; nothing in the files is run."""
-    given = {"pool": pool, "test": test, "val": val, "all": whole}
+    if view_recipe is not None:
+        parse_views(0, view_recipe)
+    given = {"pool": pool, "test": test, "val": val, "views": views, "all": whole}
     cache = named_cache(source, {k: v for k, v in given.items() if v is not None}, text or [], classes)
     name = safe_name("dataset", dataset or real_path(source).stem)
     stored, entry = safe_name("backbone", stored_name(backbone)), backbones().get(backbone)
-    read = read_cache(cache)
+    read = read_cache(cache, view_recipe or "", view_count)
     if entry is not None and entry.dim != read.dim:
         raise InputError(f"{source} has {read.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None

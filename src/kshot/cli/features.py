@@ -13,7 +13,7 @@ from kshot.data.gate import Finding, check_stratum
 from kshot.data.simulated import WORLDS, write
 from kshot.data.store import Store
 from kshot.encode.encoders import load_encoder, stored_name
-from kshot.encode.encoding import encode_dataset
+from kshot.encode.encoding import encode_jobs
 from kshot.encode.open import open_set
 from kshot.encode.prompts import tier_prompts
 from kshot.encode.targets import Encoding
@@ -77,7 +77,9 @@ def simulate(
 @app.command()
 def build(
     name: Annotated[str, Argument(help="A set that `kshot ls open` names.")],
-    backbone: Annotated[str, Option(help="Encoder; lite0 needs no download beyond PyPI.")] = "lite0",
+    backbone: Annotated[
+        str, Option(help="Encoder, as `kshot encode` takes it; lite0 needs no download beyond PyPI.")
+    ] = "lite0",
     features: FeaturesOption = FEATURES,
     whole: Annotated[bool, Option("--whole", help="Every picture of the package, stored as NAME-whole.")] = False,
     views: ViewsOption = 0,
@@ -98,7 +100,7 @@ def build(
         licence=chosen.entry.licence,
         about_source=f"{source.origin}; {proof}",
     )
-    encode_dataset([job], Store(features), tier_prompts(name, source, chosen.entry.template, TIERS, {}), wanted)
+    encode_jobs([job], Store(features), wanted, tier_prompts(name, source, chosen.entry.template, TIERS, {}))
     typer.echo(f"next: kshot features check {job.dataset} --features {features}")
 
 

@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from kshot.cli.shared import WeightsOption, console
+from kshot.cli.shared import DeviceOption, WeightsOption, console
+from kshot.encode.encoders import stronger_backbone
+from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
 from kshot.pictures.assess import Assessment
 from kshot.pictures.fit import Fitted, change_head, fit_folder
@@ -29,10 +31,11 @@ def fit(
     output: Annotated[Path, Option("--output", "-o", help="Head file to write.")] = Path("head.safetensors"),
     names: Annotated[Path | None, Option(help="File of FOLDER=NAME lines.")] = None,
     labels: Annotated[Path | None, Option(help="CSV, or JSON of Label Studio or FiftyOne, instead of folders.")] = None,
-    backbone: Annotated[str, Option(help="Encoder; a name of `kshot ls backbones`.")] = "lite0",
+    backbone: Annotated[str, Option(help="Encoder, as `kshot encode` takes it.")] = "lite0",
     prompt: Annotated[str, Option(help="Sentence with {} for the class name.")] = "a photo of a {}.",
     method: Annotated[str, Option(help="auto (by the benchmark's advice), loo_blend, zero_shot …")] = "auto",
     weights: WeightsOption = None,
+    device: DeviceOption = "auto",
     suggest: Annotated[tuple[int, Path] | None, Option(metavar="N FOLDER", help="Name N to label next.")] = None,
     force: ForceOption = False,
 ) -> None:
@@ -40,13 +43,15 @@ def fit(
     existing_folder(photos)
     _check_new(output, force)
     unlabelled = unlabelled_files(suggest[1]) if suggest is not None else []
-    fitted = fit_folder(
-        photos, backbone=backbone, prompt=prompt, names=names, labels=labels, method=method, weights=weights
-    )
+    used = {"backbone": backbone, "weights": weights, "device": device}
+    fitted = fit_folder(photos, prompt=prompt, names=names, labels=labels, method=method, **used)
     fitted.head.save(output)
+    typer.echo(f"encoder {backbone}: {fitted.head.about.encoder['name']}")
     _print_fitted(fitted)
     if suggest is not None:
-        _suggest(fitted.head, unlabelled, suggest[0], weights)
+        _suggest(fitted.head, unlabelled, suggest[0], head_encoder(fitted.head, **used))
+    if (stronger := stronger_backbone(backbone)) is not None:
+        typer.echo(f"a CLIP is stronger than {backbone}: kshot fit {photos} --backbone {stronger}")
     typer.echo(f"wrote {output}; next: kshot predict {output} PICTURE…")
 
 
@@ -56,6 +61,7 @@ def change(
     add: Annotated[Path | None, Option(help="Folder of one folder of pictures per class, new or known.")] = None,
     drop: Annotated[list[str] | None, Option(help="Class to drop. Repeatable.")] = None,
     weights: WeightsOption = None,
+    device: DeviceOption = "auto",
     force: ForceOption = False,
 ) -> None:
     """Add pictures or classes to a head, or drop classes; the old pictures are not needed."""
@@ -63,7 +69,7 @@ def change(
         raise InputError("nothing to change. Give --add FOLDER, --drop CLASS or both.")
     _check_new(output, force)
     before = PictureHead.load(head)
-    encoder = head_encoder(before, weights=weights) if add is not None else None
+    encoder = head_encoder(before, weights=weights, device=device) if add is not None else None
     fitted = change_head(before, encoder, add, drop or ())
     fitted.head.save(output)
     _print_fitted(fitted)
@@ -75,8 +81,8 @@ def _check_new(output: Path, force: bool) -> None:
         raise InputError(f"{output} exists. Replace it with --force, or name another file with -o.")
 
 
-def _suggest(head: PictureHead, files: list[Path], count: int, weights: Path | None) -> None:
-    found = suggest_files(head, files, count, head_encoder(head, weights=weights))
+def _suggest(head: PictureHead, files: list[Path], count: int, encoder: Encoder) -> None:
+    found = suggest_files(head, files, count, encoder)
     for problem in found.unreadable:
         typer.echo(f"left out: {problem}")
     if found.known:

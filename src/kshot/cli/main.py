@@ -33,18 +33,20 @@ COMMANDS = {
         ("slurm", "run:slurm", "Print an sbatch file that runs a study in shards"),
     ),
     "Methods": (
-        ("judge", "methods:judge", "Run a method beside five others and answer five questions"),
+        ("judge", "methods:judge", "Run methods beside five others and answer five questions"),
         ("knob", "methods:knob", "Compare how a knob is set with its test-set oracle"),
     ),
     "Features": (
         ("encode", "encode:encode", "Encode pictures and prompts into features"),
         ("import", "encode:import_", "Store features that other programs computed"),
+        ("doctor", "doctor:doctor", "Print versions, extras, device, encoders and caches of this machine"),
         ("ls", "ls:ls", "List datasets, backbones, tiers, methods, studies, features"),
         ("show", "ls:show", "Show all about a dataset, backbone, tier or method"),
     ),
     "Groups": (
         ("features", "features:app", "check, simulate, build, sample: stored features"),
-        ("records", "records:app", "check, compact, diff, probe, pack, unpack: records of studies"),
+        ("records", "records:app", "check, compact, import, diff, probe, pack, unpack: records"),
+        ("board", "board:app", "submit, check, build: results of outside methods"),
         ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
     ),
 }

@@ -13,24 +13,29 @@ from kshot.data.store import Store
 from kshot.errors import InputError
 from kshot.progress import Progress
 from kshot.report.table import Table, TableCell, count, interval, number
-from kshot.runs import judge as judge_method
+from kshot.runs import judge as judge_methods
 from kshot.stats.bootstrap import cluster_mean
 
 
 def judge(
-    method: Annotated[str, Argument(help="The method, as package.module:Class or a known name.")],
+    methods: Annotated[list[str], Argument(help="Methods, as package.module:Class or known names.")],
     study: shared.StudyArgument,
     engine: shared.EngineOption = "local",
     records: shared.RecordsOption = None,
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
     output: shared.ReportFolderOption = None,
+    on: shared.OnOption = None,
+    shots: shared.StudyShotsOption = None,
+    min_residue: shared.MinResidueOption = None,
 ) -> None:
-    """Run a method beside zero-shot, the oracle ratio, LOO blend, CLAP and LP++, and answer five questions about it."""
-    judgement = judge_method(method, study, records=records, features=features, workers=workers, engine=engine)
+    """Run methods beside zero-shot, the oracle ratio, LOO blend, CLAP and LP++; answer five questions about each."""
+    asked = shared.asked_study(study, on, shots, min_residue)
+    judgement = judge_methods(methods, asked, records=records, features=features, workers=workers, engine=engine)
     out = console()
-    out.print(judgement.table)
-    written = judgement.results.report(output, (judgement.table, judgement.words))
+    for table in judgement.tables:
+        out.print(table)
+    written = judgement.results.report(output, (judgement.tables, judgement.words))
     for detection in judgement.detections:
         out.print(str(detection), markup=False)
     out.print(f"wrote {written.page}", markup=False)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from kshot.bench.records import Records
 from kshot.cli import shared
 from kshot.cli.encode import named_file
 from kshot.cli.records import print_difference
@@ -38,8 +39,8 @@ class ShownVerdict(StrEnum):
 
     agrees = "agrees"
     differs = "differs"
+    cannot_tell = "cannot-tell"
     not_computed = "not-computed"
-    not_reproducible = "not-reproducible"
 
 
 @app.command()
@@ -107,22 +108,27 @@ def reproduce(
 def published(
     records: Annotated[Path, Argument(help="Records folder (arms beside it are read too), or a folder of several.")],
     show: Annotated[list[ShownVerdict] | None, Option(help="Print the lines with this verdict. Repeatable.")] = None,
-    against: Annotated[Path | None, Option(help="Other claims, with the columns of claims.csv.")] = None,
+    against: Annotated[
+        Path | None, Option(help="Another run's records, or claims in the columns of claims.csv.")
+    ] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="CSV file; RECORDS/published.csv otherwise.")] = None,
 ) -> None:
-    """Compare every number of the paper with records: agrees, differs, not computed, not reproducible."""
+    """Are these the paper's results, or another run's? Every number: agrees, differs, cannot tell, not computed."""
     folder = existing_records(records)
-    lines, simulated = compare_folders(folder, paper_claims() if against is None else read_claims(against))
+    is_run = against is not None and against.is_dir()
+    claims = paper_claims() if against is None or is_run else read_claims(against)
+    judged = compare_folders(folder, claims, against if is_run else None)
     out = console()
+    if Records(folder).imported():
+        out.print("These records are IMPORTED: kshot did not compute them.")
+    for sentence in verdict_sentences(judged):
+        out.print(sentence, markup=False)
     for verdict in show or []:
         wanted = verdict.replace("-", " ")
-        out.print(lines_table([line for line in lines if line.verdict.startswith(wanted)], simulated))
-    out.print(arms_table(lines, simulated))
-    # The table's caption has the first of them.
-    for sentence in verdict_sentences(lines, simulated)[1 + simulated :]:
-        out.print(sentence, markup=False)
+        out.print(lines_table(judged, [line for line in judged.lines if line.verdict == wanted]))
+    out.print(arms_table(judged))
     target = output or folder / "published.csv"
-    write_text(target, as_csv(lines))
+    write_text(target, as_csv(judged))
     out.print(f"wrote {target}", markup=False)
 
 

@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from kshot.cli.fit import HeadArgument
-from kshot.cli.shared import WeightsOption, console
+from kshot.cli.shared import DeviceOption, WeightsOption, console
 from kshot.encode.pictures import SUFFIXES, visible_files
 from kshot.errors import InputError, need
 from kshot.pictures.export import export_onnx
@@ -43,11 +43,12 @@ def predict(
     format: Annotated[Literal["table", "csv", "json"], Option(help="How to print.")] = "table",
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
+    device: DeviceOption = "auto",
 ) -> None:
     """Print the classes of pictures with calibrated probabilities; exit code 1 if a picture cannot be read."""
     loaded = PictureHead.load(head)
     files = [file for given in pictures for file in _files(given)]
-    found = predict_files(loaded, files, top, threshold, head_encoder(loaded, backbone, weights))
+    found = predict_files(loaded, files, top, threshold, head_encoder(loaded, backbone, weights, device))
     if format == "table":
         _print_table(found)
     elif format == "csv":
@@ -97,10 +98,11 @@ def explain(
     nearest: Annotated[int, Option(min=1, help="Nearest shots to show.")] = 5,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
+    device: DeviceOption = "auto",
 ) -> None:
     """Show a picture's nearest shots, and how much the names and the shots add to its likeliest classes."""
     loaded = PictureHead.load(head)
-    feature = encode_one(head_encoder(loaded, backbone, weights), picture).feature
+    feature = encode_one(head_encoder(loaded, backbone, weights, device), picture).feature
     typer.echo(f"{picture}: {predict_feature(loaded, str(picture), feature).answer}")
     rows = tuple(
         (one.name, Number(one.probability, ".1%"), signed(one.text), signed(one.pictures))
@@ -120,6 +122,7 @@ def export(
     labels: Annotated[str | None, Option(help="Print the pictures' labels: csv, label-studio or fiftyone.")] = None,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
+    device: DeviceOption = "auto",
 ) -> None:
     """Write encoder and head as one ONNX file with the class names, or print the labels of the head's pictures."""
     if (onnx is None) == (labels is None):
@@ -130,7 +133,7 @@ def export(
         own = [about.classes[label] for label in loaded.shots.y]
         typer.echo(write_label_file(about.shot_names, own, about.classes, labels), nl=labels != "csv")
     if onnx is not None:
-        export_onnx(loaded, onnx, None if head_only else head_encoder(loaded, backbone, weights))
+        export_onnx(loaded, onnx, None if head_only else head_encoder(loaded, backbone, weights, device))
         given = f"features (n, {loaded.shots.X.shape[1]}) of {about.backbone}" if head_only else "pictures"
         typer.echo(f"wrote {onnx}: {given} to probabilities of {len(about.classes)} classes")
 
@@ -143,6 +146,7 @@ def serve(
     no_token: Annotated[bool, Option("--no-token", help="No token; loopback addresses only.")] = False,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
+    device: DeviceOption = "auto",
 ) -> None:
     """Serve a head as a web page and a JSON API: predict, explain, add labelled pictures, fit again."""
     from kshot.pictures.predict import head_encoder
@@ -156,7 +160,7 @@ def serve(
     from kshot.pictures.serve.app import make_app, make_server
     from kshot.pictures.serve.live import LiveHead
 
-    live = LiveHead(head, head_encoder(PictureHead.load(head), backbone, weights))
+    live = LiveHead(head, head_encoder(PictureHead.load(head), backbone, weights, device))
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"http://{shown}:{port}/{f'#token={token}' if token else ''} (stop with Ctrl-C)")
     make_server(make_app(live, host, token), host, port).run()

@@ -1,4 +1,4 @@
-"""`kshot records`: check, join, compare, probe and pack records folders."""
+"""`kshot records`: import, check, join, compare, probe and pack records folders."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +10,8 @@ from typer import Argument, Option
 
 from kshot.bench.check import check_records, repair_records
 from kshot.bench.compact import compact as join
-from kshot.bench.diff import Difference, compare
+from kshot.bench.diff import Difference, Move, compare
+from kshot.bench.imported import import_records
 from kshot.bench.records import Records
 from kshot.bench.release import open_release, write_release
 from kshot.cli import shared
@@ -24,11 +25,11 @@ from kshot.report.context import read_probes
 from kshot.report.table import Number, Table, count, signed
 from kshot.report.tables.one_stratum import stratum_tables
 from kshot.results import load_records
-from kshot.runs import measure
+from kshot.runs import measure, parse_stratum
 from kshot.theory.probes.measure import measure_stratum
 from kshot.theory.probes.stored import probe_rows
 
-app = shared.command_group(add_completion=False, help="Check, join, compare, probe and pack records.")
+app = shared.command_group(add_completion=False, help="Import, check, join, compare, probe and pack records.")
 
 
 class ProbeGroup(StrEnum):
@@ -63,35 +64,67 @@ def compact(records: RecordsArgument) -> None:
     console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
 
 
+@app.command("import")
+def import_(
+    file: Annotated[Path, Argument(help="Other people's results: CSV, JSON lines or parquet, a row for each record.")],
+    mapping: Annotated[Path, Argument(help="TOML file that names the columns; see docs/other-peoples-runs.md.")],
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Folder to create; records/NAME of the mapping unless given.")
+    ] = None,
+) -> None:
+    """Write other people's results as a records folder, marked as imported."""
+    found = import_records(file, mapping, output)
+    for note in found.notes:
+        typer.echo(f"note: {note}")
+    typer.echo(f"imported {found.records:,} records of {found.cells:,} cells into {found.folder}")
+    typer.echo(f"next: kshot report {found.folder}")
+
+
 @app.command()
 def diff(first: RecordsArgument, second: RecordsArgument) -> None:
-    """Compare two records folders cell by cell; exit code 1 if a record differs."""
+    """Compare two records folders: cell by cell if they have the same draws, else by the noise of their draws.
+
+    Exit code 1 if a cell with the same draws has another record, or a difference is more than noise.
+    """
     difference = compare(existing_records(first), existing_records(second))
     print_difference(difference, "second minus first")
-    if not difference.same:
+    if difference.differing or (difference.paired and not difference.same):
         raise typer.Exit(1)
 
 
 def print_difference(found: Difference, direction: str) -> None:
     out = console()
+    out.print(found.summary, markup=False)
     for name, (before, after) in found.circumstances.items():
         out.print(f"{name}: {', '.join(before)} → {', '.join(after)}", markup=False)
     if found.only_first or found.only_second:
         out.print(f"{found.only_first} records only in the first, {found.only_second} only in the second")
-    rows = tuple(
-        (
-            move.method,
-            count(move.records),
-            count(move.identical),
-            Number(move.flipped, ".3%"),
-            signed(move.mean_change, 3),
-            signed(move.largest_change),
-        )
-        for move in found.moves
+    how = "paired by draw" if found.paired else "other draws, so no record has a partner"
+    caption = (
+        f"Accuracy in percentage points, {direction}; {how}. Noise: standard error over other draws; z: change in such "
+        "errors. Agrees: a change of one point would have been seen."
     )
-    columns = ("method", "records", "identical", "flipped test pictures", "mean change", "largest change")
-    out.print(Table("Changes by method", columns, rows, f"Accuracy in percentage points, {direction}."))
-    out.print("the same records" if found.same else "some records differ")
+    columns = ("records", "identical", "flipped test pictures", "mean change", "largest", "noise", "z", "verdict")
+    for title, moves in (("method", found.moves), ("dataset/backbone", found.strata)):
+        rows = tuple(_move_row(move) for move in moves)
+        out.print(Table(f"Changes by {title}", (title, *columns), rows, caption if moves is found.strata else ""))
+
+
+def _move_row(move: Move) -> tuple[str | Number, ...]:
+    identical, flipped, largest = (
+        float("nan") if value is None else value for value in (move.identical, move.flipped, move.largest_change)
+    )
+    return (
+        move.of,
+        count(move.records),
+        Number(identical, ",.0f"),
+        Number(flipped, ".3%"),
+        signed(move.mean_change, 3),
+        signed(largest),
+        Number(move.judged.error, ".3f"),
+        Number(move.judged.z, "+.1f"),
+        move.judged.verdict,
+    )
 
 
 @app.command()
@@ -115,7 +148,7 @@ def probe(
     """
     folder = None if records is None else existing_records(records)
     if on is not None:
-        _print_stratum(shared.parse_stratum(on), shots or [1, 2, 4, 8, 16], seeds or 5, folder, features)
+        _print_stratum(parse_stratum(on), shots or [1, 2, 4, 8, 16], seeds or 5, folder, features)
         return
     if folder is None:
         raise InputError("give a records folder, or one stratum with --on DATASET/BACKBONE/TIER.")

@@ -10,10 +10,9 @@ from typer import Option
 from kshot.bench.engines.slurm import sbatch_file
 from kshot.bench.plan import FORECAST_BASIS, forecast
 from kshot.bench.records import Records, records_around, records_folder
-from kshot.bench.run import choose_engine, complete
+from kshot.bench.run import choose_engine, complete, with_supports
 from kshot.bench.status import failed_records
-from kshot.bench.study import load_study
-from kshot.bench.work import find_work
+from kshot.bench.work import Work, find_work
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
 from kshot.data.store import Store
@@ -31,8 +30,11 @@ def run(
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
     shard: shared.ShardOption = "0/1",
-    on: Annotated[
-        list[str] | None, Option(help="DATASET/BACKBONE/TIER: run the study on these features instead. Repeatable.")
+    on: shared.OnOption = None,
+    shots: shared.StudyShotsOption = None,
+    min_residue: shared.MinResidueOption = None,
+    supports: Annotated[
+        Path | None, Option(help="JSON of the shots to use: {dataset: {K: {seed: ids or row numbers}}}.")
     ] = None,
     retry: Annotated[bool, Option("--retry", help="Compute the cells with a failed method again.")] = False,
     verified: Annotated[bool, Option("--verify", help="Run your own methods again without test labels.")] = False,
@@ -40,9 +42,8 @@ def run(
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
     part, chosen = shared.parse_shard(shard), choose_engine(engine, workers)
-    asked = load_study(study)
-    if on:
-        asked = asked.on_features([shared.parse_stratum(text) for text in on])
+    asked = shared.asked_study(study, on, shots, min_residue)
+    asked = with_supports(asked, supports, features)
     if retry:
         if part.count > 1:
             raise InputError("--retry takes the whole study. Leave --shard out.")
@@ -92,10 +93,13 @@ def plan(
     method: shared.MethodOption = None,
     records: shared.RecordsOption = None,
     features: shared.FeaturesOption = FEATURES,
+    on: shared.OnOption = None,
+    shots: shared.StudyShotsOption = None,
+    min_residue: shared.MinResidueOption = None,
 ) -> None:
     """Print cells, time, disk and memory of a study before anything runs; features need not be there yet."""
     trusted = method or []
-    loaded = load_study(study).with_methods(trusted)
+    loaded = shared.asked_study(study, on, shots, min_residue).with_methods(trusted)
     # A study file may come from anywhere: only code that the user names on the command line is imported.
     skipped = [spec.use for spec in loaded.methods().values() if ":" in spec.use and spec.use not in trusted]
     target = Records(records_folder(records, loaded.name))
@@ -104,7 +108,7 @@ def plan(
     lines = [
         f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}",
         f"cells    {len(work.cells):,}",
-        f"dropped  {len(work.dropped):,} (a class would keep fewer than {loaded.least_residue} pool pictures)",
+        f"dropped  {len(work.dropped):,} ({_why_dropped(work)})",
         f"done     {work.done:,}",
         f"missing  {len(work.missing):,}",
     ]
@@ -126,6 +130,14 @@ def plan(
         out.print(line, markup=False)
 
 
+def _why_dropped(work: Work) -> str:
+    least = work.study.min_residue
+    if least is not None:
+        return f"a class has fewer pool pictures than shots; methods that look at further ones need {max(least, 1)}"
+    whole = f"; kept: {len(work.whole_pool)} whose shots are the whole pool" if work.whole_pool else ""
+    return f"a class would keep fewer than {work.study.least_residue} pool pictures beside its shots{whole}"
+
+
 def _human_bytes(size: float) -> str:
     if size < 1e6:
         return f"{size:.0f} B" if size < 1000 else f"{size / 1e3:.0f} kB"
@@ -134,14 +146,28 @@ def _human_bytes(size: float) -> str:
 
 def slurm(
     study: shared.StudyArgument,
+    method: shared.MethodOption = None,
+    on: shared.OnOption = None,
+    shots: shared.StudyShotsOption = None,
+    min_residue: shared.MinResidueOption = None,
     records: shared.RecordsOption = None,
     features: shared.FeaturesOption = FEATURES,
     shards: Annotated[int, Option(min=1, help="Array tasks.")] = 16,
     cpus: Annotated[int, Option(min=1, help="Cores, and workers, per task.")] = 4,
+    time: Annotated[str | None, Option(help="Time limit of a task, as sbatch takes it: 2:00:00 or 1-12.")] = None,
+    partition: Annotated[str | None, Option(help="Partition to run in.")] = None,
+    account: Annotated[str | None, Option(help="Account to charge.")] = None,
+    memory: Annotated[str | None, Option(help="Memory of a task: 8G.")] = None,
+    gpus: Annotated[str | None, Option(help="GPUs of a task, as sbatch takes them: 1 or a100:1.")] = None,
 ) -> None:
     """Print an sbatch array file that runs a study in shards; redirect it to a file and submit that."""
-    loaded = load_study(study)
-    folder = records_folder(records, loaded.name)
+    asked = shared.asked_study(study, on, shots, min_residue)
+    folder = records_folder(records, asked.name)
     command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(folder)]
     command += ["--features", str(features), "--workers", str(cpus)]
-    typer.echo(sbatch_file(loaded.name, command, Path.cwd(), Path("."), shards, cpus), nl=False)
+    least = None if min_residue is None else [min_residue]
+    repeated = {"--on": on, "--shots": shots, "--min-residue": least, "--method": method}
+    command += [word for option, own in repeated.items() for one in own or () for word in (option, str(one))]
+    given = {"time": time, "partition": partition, "account": account, "mem": memory, "gpus-per-task": gpus}
+    options = {name: value for name, value in given.items() if value is not None}
+    typer.echo(sbatch_file(asked.name, command, Path.cwd(), Path("."), shards, cpus, options), nl=False)

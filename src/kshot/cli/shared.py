@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kshot.bench.run import StudyShard
+    from kshot.bench.study import Study
 
 FeaturesOption = Annotated[Path, Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")]
 StudyArgument = Annotated[Path, Argument(help="A study file, or a name of `kshot ls studies`.")]
@@ -25,6 +26,15 @@ ReportFolderOption = Annotated[
 MethodOption = Annotated[
     list[str] | None, Option("--method", help="Add a method of your own, as package.module:Class. Repeatable.")
 ]
+OnOption = Annotated[
+    list[str] | None, Option("--on", help="DATASET/BACKBONE/TIER: run the study on these features instead. Repeatable.")
+]
+StudyShotsOption = Annotated[
+    list[int] | None, Option("--shots", min=1, help="K instead of the study's own. Repeatable.")
+]
+MinResidueOption = Annotated[
+    int | None, Option("--min-residue", min=0, help="Keep small pools; pictures that methods need beside the shots.")
+]
 WorkersOption = Annotated[int, Option("--workers", min=1, help="Worker processes, one BLAS thread each.")]
 EngineOption = Annotated[str, Option("--engine", help="local, dask, or dask:ADDRESS of a running cluster.")]
 ShardOption = Annotated[str, Option("--shard", help="Only part i of n, as i/n counted from 0.")]
@@ -33,7 +43,7 @@ OnlyBackbones = Annotated[list[str] | None, Option("--backbone", help="Only this
 OnlyTiers = Annotated[list[str] | None, Option("--tier", help="Only this prompt tier. Repeatable.")]
 ShotsOption = Annotated[list[int] | None, Option("--shots", min=1, help="Only this K. Repeatable.")]
 WeightsOption = Annotated[Path | None, Option("--weights", help="Local checkpoint of the encoder.")]
-DeviceOption = Annotated[str, Option("--device", help="auto, cpu or cuda.")]
+DeviceOption = Annotated[str, Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
 FEATURES = Path("features")
 CORES = os.cpu_count() or 1
 
@@ -89,11 +99,12 @@ def parse_shard(text: str) -> "StudyShard":
     raise InputError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
 
 
-def parse_stratum(text: str) -> tuple[str, str, str]:
-    """Split DATASET/BACKBONE/TIER as given to --on."""
-    from kshot.files import safe_name
+def asked_study(study: Path, on: list[str] | None, shots: list[int] | None, least: int | None) -> "Study":
+    """Load a study, and change it as --on, --shots and --min-residue say."""
+    from kshot.bench.study import load_study
+    from kshot.runs import parse_stratum
 
-    parts = text.split("/")
-    if len(parts) != 3:
-        raise InputError(f"--on {text}: write DATASET/BACKBONE/TIER; `kshot ls features` lists them.")
-    return safe_name("dataset", parts[0]), safe_name("backbone", parts[1]), safe_name("tier", parts[2])
+    asked = load_study(study)
+    asked = asked.on_features([parse_stratum(text) for text in on]) if on else asked
+    asked = asked.with_shots(shots) if shots else asked
+    return asked if least is None else asked.with_min_residue(least)

@@ -55,10 +55,21 @@ def cap_pool(dataset: str, ids: Sequence[str], y: Int[Array, " N"], most: int) -
 
 
 def draw_support(
-    dataset: str, ids: Sequence[str], y: Int[Array, " N"], shots: int | Int[Array, " C"], seed: int
+    dataset: str,
+    ids: Sequence[str],
+    y: Int[Array, " N"],
+    shots: int | Int[Array, " C"],
+    seed: int,
+    given: Sequence[int] = (),
 ) -> Int[Array, " S"]:
-    """Rows of the support, class by class, first shot first; nested in `shots`, one number or one per class."""
-    ranks = rank_within_class(y, keyed_order(tuple(ids), "support", dataset, seed))
+    """Rows of the support, class by class, first shot first; nested in `shots`, one number or one per class.
+
+    Rows that are `given` come before those that are drawn.
+    """
+    order = keyed_order(tuple(ids), "support", dataset, seed)
+    if len(given):
+        order = np.concatenate([given, order[~np.isin(order, given)]])
+    ranks = rank_within_class(y, order)
     chosen = np.flatnonzero(ranks < (shots if isinstance(shots, int) else shots[y]))
     return chosen[np.lexsort((ranks[chosen], y[chosen]))]
 

@@ -1,26 +1,148 @@
-"""Stored features of one dataset and backbone, as somebody at a keyboard wants them."""
+"""Features of one dataset and backbone, as somebody at a keyboard wants them: from a folder or from arrays."""
 
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from jaxtyping import Float
 
 from kshot.data.catalog import not_encoded
 from kshot.data.episode import Episode
+from kshot.data.gate import NORM_TOLERANCE
+from kshot.data.memory import MemoryStore
 from kshot.data.shifts import make_shift
-from kshot.data.store import Store
+from kshot.data.store import IMAGE_PARTS, Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
-from kshot.errors import FeatureError, unknown
-from kshot.types import Array, Labelled
+from kshot.errors import FeatureError, InputError, unknown
+from kshot.methods.labels import class_labels, encode_labels, read_labels
+from kshot.solvers.rows import unit_rows
+from kshot.types import ENCODER_CONSTANTS, Array, Labelled
+
+logger = logging.getLogger(__name__)
+# What a manifest says that does not follow from its rows.
+ABOUT = ("encoder", "logit_scale", "logit_bias", "simulated", "source", "licence", "protocol", "provenance")
+# The tier of a text matrix that comes without a name.
+TEXT = "text"
 
 
 @dataclass(frozen=True, repr=False)
-class StoredFeatures:
-    """Pool and test pictures with their labels, and the text prototypes of every prompt tier that is stored."""
+class Features:
+    """Pool and test pictures of unit length with their labels, and the text prototypes of every prompt tier; in memory
+    (`from_arrays`) or stored in a folder (`load_features`)."""
 
-    stratum: Stratum
-    classes: tuple[str, ...]
-    priors: dict[str, Prior]
+    dataset: str
+    backbone: str
+    store: Store
+    dtype: str = "float32"
+
+    @classmethod
+    def from_arrays(
+        cls,
+        name: str,
+        *,
+        pool: tuple[Any, Any],
+        test: tuple[Any, Any],
+        text: Any = None,
+        classes: Sequence[Any] | None = None,
+        ids: tuple[Sequence[str], Sequence[str]] | None = None,
+        backbone: str = "arrays",
+        constants: Mapping[str, float] | None = None,
+    ) -> "Features":
+        """Take arrays as they are in memory: numpy, torch on any device, whatever has `__array__` or DLPack.
+
+        Parameters
+        ----------
+        name : str
+            The dataset's name; which shots a seed draws depends on it and on the ids.
+        pool : (X, y)
+            Rows that shots are drawn from, (N, d), and their labels of any kind, as `fit` of a head takes them. Rows
+            are scaled to unit length; that is said where it changes them.
+        test : (X, y)
+            Rows that heads are scored on.
+        text : (C, d), or {tier: (C, d)}
+            One row per class; without it, heads that read text are undefined.
+        classes : C labels
+            Names the rows of text in their order, where the labels do not.
+        ids : (ids of the pool, ids of the test)
+            Names of the pictures that never change. Without them rows are numbered, and another order of the rows
+            draws other shots.
+        backbone : str
+            The encoder's name, to tell features of the same pictures apart.
+        constants : numbers by name
+            What is known of the encoder: `logit_scale`, and `anchor_scale`, the norm of its text embeddings.
+        """
+        known = dict(constants or {})
+        if not known.keys() <= ENCODER_CONSTANTS:
+            strange = min(known.keys() - ENCODER_CONSTANTS)
+            raise InputError(unknown("constant", strange, ENCODER_CONSTANTS, "Heads use no other of an encoder."))
+        tiers = {} if text is None else dict(text) if isinstance(text, Mapping) else {TEXT: text}
+        rows = {"pool": as_numpy(pool[0]), "test": as_numpy(test[0])}
+        rows |= {f"text {tier}": as_numpy(given) for tier, given in tiers.items()}
+        unit = _scaled(name, rows)
+        _check_sizes(unit)
+        labels = {what: read_labels(what, as_numpy(y), len(unit[what])) for what, (_, y) in _pairs(pool, test)}
+        n_text = next((len(found) for what, found in unit.items() if what.startswith("text ")), None)
+        kinds = class_labels(labels["pool"], n_text, classes)
+        numbers = {what: encode_labels(what, found, kinds) for what, found in labels.items()}
+        _check_every_class(numbers["pool"], kinds)
+        names = [str(kind) for kind in kinds.tolist()]
+        given_ids: dict[str, Any] = {} if ids is None else {"pool": ids[0], "test": ids[1]}
+        scale = known.get("logit_scale")
+        about = {"logit_scale": None if scale is None else float(scale), "protocol": "arrays"}
+        store = MemoryStore()
+        for what, y in numbers.items():
+            own = [str(one) for one in given_ids.get(what, (f"{what}/{row}" for row in range(len(y))))]
+            store.write_images(name, backbone, what, unit[what], y, own, names, **about)
+        for tier in tiers:
+            norms = np.full(len(names), known["anchor_scale"]) if "anchor_scale" in known else None
+            store.write_text(name, backbone, tier, unit[f"text {tier}"], norms, names, **about)
+        made = cls(name, backbone, store)
+        _ = made.stratum
+        return made
+
+    def save(self, folder: Path | str = "features") -> None:
+        """Store them in a folder, where `kshot run` and `load_features` find them by name and backbone."""
+        target = Store(folder)
+        where = self.dataset, self.backbone
+        own, stored = (
+            [m for m in manifests if (m.dataset, m.backbone) == where]
+            for manifests in (self.store.readable(), target.manifests())
+        )
+        if stored and {m.part: m.sha256 for m in stored} != {m.part: m.sha256 for m in own}:
+            raise FeatureError(
+                f"{folder} holds other features of {'/'.join(where)}. Delete them, or give another folder."
+            )
+        for manifest in own:
+            about = {name: getattr(manifest, name) for name in ABOUT}
+            if manifest.part.startswith("text-"):
+                tier = manifest.part.removeprefix("text-")
+                text = self.store.text(*where, tier)
+                target.write_text(*where, tier, text.prototypes, text.norms, manifest.classes, **about)
+            else:
+                rows = self.store.images(*where, manifest.part)
+                target.write_images(*where, manifest.part, rows.X, rows.y, rows.ids, manifest.classes, **about)
+
+    @cached_property
+    def stratum(self) -> Stratum:
+        return load_stratum(self.store, self.dataset, self.backbone, self.dtype)
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        part = next(part for part in IMAGE_PARTS if self.store.has(self.dataset, self.backbone, part))
+        return self.store.manifest(self.dataset, self.backbone, part).classes
+
+    @cached_property
+    def priors(self) -> dict[str, Prior]:
+        where = (self.dataset, self.backbone)
+        return {tier: load_prior(self.store, *where, tier, self.dtype) for tier in self.tiers}
+
+    @property
+    def tiers(self) -> list[str]:
+        return self.store.tiers(self.dataset, self.backbone)
 
     @property
     def text(self) -> dict[str, Float[Array, "C d"]]:
@@ -35,25 +157,28 @@ class StoredFeatures:
         return self.stratum.test
 
     def episode(self, shots: int, seed: int = 0, tier: str | None = "dataset") -> Episode:
-        """K labelled pictures per class, the same that a study draws; `tier=None` leaves the text away."""
+        """K labelled pictures per class, the same that a study draws; `tier=None` leaves the text away, and of a single
+        tier the name need not be given."""
+        if tier == "dataset" and len(self.tiers) == 1:
+            (tier,) = self.tiers
         if tier is not None and tier not in self.priors:
             raise FeatureError(unknown("tier", tier, self.priors, "Give one of them, or tier=None."))
         return self.stratum.episode(shots, seed, None if tier is None else self.priors[tier])
 
     def __repr__(self) -> str:
-        tiers, pool, test = ", ".join(self.priors) or "none", len(self.pool.y), len(self.test.y)
+        tiers, pool, test = ", ".join(self.tiers) or "none", len(self.pool.y), len(self.test.y)
         return (
-            f"{self.stratum.dataset}/{self.stratum.backbone}: {len(self.classes)} classes, {pool} pool and {test} test "
+            f"{self.dataset}/{self.backbone}: {len(self.classes)} classes, {pool} pool and {test} test "
             f"pictures in {self.pool.X.shape[1]} dimensions, tiers {tiers}"
         )
 
 
 def load_features(
     dataset: str, backbone: str, *, features: Path | str = "features", dtype: str = "float32"
-) -> StoredFeatures:
+) -> Features:
     """Features of the folder `features`, or those that come with the package; verified and of unit length. A shift is
     made of its two datasets first."""
-    store = Store(features)
+    store = as_store(features)
     make_shift(dataset, backbone, store)
     known = {(m.dataset, m.backbone) for m in store.readable()}
     if (dataset, backbone) not in known:
@@ -61,11 +186,62 @@ def load_features(
         named = not_encoded([dataset], [backbone], store.root)
         next_step = "See `kshot ls features`."
         raise FeatureError(named or unknown("features", f"{dataset}/{backbone}", names, next_step))
-    stratum = load_stratum(store, dataset, backbone, dtype)
-    tiers = sorted(store.tiers(dataset, backbone))
-    part = "all" if store.has(dataset, backbone, "all") else "pool"
-    return StoredFeatures(
-        stratum,
-        tuple(store.images(dataset, backbone, part).manifest.classes),
-        {tier: load_prior(store, dataset, backbone, tier, dtype) for tier in tiers},
-    )
+    found = Features(dataset, backbone, store, dtype)
+    # A damaged file is noticed now, not in the middle of somebody's work.
+    _ = found.stratum, found.priors
+    return found
+
+
+def as_numpy(given: Any) -> Array:
+    """An array of the processor's memory, whoever made it and wherever it lies."""
+    if hasattr(given, "detach"):
+        tensor = given.detach().cpu()
+        # numpy has no bfloat16.
+        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    if hasattr(given, "__dlpack__") and not isinstance(given, np.ndarray):
+        try:
+            return np.from_dlpack(given, device="cpu")
+        except (BufferError, TypeError, RuntimeError, ValueError):
+            if not hasattr(given, "__array__"):
+                raise
+    return np.asarray(given)
+
+
+def _pairs(pool: tuple[Any, Any], test: tuple[Any, Any]) -> tuple[tuple[str, tuple[Any, Any]], ...]:
+    return ("pool", pool), ("test", test)
+
+
+def _check_sizes(unit: Mapping[str, Float[Array, "N d"]]) -> None:
+    """All rows have the pool's dimensions, all texts the same number of rows."""
+    for what, rows in unit.items():
+        if rows.shape[1] != unit["pool"].shape[1]:
+            dims = f"{rows.shape[1]} dimensions, pool has {unit['pool'].shape[1]}"
+            raise InputError(f"{what} has {dims}. Give rows of the same encoder.")
+    counts = {what: len(rows) for what, rows in unit.items() if what.startswith("text ")}
+    if len(set(counts.values())) > 1:
+        raise InputError(f"rows of text differ: {counts}. Give one row per class in every tier.")
+
+
+def _check_every_class(y: Array, kinds: Array) -> None:
+    absent = np.setdiff1d(np.arange(len(kinds)), y)
+    if len(absent):
+        raise InputError(
+            f"pool has no row of {len(absent)} of {len(kinds)} classes, the first {kinds.tolist()[absent[0]]!r}. "
+            "Give rows of every class, or leave the class out of text, classes and test."
+        )
+
+
+def _scaled(name: str, rows: Mapping[str, Array]) -> dict[str, Array]:
+    """Rows of unit length: those that have it as they are, so that they give what their file gives; where others are
+    scaled, that is said."""
+    found, spans = {}, []
+    for what, given in rows.items():
+        unit = unit_rows(given, what)
+        norms = np.linalg.norm(given.astype(unit.dtype), axis=1)
+        is_unit = np.abs(norms - 1).max() <= NORM_TOLERANCE
+        found[what] = given if is_unit and given.dtype in (np.float16, np.float32, np.float64) else unit
+        if not is_unit:
+            spans.append(f"{what} {norms.min():.3g} to {norms.max():.3g}")
+    if spans:
+        logger.warning(f"{name}: rows are scaled to unit length; their lengths were {', '.join(spans)}.")
+    return found

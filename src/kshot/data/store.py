@@ -110,8 +110,7 @@ class Store:
     ) -> Manifest:
         """Store encoded pictures; `about` fills the manifest's other fields."""
         check_images(X, y, ids, classes)
-        tensors = image_tensors(X, y, ids)
-        return self._write(dataset, backbone, part, _saver(tensors), X, classes, about)
+        return self._keep(dataset, backbone, part, image_tensors(X, y, ids), X, classes, about)
 
     def join_images(
         self, dataset: str, backbone: str, part: str, shards: Sequence[Path], classes: Sequence[str], **about: Any
@@ -142,7 +141,7 @@ class Store:
         tensors = {"prototypes": np.ascontiguousarray(prototypes)}
         if norms is not None:
             tensors["norms"] = norms.astype(np.float32)
-        return self._write(dataset, backbone, f"text-{tier}", _saver(tensors), prototypes, classes, about)
+        return self._keep(dataset, backbone, f"text-{tier}", tensors, prototypes, classes, about)
 
     def images(self, dataset: str, backbone: str, part: str) -> ImageFeatures:
         """Memory-mapped pictures, verified by hash."""
@@ -184,6 +183,20 @@ class Store:
         manifest = self.manifest(dataset, backbone, part)
         return manifest, map_tensors(self.verify(manifest))
 
+    def _keep(
+        self,
+        dataset: str,
+        backbone: str,
+        part: str,
+        tensors: dict[str, Array],
+        rows: Float[Array, "N d"],
+        classes: Sequence[str],
+        about: dict[str, Any],
+    ) -> Manifest:
+        content = file_bytes(tensors)
+        # The library's own file writer reports a full disk as an error of its own; bytes fail as OSError.
+        return self._write(dataset, backbone, part, lambda path: path.write_bytes(content), rows, classes, about)
+
     def _write(
         self,
         dataset: str,
@@ -197,20 +210,13 @@ class Store:
         path = self.path(dataset, backbone, part)
         beside = path.with_suffix(".json")
         digest = write_hashed(path, write, lambda new: _forget_other_bytes(beside, new))
-        manifest = Manifest(
-            dataset=dataset,
-            backbone=backbone,
-            part=part,
-            sha256=digest,
-            rows=rows.shape[0],
-            dim=rows.shape[1],
-            dtype=str(rows.dtype),
-            classes=tuple(classes),
-            versions=library_versions(),
-            **about,
-        )
-        write_text(beside, manifest.to_json())
+        write_text(beside, new_manifest(dataset, backbone, part, digest, rows, classes, about).to_json())
         return read_manifest(beside)
+
+
+def as_store(features: Path | str | Store) -> Store:
+    """A store as it is, or the store of a folder."""
+    return features if isinstance(features, Store) else Store(features)
 
 
 def view_part(part: str, recipe: str, number: int) -> str:
@@ -230,11 +236,34 @@ def _path(root: Path, dataset: str, backbone: str, part: str) -> Path:
     return folder / f"{safe_name('part', part)}.safetensors"
 
 
-def _saver(tensors: dict[str, Array]) -> Callable[[Path], object]:
+def file_bytes(tensors: dict[str, Array]) -> bytes:
+    """What a file of these tensors holds."""
     from safetensors.numpy import save
 
-    # The library's own file writer reports a full disk as an error of its own; bytes fail as OSError.
-    return lambda path: path.write_bytes(save(tensors))
+    return save(tensors)
+
+
+def new_manifest(
+    dataset: str,
+    backbone: str,
+    part: str,
+    digest: str,
+    rows: Float[Array, "N d"],
+    classes: Sequence[str],
+    about: dict[str, Any],
+) -> Manifest:
+    return Manifest(
+        dataset=dataset,
+        backbone=backbone,
+        part=part,
+        sha256=digest,
+        rows=rows.shape[0],
+        dim=rows.shape[1],
+        dtype=str(rows.dtype),
+        classes=tuple(classes),
+        versions=library_versions(),
+        **about,
+    )
 
 
 def library_versions() -> dict[str, str]:

@@ -1,7 +1,8 @@
 """One (dataset, backbone): pool, test and text, ready to draw episodes from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,8 @@ MOST_VALIDATION_SHOTS = 4
 class Stratum:
     """Unit features in one working dtype, with the encoder's constants and the hashes they came from.
 
-    `protocol` tells whose splits these are: official ones, the 68/32 rule's (self), CoOp's.
+    `protocol` tells whose splits these are: official ones, the 68/32 rule's (self), CoOp's. `supports` are shots that
+    somebody else drew, as ids by (K, seed).
     """
 
     dataset: str
@@ -41,6 +43,7 @@ class Stratum:
     val: Labelled | None = None
     protocol: str = ""
     views: Mapping[Views, StoredViews] = field(default_factory=dict)
+    supports: Mapping[tuple[int, int], Sequence[str]] = field(default_factory=dict)
 
     def episode(self, shots: int, seed: int, prior: "Prior | None", profile: str = BALANCED) -> Episode:
         """The support of (dataset, shots, seed, profile) and everything around it."""
@@ -84,7 +87,13 @@ class Stratum:
     def _drawn(self, shots: int, seed: int, profile: str, more: int = 0) -> Int[Array, " n"]:
         """The shots of every class under the profile, and as many more."""
         per_class = class_shots(profile, self.dataset, self.pool.y, self.n_classes, shots, seed)
-        return draw_support(self.dataset, self.pool_ids, self.pool.y, per_class + more, seed)
+        pool = self.dataset, self.pool_ids, self.pool.y
+        given = self.supports.get((shots, seed))
+        if given is None:
+            return draw_support(*pool, per_class + more, seed)
+        wanted = set(given)
+        place = {name: row for row, name in enumerate(self.pool_ids) if name in wanted}
+        return draw_support(*pool, per_class + more, seed, [place[name] for name in given])
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,7 @@ def load_stratum(
     backbone: str,
     dtype: str = "float32",
     views: Iterable[Views] = (),
+    supports: Mapping[tuple[int, int], Sequence[str]] = MappingProxyType({}),
     pool_cap: int | None = None,
 ) -> Stratum:
     """Read, verify and normalise; official splits where stored, with at most `pool_cap` pool pictures of a class, else
@@ -144,6 +154,7 @@ def load_stratum(
         val=val,
         protocol=first.protocol or ("self" if first.part == "all" else "official"),
         views={asked: open_views(store, manifests[0], asked, dtype) for asked in views},
+        supports=supports,
     )
 
 
@@ -169,21 +180,33 @@ def _known(constants: Mapping[str, int | float | None]) -> dict[str, int | float
 
 
 class Pool(NamedTuple):
-    """Ids and labels of what supports are drawn from, and the number of classes."""
+    """The part that holds the pool, without its features; `inside` is False for rows that the 68/32 rule tests on and
+    for those beyond the cap of their class."""
 
     ids: tuple[str, ...]
-    y: Int[Array, " N"]
-    n_classes: int
+    labels: Int[Array, " N"]
+    inside: Bool[Array, " N"]
+    classes: tuple[str, ...]
+    place: dict[str, int]
+
+    def drawable(self) -> tuple[tuple[str, ...], Int[Array, " N"], int]:
+        """Ids and labels of the rows inside, and the number of classes."""
+        ids = tuple(name for name, here in zip(self.ids, self.inside, strict=True) if here)
+        return ids, self.labels[self.inside], len(self.classes)
 
 
-def pool_of(store: Store, dataset: str, backbone: str, pool_cap: int | None = None) -> Pool:
-    """The pool of a stratum, without touching its features."""
-    part = store.images(dataset, backbone, "all" if store.has(dataset, backbone, "all") else "pool")
+def pool_rows(store: Store, dataset: str, backbone: str, pool_cap: int | None = None) -> Pool:
+    """The rows that supports are drawn from."""
+    whole = store.has(dataset, backbone, "all")
+    part = store.images(dataset, backbone, "all" if whole else "pool")
     labels = np.array(part.y)
-    official = part.manifest.part == "pool"
-    keep = _capped(dataset, part, pool_cap) if official else self_split(dataset, part.ids, labels)
-    ids = tuple(name for name, here in zip(part.ids, keep, strict=True) if here)
-    return Pool(ids, labels[keep], len(part.manifest.classes))
+    inside = self_split(dataset, part.ids, labels) if whole else _capped(dataset, part, pool_cap)
+    return Pool(part.ids, labels, inside, part.manifest.classes, {name: row for row, name in enumerate(part.ids)})
+
+
+def pool_labels(store: Store, dataset: str, backbone: str, pool_cap: int | None = None) -> tuple[Int[Array, " N"], int]:
+    """Labels of the pool and the number of classes, without touching the features."""
+    return pool_rows(store, dataset, backbone, pool_cap).drawable()[1:]
 
 
 def _capped(dataset: str, pool: ImageFeatures, most: int | None) -> Bool[Array, " N"]:

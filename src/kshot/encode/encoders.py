@@ -1,38 +1,73 @@
-"""Encoders by the names of the catalog, or by any name that open_clip knows."""
+"""Encoders by the names of the catalog, by any name that open_clip knows, or as hf:ORG/NAME of transformers."""
 
+import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from kshot.data.catalog import backbones
+from kshot.encode.hf import PREFIX, load_transformers, local_folder
+from kshot.encode.hub import offline_reason
 from kshot.encode.protocol import Encoder, pick_device
 from kshot.errors import InputError, KshotError, need, unknown
+from kshot.files import real_path
+
+# What the tools name where a small encoder is used: the first CLIP, of which most numbers are published.
+CLIP = "openai/clip-vit-base-patch16"
 
 
 def load_encoder(name: str, weights: Path | None = None, device: str = "auto") -> Encoder:
-    """Load a backbone of the catalog, or MODEL/WEIGHTS of open_clip; `weights` is a local checkpoint."""
+    """Load a backbone of the catalog, MODEL/WEIGHTS of open_clip, or hf:ORG/NAME of transformers.
+
+    `weights` is a local checkpoint.
+    """
     if weights is not None and not weights.exists():
         raise KshotError(f"there is no checkpoint at {weights}.")
-    need("torch", "encode")
-    where = pick_device(device)
+    need("torch", "hf" if name.startswith(PREFIX) else "encode")
+    encoder = _loaded(name, weights, pick_device(device))
+    encoder.backbone = name
+    return encoder
+
+
+def _loaded(name: str, weights: Path | None, device: str) -> Encoder:
     from kshot.encode import lite, vision
 
+    if weights is not None and (name in lite.VARIANTS or name.startswith(PREFIX)):
+        raise KshotError(f"{name} brings its own weights; leave --weights out.")
+    if name.startswith(PREFIX):
+        return load_transformers(name, device)
     if name in lite.VARIANTS:
-        if weights is not None:
-            raise KshotError(f"{name} brings its own weights; leave --weights out.")
-        return lite.LiteEncoder(name, where)
+        return lite.LiteEncoder(name, device)
     if name in vision.VARIANTS:
-        return vision.VisionEncoder(name, weights, where)
-    from kshot.encode.openclip import OpenClipEncoder, known_models
+        return vision.VisionEncoder(name, weights, device)
+    from kshot.encode.openclip import known_models, load_open_clip
 
-    entry = backbones().get(name)
-    model, _, tag = name.partition("/")
-    if entry is not None and entry.open_clip is not None:
-        model, tag = entry.open_clip
+    model, tag = open_clip_names(name)
     if model not in known_models():
-        raise KshotError(
-            unknown("backbone", name, [*backbones(), *known_models()], "List them with `kshot ls backbones`.")
-        )
-    return OpenClipEncoder(model, weights or tag, where)
+        known = [*backbones(), *known_models()]
+        raise KshotError(unknown("backbone", name, known, "List them with `kshot ls backbones`, or give hf:ORG/NAME."))
+    return load_open_clip(model, weights or tag, device)
+
+
+def stronger_backbone(name: str) -> str | None:
+    """A CLIP that can be loaded here instead of a small encoder: from the hub's cache, or with a connection."""
+    from kshot.encode import lite
+
+    if name not in lite.VARIANTS or find_spec("transformers") is None:
+        return None
+    from huggingface_hub import try_to_load_from_cache
+
+    cached = isinstance(try_to_load_from_cache(CLIP, "config.json"), str)
+    return f"{PREFIX}{CLIP}" if cached or offline_reason() is None else None
+
+
+def open_clip_names(name: str) -> tuple[str, str]:
+    """open_clip's model and tag of a backbone of the catalog, or of MODEL/WEIGHTS."""
+    entry = backbones().get(name)
+    if entry is not None and entry.open_clip is not None:
+        return entry.open_clip
+    model, _, tag = name.partition("/")
+    return model, tag
 
 
 def local_weights(names: Sequence[str], given: Sequence[str]) -> dict[str, Path]:
@@ -50,5 +85,6 @@ def local_weights(names: Sequence[str], given: Sequence[str]) -> dict[str, Path]
 
 
 def stored_name(name: str) -> str:
-    """The backbone's name in the store, where a slash would be a folder."""
-    return name.replace("/", "+")
+    """The backbone's name in the store, where a slash would be a folder; of a folder its own name alone."""
+    folder = local_folder(name) if name.startswith(PREFIX) else None
+    return f"hf+{real_path(folder).name}" if folder else re.sub("[/:@]", "+", name)

@@ -6,19 +6,24 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kshot.data.features import Features, load_features
 from kshot.data.format import Manifest, is_whole_shard, map_tensors, write_shard
 from kshot.data.store import BUNDLED, Store, check_images
 from kshot.encode.chosen import Draws, choose
-from kshot.encode.prompts import Prompts, encode_tiers
+from kshot.encode.encoders import load_encoder, stored_name
+from kshot.encode.prompts import Prompts, encode_tiers, tier_prompts
+from kshot.encode.protocol import Encoder
 from kshot.encode.reference_vectors import hold_to_reference
+from kshot.encode.sources import find_source
+from kshot.encode.sources.held import held_dataset
 from kshot.encode.sources.source import Picture, Shard
 from kshot.encode.targets import Decoded, Encoding, Target
 from kshot.errors import FeatureError, InputError
-from kshot.files import remove_torn
+from kshot.files import remove_torn, safe_name
 from kshot.progress import Progress
 from kshot.types import Array, Views
 
@@ -41,27 +46,59 @@ class ShardRows(NamedTuple):
     features: list[Array]
 
 
-def encode_dataset(
-    jobs: Sequence[Encoding],
-    store: Store,
-    prompts: Prompts,
-    views: Mapping[Views, Draws | None] | None = None,
-    pool_cap: int | None = None,
-) -> None:
-    """Encode the pictures of one dataset with several encoders in one pass, then its prompts."""
-    for job in jobs:
-        check_reference(job, store)
-    with Progress(f"pictures of {jobs[0].dataset}") as progress:
-        encode_pictures(jobs, store, progress.advance, views, pool_cap)
-    for job in jobs:
-        if job.encoder.text:
-            encode_tiers(job, store, prompts)
-
-
 def check_reference(job: Encoding, store: Store) -> None:
     """Compare the encoder with the vectors it gave before, here or when the bundled features were made."""
     name = f"{job.backbone}.safetensors"
     hold_to_reference(job.encoder, job.backbone, [root / REFERENCE / name for root in (store.root, BUNDLED)])
+
+
+def encode_dataset(
+    data: Any,
+    dataset: str,
+    encoder: Encoder | str = "lite0",
+    *,
+    tiers: Sequence[str] = ("photo",),
+    views: Views | None = None,
+    features: Path | str = "features",
+    batch: int = 32,
+    threads: int = 2,
+    device: str = "auto",
+) -> Features:
+    """Encode pictures and class names into the folder `features`, as `kshot encode` does, and return what is stored.
+
+    Parameters
+    ----------
+    data : folder or dataset
+        What `kshot encode` takes, a `datasets.Dataset` or `DatasetDict`, a torchvision dataset without a transform, a
+        pandas frame with the columns path, label and perhaps part, or a dict of these by split (train, test).
+    dataset : text
+        Name to store under.
+    encoder : Encoder or text
+        An `Encoder`, or what `--backbone` takes.
+    tiers : names
+        Prompt tiers to encode; those of `kshot ls tiers`.
+    """
+    safe_name("dataset", dataset)
+    source = (
+        find_source(str(data)) if isinstance(data, str | Path) else held_dataset(data).source(f"{dataset} in memory")
+    )
+    loaded = load_encoder(encoder, device=device) if isinstance(encoder, str) else encoder
+    prompts = tier_prompts(dataset, source, None, tiers if loaded.text else (), {})
+    backbone = safe_name("backbone", stored_name(loaded.backbone))
+    job = Encoding(dataset, backbone, source, loaded, batch=batch, threads=threads)
+    encode_jobs([job], Store(Path(features)), {} if views is None else {views: None}, prompts)
+    return load_features(dataset, backbone, features=features)
+
+
+def encode_jobs(jobs: Sequence[Encoding], store: Store, views: Mapping[Views, Draws | None], prompts: Prompts) -> None:
+    """Encode the pictures of one dataset with several encoders in one pass, then its prompts."""
+    for job in jobs:
+        check_reference(job, store)
+    with Progress(f"pictures of {jobs[0].dataset}") as progress:
+        encode_pictures(jobs, store, progress.advance, views)
+    for job in jobs:
+        if job.encoder.text:
+            encode_tiers(job, store, prompts)
 
 
 def encode_pictures(
@@ -122,9 +159,7 @@ def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable
         groups.setdefault(target.name, []).append(target)
     rows = {target: ShardRows([], [], []) for target in files}
     tasks = _tasks(job.source.pictures(shard), list(groups.values()), job.batch)
-    seen = 0
     for task, inputs in _prepared(tasks, job.threads):
-        seen += len(task.pictures)
         for target, own in zip(task.targets, inputs, strict=True):
             ids, labels, features = rows[target]
             features.append(target.job.encoder.encode_images(own).astype(np.float16))
@@ -135,7 +170,7 @@ def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable
         ids, labels, features = rows[target]
         if not ids and target.wanted is None:
             raise FeatureError(f"shard {shard.key} of {job.source.origin} holds no pictures.")
-        X = np.concatenate([np.empty((0, target.job.encoder.dim), np.float16), *features])
+        X = np.concatenate(features or [np.empty((0, target.job.encoder.dim), np.float16)])
         y = np.asarray(labels, np.int64)
         check_images(X, y, ids, job.source.classes)
         write_shard(file, X, y, ids)
@@ -149,12 +184,12 @@ def _tasks(pictures: Iterator[Picture], groups: Sequence[Sequence[Target]], size
                 yield PictureBatch(targets, chosen)
 
 
-def _prepared(tasks: Iterable[PictureBatch], threads: int) -> Iterator[tuple[PictureBatch, list[Array]]]:
-    """Tasks in order, with the inputs (B, 3, H, W) of each encoder; while one is encoded, `threads` prepare the next.
+def _prepared(tasks: Iterable[PictureBatch], threads: int) -> Iterator[tuple[PictureBatch, list[Any]]]:
+    """Tasks in order, with the inputs of each encoder; while one is encoded, `threads` prepare the next.
 
     A picture that cannot be read is logged and left out, so a batch may be smaller, or none.
     """
-    ahead: deque[tuple[PictureBatch, list[Future[list[Array]]]]] = deque()
+    ahead: deque[tuple[PictureBatch, list[Future[list[Any]]]]] = deque()
     pool = ThreadPoolExecutor(threads)
     try:
         for task in tasks:
@@ -167,7 +202,7 @@ def _prepared(tasks: Iterable[PictureBatch], threads: int) -> Iterator[tuple[Pic
         pool.shutdown(cancel_futures=True)
 
 
-def _finished(task: PictureBatch, waiting: list[Future[list[Array]]]) -> Iterator[tuple[PictureBatch, list[Array]]]:
+def _finished(task: PictureBatch, waiting: list[Future[list[Any]]]) -> Iterator[tuple[PictureBatch, list[Any]]]:
     pictures, rows = [], []
     for decoded, future in zip(task.pictures, waiting, strict=True):
         try:
@@ -179,4 +214,4 @@ def _finished(task: PictureBatch, waiting: list[Future[list[Array]]]) -> Iterato
             continue
         pictures.append(decoded)
     if pictures:
-        yield PictureBatch(task.targets, pictures), [np.stack(own) for own in zip(*rows, strict=True)]
+        yield PictureBatch(task.targets, pictures), list(zip(*rows, strict=True))

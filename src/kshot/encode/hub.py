@@ -8,10 +8,11 @@ import re
 import time
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from kshot.errors import InputError, KshotError, need
+from kshot.errors import InputError, KshotError, missing_extra, need
 from kshot.files import sha256
 
 HUB = "https://huggingface.co"
@@ -140,6 +141,29 @@ def _asked_to_wait(error: Exception) -> float:
         if str(headers.get("Retry-After", "")).isdecimal():
             return min(600.0, float(headers["Retry-After"]))
     return 0.0
+
+
+@contextmanager
+def loading(what: str, advice: str, extra: str, from_hub: bool) -> Iterator[None]:
+    """Turn every failure to load a model into one sentence; what the libraries log beside it is dropped."""
+    need("huggingface_hub", extra)
+    from huggingface_hub import constants
+
+    offline, before = offline_reason() if from_hub else None, constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = before or offline is not None
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    except KshotError:
+        raise
+    except ModuleNotFoundError as error:
+        raise missing_extra(str(error.name).partition(".")[0], extra) from None
+    except Exception as error:  # a checkpoint can be broken in as many ways as there are libraries that read it
+        reason = f"{offline}, and it is not in the hub's cache" if offline else first_line(error)
+        raise KshotError(f"cannot load {what}: {reason}. {advice}") from None
+    finally:
+        logging.disable(logging.NOTSET)
+        constants.HF_HUB_OFFLINE = before
 
 
 def first_line(error: Exception) -> str:

@@ -74,8 +74,6 @@ VARIANTS = {
 class LiteEncoder(TorchEncoder):
     """Pooled features of EfficientNet-Lite, and sentences mapped to its classifier's space."""
 
-    dim = 1280
-    text = True
     logit_bias = None
     library = "efficientnet-lite-pytorch"
 

@@ -65,7 +65,7 @@ def decode(content: bytes | Path, name: str, *, most_pixels: int | None = None, 
                         f"{name} declares {picture.width} × {picture.height} pixels; at most "
                         f"{most:,} are decoded. Shrink the picture or remove it."
                     )
-                return on_white(_as_seen(picture, name) if as_seen else picture)
+                return seen(picture, name) if as_seen else on_white(picture)
     except UnidentifiedImageError:
         raise InputError(f"{name} is not a readable picture (none of {', '.join(FORMATS)}).") from None
     except InputError:
@@ -81,13 +81,14 @@ def _register_heif() -> None:
     need("pillow_heif", "encode").register_heif_opener(thumbnails=False)
 
 
-def _as_seen(picture: "Image", name: str) -> "Image":
+def seen(picture: "Image", name: str) -> "Image":
+    """RGB on white of what a viewer shows."""
     from PIL import Image, ImageOps
 
     turned = ImageOps.exif_transpose(picture)
-    if turned.mode not in ("I", "F") and not turned.mode.startswith("I;16"):
-        return turned
-    return Image.fromarray(_eight_bits(np.asarray(turned), turned.mode, picture.format or "", name))
+    if turned.mode in ("I", "F") or turned.mode.startswith("I;16"):
+        turned = Image.fromarray(_eight_bits(np.asarray(turned), turned.mode, picture.format or "", name))
+    return on_white(turned)
 
 
 def _eight_bits(grey: Array, mode: str, format: str, name: str) -> UInt8[Array, "H W"]:

@@ -12,6 +12,20 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
+class AsGiven:
+    """Pictures as they are, for encoders whose own code prepares them."""
+
+    def __call__(self, picture: "Image") -> Any:
+        return picture
+
+    def view(self, picture: "Image", box: tuple[int, int, int, int], flip: bool) -> Any:
+        """An augmented view: a box of the picture, perhaps mirrored."""
+        from PIL import ImageOps
+
+        cut = picture.crop(box)
+        return self(ImageOps.mirror(cut) if flip else cut)
+
+
 @dataclass(frozen=True, slots=True)
 class Preprocessing:
     """Geometry and scaling of the input.

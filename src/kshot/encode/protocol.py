@@ -4,16 +4,17 @@ import hashlib
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.encode.preprocess import Preprocessing
-from kshot.errors import KshotError, unknown
+from kshot.encode.preprocess import AsGiven
+from kshot.errors import InputError, KshotError, unknown
 from kshot.types import Array
 
-DEVICES = ("auto", "cpu", "cuda")
+DEVICES = ("auto", "cpu", "cuda", "mps")
 _declared = []
 
 
@@ -24,28 +25,92 @@ class PromptFeatures(NamedTuple):
     norms: Array
 
 
-@runtime_checkable
-class Encoder(Protocol):
-    """Pictures and prompts to unit features, with the facts that a manifest records."""
+class Encoder:
+    """Pictures and prompts to unit features: two functions, or a model through `from_transformers` or `from_open_clip`.
 
-    @property
-    def dim(self) -> int: ...
-    @property
-    def preprocessing(self) -> Preprocessing: ...
-    @property
-    def logit_scale(self) -> float | None: ...
-    @property
-    def logit_bias(self) -> float | None: ...
-    @property
-    def text(self) -> bool: ...
+    Parameters
+    ----------
+    images : function
+        A list of n RGB pictures of Pillow → (n, d), an array or a tensor.
+    text : function
+        A list of n sentences → (n, d); without it class names cannot help.
+    name : text
+        What the encoder is known by. kshot cannot look into functions, so other weights or another preprocessing need
+        another name; features of such an encoder are not cached.
+    logit_scale, logit_bias : numbers
+        Logits are scale·cosine + bias, as the model was trained.
+    """
 
-    def encode_images(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]: ...
+    text = True
+    library = "functions"
+    # What `--backbone` takes to load it again; that of functions is their name.
+    backbone = ""
+    preprocessing: Any = AsGiven()
 
-    def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures: ...
+    def __init__(
+        self,
+        images: Callable[[list[Any]], Any],
+        text: Callable[[list[str]], Any] | None = None,
+        *,
+        name: str,
+        logit_scale: float | None = None,
+        logit_bias: float | None = None,
+    ):
+        self._images, self._prompts, self.text = images, text, text is not None
+        self.name = self.backbone = name
+        self.logit_scale, self.logit_bias = logit_scale, logit_bias
+
+    @staticmethod
+    def from_transformers(model: Any, processor: Any) -> "Encoder":
+        """An encoder of a transformers model with `get_image_features` and `get_text_features`, and its processor.
+
+        The model stays on its device and in its precision, and is set to evaluation.
+        """
+        from kshot.encode.hf import TransformersEncoder
+
+        return TransformersEncoder(model, processor)
+
+    @staticmethod
+    def from_open_clip(model: Any, tokenizer: Any, name: str) -> "Encoder":
+        """An encoder of a model that open_clip made, with its tokenizer; the preprocessing is the model's own.
+
+        `name` is MODEL/WEIGHTS as `--backbone` takes it, so that a head knows which encoder to load again.
+        """
+        from kshot.encode.encoders import open_clip_names
+        from kshot.encode.openclip import OpenClipEncoder
+
+        encoder = OpenClipEncoder(open_clip_names(name)[0], model, tokenizer)
+        encoder.backbone = name
+        return encoder
+
+    @cached_property
+    def dim(self) -> int:
+        """Dimension of the features."""
+        return int(self.encode_prompts(["a"]).unit.shape[1])
+
+    def encode_images(self, inputs: Sequence[Any] | Array) -> Float[Array, "B d"]:
+        """Unit features of pictures that went through `preprocessing`."""
+        return unit_and_norms(_rows(self._images(list(inputs)), len(inputs), self.name)).unit
+
+    def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
+        """Unit features of sentences, and their norms before."""
+        if self._prompts is None:
+            raise KshotError(f"{self.name} has no text function; leave the tiers out, or give text=.")
+        return unit_and_norms(_rows(self._prompts(list(prompts)), len(prompts), self.name))
 
     def facts(self) -> dict[str, Any]:
         """Library, architecture, activation and weights fingerprint: what must match for features to mix."""
-        ...
+        return {"name": self.name, "library": self.library}
+
+
+def _rows(found: Any, count: int, name: str) -> Float[Array, "n d"]:
+    """What a function returned, as float32 rows; tensors may be on any device."""
+    if hasattr(found, "detach"):
+        found = found.detach().float().cpu().numpy()
+    rows = np.asarray(found, np.float32)
+    if rows.ndim != 2 or len(rows) != count:
+        raise InputError(f"the encoder {name} returned {rows.shape} for {count} inputs; it must be ({count}, d).")
+    return rows
 
 
 def unit_and_norms(rows: Float[Array, "N d"]) -> PromptFeatures:
@@ -53,26 +118,26 @@ def unit_and_norms(rows: Float[Array, "N d"]) -> PromptFeatures:
     return PromptFeatures(rows / norms[:, None], norms)
 
 
-class TorchEncoder:
+class TorchEncoder(Encoder):
     """Base of the encoders that run a torch network; `tower` returns features before normalisation, as tensors."""
 
-    library = ""
     tower: Callable[[Any], Any]
 
-    def __init__(self, model: Any, preprocessing: Preprocessing, device: str, name: str, activation: str):
+    def __init__(self, model: Any, preprocessing: Any, device: Any, name: str, activation: str):
         self.preprocessing, self.device, self.name, self.activation = preprocessing, device, name, activation
         self.weights_sha256 = weights_fingerprint(model.state_dict())
         self.model = model.eval().to(device)
 
-    def encode_images(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
-        return unit_and_norms(self.pooled(batch)).unit
+    def encode_images(self, inputs: Sequence[Any] | Array) -> Float[Array, "B d"]:
+        return unit_and_norms(self.pooled(np.stack(list(inputs)))).unit
 
     def pooled(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
         """Features before normalisation."""
         import torch
 
         with torch.inference_mode():
-            return self.tower(torch.from_numpy(batch).to(self.device)).float().cpu().numpy()
+            given = torch.from_numpy(batch).to(self.device, next(self.model.parameters()).dtype)
+            return self.tower(given).float().cpu().numpy()
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -99,7 +164,7 @@ def pick_device(wanted: str) -> str:
     import torch
 
     if wanted == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         torch.zeros(1, device=wanted).cpu()
     except (RuntimeError, AssertionError):

@@ -22,8 +22,8 @@ PROMPTS = ("a photo of a cat.", "a drawing of a bicycle.")
 
 def reference_vectors(encoder: Encoder) -> dict[str, Float[Array, "n d"]]:
     """Unit features of the reference pictures and, where there is a text tower, of two prompts."""
-    batch = np.stack([encoder.preprocessing(picture) for picture in _pictures()])
-    vectors = {"pictures": encoder.encode_images(batch).astype(np.float32)}
+    inputs = [encoder.preprocessing(picture) for picture in _pictures()]
+    vectors = {"pictures": encoder.encode_images(inputs).astype(np.float32)}
     if encoder.text:
         vectors["prompts"] = encoder.encode_prompts(PROMPTS).unit.astype(np.float32)
     return vectors

@@ -15,7 +15,6 @@ from kshot.encode.augment import RECIPES, draw_view
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.source import Listed, Picture, Shard, Source
 from kshot.errors import FeatureError
-from kshot.types import Array
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -104,7 +103,7 @@ class Target:
         name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
         return self.work / f"{number:05d}-{name}.safetensors"
 
-    def inputs(self, decoded: Decoded, alike: Sequence["Target"]) -> list[Array]:
+    def inputs(self, decoded: Decoded, alike: Sequence["Target"]) -> list[Any]:
         """Prepare the picture for the encoders of targets like this one; encoders that prepare alike share it."""
         image, prepared = decoded.load(), {}
         view = self.recipe and draw_view(decoded.picture.id, self.number, image.size, RECIPES[self.recipe])

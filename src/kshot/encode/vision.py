@@ -40,7 +40,6 @@ class VisionEncoder(TorchEncoder):
     text = False
     logit_scale = None
     logit_bias = None
-    dim = 768
     library = "timm"
 
     def __init__(self, name: str, weights: Path | None = None, device: str = "cpu"):

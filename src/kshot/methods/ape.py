@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -112,6 +112,13 @@ class APE(Classifier):
         scores *= self.alpha_
         scores += self.logit_scale_ * (X @ self.text_.T)
         return scores
+
+    def _torch_scores(self, fitted: Any, X: Any) -> Any:
+        refined = X[:, fitted.channels_]
+        refined = refined / refined.norm(dim=1, keepdim=True)
+        near = (self.beta_ * (refined @ fitted.keys_.flatten(0, 1).T - 1)).exp().unflatten(1, self.filled_.shape)
+        weights = fitted.filled_ * (self.gamma_ * fitted.divergence_).exp()
+        return self.alpha_ * (near * weights).sum(dim=1) + self.logit_scale_ * (X @ fitted.text_.T)
 
     def knob_name(self) -> str:
         return "beta, alpha, gamma"

@@ -271,6 +271,25 @@ class Classifier(Estimator):
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         return X @ self.weights_.T + self.bias_
 
+    def to_torch(self) -> Any:
+        """An `nn.Module` from features (n, d) to scores (n, C), whose parameters are the fitted arrays.
+
+        Its answers are those of `scores`, and its `classes` are `classes_`. Heads without a formula of their own that
+        are not linear (TransCLIP, calibrated heads) raise an error.
+        """
+        from kshot.methods.torch_head import torch_head
+
+        return torch_head(self)
+
+    def _torch_scores(self, fitted: Any, X: Any) -> Any:
+        """What `_scores` computes, of tensors: unit rows X, and a module that has the fitted arrays."""
+        if not self.info.linear:
+            raise InputError(
+                f"{self.info.title} has no form in torch: it is not one linear map. Choose CLAP, LPP or another head, "
+                "or export its answers."
+            )
+        return X @ fitted.weights_.T + fitted.bias_
+
     def _logits(self, scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
         """Logits of what `_scores` returns. Predictions use `_scores`: rounding here may make two classes equal."""
         return scores if self.scale_ == 1 else scores.dtype.type(self.scale_) * scores

@@ -1,6 +1,6 @@
 """CLIP-Adapter: a bottleneck on the image feature at a fixed residual ratio (Gao et al., 2024)."""
 
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -35,6 +35,11 @@ class AdaptedFeature(Classifier):
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         adapted = adapt(Adapter(self.down_, self.up_), X)
         return self.logit_scale_ * (blended_feature(adapted, X, self.ratio_)[0] @ self.text_.T)
+
+    def _torch_scores(self, fitted: Any, X: Any) -> Any:
+        adapted = ((X @ fitted.down_.T).relu() @ fitted.up_.T).relu()
+        blend = self.ratio_ * adapted + (1 - self.ratio_) * X
+        return self.logit_scale_ * (blend / blend.norm(dim=1, keepdim=True)) @ fitted.text_.T
 
     def _keep(self, adapter: Adapter, text: Float[Array, "C d"], ratio: float) -> None:
         self.down_, self.up_ = adapter

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -78,6 +78,9 @@ class ProKeR(Classifier):
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         return kernel_scores(X, self.rows_, self.text_, self.coefficients_, self.beta_)
+
+    def _torch_scores(self, fitted: Any, X: Any) -> Any:
+        return X @ fitted.text_.T + (self.beta_ * (X @ fitted.rows_.T - 1)).exp() @ fitted.coefficients_
 
     def knob_name(self) -> str:
         return "beta, ridge"

@@ -1,5 +1,5 @@
-"""Methods by name: built in, from installed packages (entry points), or `package.module:Class`; and a hash of the code
-of those that are not built in."""
+"""Methods by name: built in, of installed packages (entry points), `package.module:Class`, or objects of a session;
+and a hash of the code of those that are not built in."""
 
 import ast
 import hashlib
@@ -19,6 +19,7 @@ from typing import Any
 from kshot.errors import KshotError, unknown
 from kshot.methods.base import Classifier
 from kshot.methods.parameters import check_parameters
+from kshot.methods.session import session_code
 from kshot.own_code import load_named, one_line
 from kshot.types import MethodInfo
 
@@ -76,6 +77,9 @@ BUILTIN: dict[str, Entry] = {
     "mse_oracle": Entry("kshot.methods.oracles:MSEOracleBlend"),
 }
 
+# Heads of this session by the name that `hold` gave them, and the hash of their code at that time.
+_held: dict[str, tuple[Classifier, str]] = {}
+
 
 def names() -> list[str]:
     """Every method that has a plain name."""
@@ -84,6 +88,8 @@ def names() -> list[str]:
 
 def create(name: str, **params: Any) -> Classifier:
     """An unfitted method; `params` override the defaults of that name."""
+    if name in _held:
+        return _held[name][0].with_params(**params)
     entry = _entry(name)
     method = load_class(entry.path)() if name in BUILTIN else _made(entry.path)
     method.set_params(**{**entry.params, **params})
@@ -93,6 +99,8 @@ def create(name: str, **params: Any) -> Classifier:
 
 def info(name: str, params: Mapping[str, Any] | None = None) -> MethodInfo:
     """The `info` of a method by its name; without parameters, mostly read off the class."""
+    if name in _held:
+        return create(name, **(params or {})).info
     entry = _entry(name)
     described = getattr_static(load_class(entry.path), "info")
     if isinstance(described, MethodInfo) and not params:
@@ -124,6 +132,18 @@ def create_afresh(name: str, **params: Any) -> Classifier:
         # Some modules can be imported once only.
         sys.modules.update(kept)
         return create(name, **params)
+
+
+def hold(name: str, head: Classifier) -> str:
+    """Keep a head of this session under a name from which `create` makes such heads, here and in processes that inherit
+    this one's memory."""
+    use = f"__main__:{name}"
+    _held[use] = head, session_code(head)
+    return use
+
+
+def is_held(use: str) -> bool:
+    return use in _held
 
 
 def path_of(name: str) -> str:
@@ -173,32 +193,48 @@ def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
 
     Empty for methods of kshot, whose version stands in every record, and where no file is found. Nothing is imported.
     """
+    if use in _held:
+        return _held[use][1]
+    return code_hash({name: _read_file(path)[0] for name, path in source_files(use, params).items()})
+
+
+def code_hash(digests: Mapping[str, str]) -> str:
+    """Of source files, given the sha256 of each by its name; empty where there are none."""
+    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(digests.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16] if digests else ""
+
+
+def source_files(use: str, params: Mapping[str, Any] | None = None) -> dict[str, Path]:
+    """The files that `code_of` reads, by their names below the folder of the package or module."""
     named = [value for value in (params or {}).values() if isinstance(value, str)]
-    files: dict[str, str] = {}
+    files: dict[str, Path] = {}
     for name in (use, *named):
         path = path_of(name)
         top = path.partition(":")[0].partition(".")[0]
         if ":" in path and top.isidentifier() and top != "kshot":
-            files |= _digests(top)
-    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(files.items()))
-    return hashlib.sha256(lines.encode()).hexdigest()[:16] if files else ""
+            files |= _files_of(top)
+    return files
 
 
-def _digests(top: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _files_of(top: str) -> dict[str, Path]:
+    found: dict[str, Path] = {}
     spec = _spec(top)
     for place in _places(spec) if spec else ():
         root, waiting, met = place.parent, [place], {place}
         while waiting:
             for path in _sources(waiting.pop()):
-                about = path.stat()
-                digest, imported = _read(path, about.st_mtime_ns, about.st_size)
-                found[path.relative_to(root).as_posix()] = digest
+                found[path.relative_to(root).as_posix()] = path
+                imported = _read_file(path)[1]
                 beside = {root / name for name in imported} | {root / f"{name}.py" for name in imported}
                 fresh = beside - met if not set(INSTALLED) & set(root.parts) else set()
                 met |= fresh
                 waiting += sorted(fresh)
     return found
+
+
+def _read_file(path: Path) -> tuple[str, frozenset[str]]:
+    about = path.stat()
+    return _read(path, about.st_mtime_ns, about.st_size)
 
 
 def _spec(top: str) -> ModuleSpec | None:

@@ -1,6 +1,6 @@
 """RLA: a regularised linear adapter on the image features (Fahes et al., 2024)."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -67,6 +67,10 @@ class RLA(Classifier):
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         return self.logit_scale_ * (mapped(X, self.map_)[0] @ self.text_.T)
+
+    def _torch_scores(self, fitted: Any, X: Any) -> Any:
+        mapped_rows = X @ fitted.map_.T
+        return self.logit_scale_ * (mapped_rows / mapped_rows.norm(dim=1, keepdim=True)) @ fitted.text_.T
 
     def _join_text(self, task: Task) -> None:
         self.text_ = task.text

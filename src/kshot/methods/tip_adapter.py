@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from jaxtyping import Float
 
@@ -49,6 +49,10 @@ class CacheHead(Classifier):
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         return self._scores_at(X, self.keys_, self.beta_, self.alpha_)
+
+    def _torch_scores(self, fitted: Any, X: Any) -> Any:
+        near = (self.beta_ * (X @ fitted.keys_.flatten(0, 1).T - 1)).exp().unflatten(1, self.filled_.shape)
+        return self.alpha_ * (near * fitted.filled_).sum(dim=1) + self.logit_scale_ * (X @ fitted.text_.T)
 
     def _scores_at(
         self, X: Float[Array, "n d"], keys: Float[Array, "K C d"], beta: float, alpha: float

@@ -1,15 +1,15 @@
 """Records and probes of all arms of the paper as named columns over cells."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from kshot.errors import StudyError
-from kshot.report.tables.stratum_probes import selected_alpha
 from kshot.stats.panel import CELL, FACTS, Panel, panel
 from kshot.types import Array
 
@@ -23,14 +23,27 @@ MATRIX = "matrix"
 @dataclass(frozen=True)
 class Observations:
     """Columns over keys: first the panel's cells, then probes of a stratum (shots 0, seed −1) or of all draws of a shot
-    count (seed −1)."""
+    count (seed −1).
+
+    `weights` says how often each row counts in each resample of the draws, `shifts` what is added to a method's measure
+    in each row of a what-if; both have one row unless asked for.
+    """
 
     panel: Panel
     keys: Mapping[str, Array]
     probes: Mapping[str, Float[Array, " n"]]
+    weights: Float[Array, "R n"] | None = None
+    shifts: Mapping[tuple[str, str], Float[Array, "R n"]] = field(default_factory=dict)
+    made: dict[tuple[str, str], Float[Array, "1 n"]] = field(default_factory=dict, repr=False, compare=False)
 
-    def column(self, name: str, measure: str = "accuracy") -> Float[Array, " n"]:
+    def column(self, name: str, measure: str = "accuracy") -> Float[Array, "R n"]:
         """A method's accuracy, ratio or seconds; a probe's quantity; a fact of the cell. NaN where unknown."""
+        if (name, measure) not in self.made:
+            self.made[name, measure] = self._column(name, measure)[None]
+        values = self.made[name, measure]
+        return values + self.shifts[name, measure] if (name, measure) in self.shifts else values
+
+    def _column(self, name: str, measure: str) -> Float[Array, " n"]:
         if name in self.panel.methods:
             return self._of_cells(self._of_method(name, measure))
         if name in self.probes:
@@ -41,15 +54,52 @@ class Observations:
             return self._of_cells(np.ones(len(self.panel.shots)))
         if name == "seconds of all methods":
             return self._of_cells(np.nansum(self.panel.fit_seconds + self.panel.score_seconds, axis=1))
-        return np.full(len(self.keys["shots"]), np.nan)
+        return np.full(len(self), np.nan)
 
-    def moved(self, values: Float[Array, " n"], axis: str, to: str) -> Float[Array, " n"]:
+    def __len__(self) -> int:
+        return len(self.keys["shots"])
+
+    @cached_property
+    def counted(self) -> Float[Array, "R n"]:
+        """The weights, ones where none were given."""
+        return np.ones((1, len(self))) if self.weights is None else self.weights
+
+    def moved(self, values: Float[Array, "R n"], axis: str, to: str) -> Float[Array, "R n"]:
         """The value of each row at the same key with one axis changed."""
         place = CELL.index(axis)
-        return look_up(values, self, [(*key[:place], to, *key[place + 1 :]) for key in self.rows()])
+        return look_up(values, self, [(*key[:place], to, *key[place + 1 :]) for key in self.rows])
 
+    @cached_property
     def rows(self) -> list[tuple]:
         return list(zip(*(self.keys[axis].tolist() for axis in CELL), strict=True))
+
+    @cached_property
+    def places(self) -> dict[tuple, int]:
+        return {key: row for row, key in enumerate(self.rows)}
+
+    @cached_property
+    def names(self) -> dict[str, list]:
+        """The values of every axis."""
+        return {axis: np.unique(self.keys[axis]).tolist() for axis in CELL}
+
+    @cached_property
+    def codes(self) -> dict[str, Int[Array, " n"]]:
+        """The number of each row's value in `names`."""
+        return {axis: np.unique(self.keys[axis], return_inverse=True)[1].reshape(-1) for axis in CELL}
+
+    @cached_property
+    def cell_shape(self) -> Int[Array, " 4"]:
+        return np.array([len(self.names[axis]) for axis in CELL[:4]])
+
+    @cached_property
+    def cell_codes(self) -> Int[Array, " n"]:
+        """One number per (dataset, backbone, tier, shots)."""
+        return np.ravel_multi_index([self.codes[axis] for axis in CELL[:4]], tuple(self.cell_shape))
+
+    def on(self, axis: str, values: Iterable) -> Bool[Array, " n"]:
+        """Rows with one of these values."""
+        known = np.isin(self.names[axis], list(values))
+        return known[self.codes[axis]]
 
     def balanced(self, keep: Bool[Array, " n"]) -> Bool[Array, " n"]:
         """Kept cells whose (dataset, backbone, tier) is present at every K."""
@@ -59,13 +109,11 @@ class Observations:
         return kept
 
     def _of_cells(self, values: Float[Array, " m"]) -> Float[Array, " n"]:
-        return np.append(values, np.full(len(self.keys["shots"]) - len(values), np.nan))
+        return np.append(values, np.full(len(self) - len(values), np.nan))
 
     def _of_method(self, method: str, measure: str) -> Float[Array, " m"]:
         if measure == "absent":
             return np.isnan(self.panel.column(method)).astype(float)
-        if measure == "alpha":
-            return selected_alpha(self.panel, method)
         return self.panel.column(method, "value" if measure == "accuracy" else measure)
 
 
@@ -73,10 +121,10 @@ class Observations:
 Arms: TypeAlias = Mapping[str, Observations]
 
 
-def look_up(values: Float[Array, " n"], at: Observations, keys: Sequence[tuple]) -> Float[Array, " m"]:
+def look_up(values: Float[Array, "R n"], at: Observations, keys: Sequence[tuple]) -> Float[Array, "R m"]:
     """The values at these keys; NaN where there are none."""
-    known = dict(zip(at.rows(), values.tolist(), strict=True))
-    return np.array([known.get(key, np.nan) for key in keys], float)
+    place = np.array([at.places.get(key, -1) for key in keys])
+    return np.where(place >= 0, values[:, place], np.nan)
 
 
 def gather(records: "Sequence[pa.Table]", probes: "Sequence[pa.Table]") -> Arms:
@@ -127,6 +175,7 @@ def _renamed(table: "pa.Table") -> "pa.Table":
 
 
 def _observed(cells: Panel, probes: "Sequence[pa.Table]") -> Observations:
+    cells = replace(cells, measures={**cells.measures, "alpha": _alphas(cells.records["selected"].to_pylist())})
     of_cells = zip(*(getattr(cells, axis).tolist() for axis in CELL), strict=True)
     place = {key: row for row, key in enumerate(of_cells)}
     found = [row for table in probes for row in table.select([*CELL, "quantity", "value"]).to_pylist()]
@@ -136,3 +185,9 @@ def _observed(cells: Panel, probes: "Sequence[pa.Table]") -> Observations:
         columns.setdefault(probe["quantity"], np.full(len(place), np.nan))[row] = probe["value"]
     keys = {axis: np.array(values) for axis, values in zip(CELL, zip(*place, strict=True), strict=True)}
     return Observations(cells, keys, columns)
+
+
+def _alphas(selected: Iterable[str | None]) -> Float[Array, " N"]:
+    """The cache weight that each record chose, NaN where it chose none; and a NaN at the end, as every measure has."""
+    chosen = [json.loads(text).get("alpha", np.nan) if text and '"alpha"' in text else np.nan for text in selected]
+    return np.array([*(a if isinstance(a, int | float) else np.nan for a in chosen), np.nan], float)

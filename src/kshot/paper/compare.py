@@ -1,132 +1,120 @@
-"""Every claim beside the re-run's own number, with one of four verdicts: as values, CSV and tables."""
+"""A judgement in words: one sentence first, then counts, causes, CSV and tables."""
 
 import csv
 import io
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 
-from kshot.paper.arms import Arms
 from kshot.paper.claims import Claim
-from kshot.paper.evaluate import Evaluator
-from kshot.paper.rules import Rules
+from kshot.paper.judge import CLAIM_LEVEL, NOT_COMPUTED, VERDICTS, Comparison, JudgedClaims
+from kshot.paper.picture import deviations
 from kshot.report.table import Number, Table, count, csv_text
 from kshot.stats.bootstrap import Estimate
 
-AGREES, DIFFERS, NOT_COMPUTED, NOT_REPRODUCIBLE = ("agrees", "differs", "not computed", "not reproducible as printed")
-VERDICTS = (AGREES, DIFFERS, NOT_REPRODUCIBLE, NOT_COMPUTED)
-# "About" a figure: within a tenth of it.
-ABOUT = 0.1
+LARGEST = 5
 COLUMNS = (
     "id", "place", "arm", "unit", "published", "published low", "published high", "relation", "ours", "ours low",
-    "ours high", "cells", "datasets", "difference", "verdict", "why", "quantity",
+    "ours high", "cells", "datasets", "difference", "verdict", "why", "quantity", "theirs", "z", "chance",
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One claim and our number; `why` explains a verdict that is neither agreement nor difference."""
-
-    claim: Claim
-    ours: Estimate
-    verdict: str
-    why: str = ""
-
-    @property
-    def computed(self) -> bool:
-        return self.ours.mean == self.ours.mean
+def verdict_sentences(judged: JudgedClaims) -> list[str]:
+    """Sentences: whether these are the same results, why not, the verdicts counted, and what computes the others."""
+    return [first_sentence(judged), *_causes(judged), *_counts(judged)]
 
 
-def compare_claims(claims: Sequence[Claim], rules: Rules, arms: Arms) -> list[Comparison]:
-    """Judge these claims, in their order."""
-    evaluator = Evaluator(claims, rules, arms)
-    return [_judge(claim, evaluator.answer(claim), rules) for claim in claims]
+def first_sentence(judged: JudgedClaims) -> str:
+    """Whether these are the same results."""
+    how = "to the bit" if judged.paired and _identical(judged) else "up to the luck of the draws"
+    if not any(line.computed for line in judged.lines):
+        return f"Nothing here can be put beside {judged.other} yet."
+    if judged.same:
+        return f"These are the same results as {judged.other}, {how}."
+    looks = f", and it looks like {judged.causes[0]}" if judged.causes else ""
+    return f"These are NOT the same results as {judged.other}{looks}."
 
 
-def _judge(claim: Claim, ours: Estimate, rules: Rules) -> Comparison:
-    if ours.mean != ours.mean:
-        rule = rules.rule(claim)
-        command = rule.command or rules.commands.get(claim.arm, "kshot run paper")
-        return Comparison(claim, ours, NOT_COMPUTED, rule.needs or command)
-    if holds(claim, ours.mean):
-        return Comparison(claim, ours, AGREES)
-    contradiction = rules.contradiction(claim)
-    return Comparison(claim, ours, NOT_REPRODUCIBLE if contradiction else DIFFERS, contradiction)
+def _identical(judged: JudgedClaims) -> bool:
+    return all(line.difference == 0 for line in judged.lines if line.computed and line.claim.kind != "cost")
 
 
-def holds(claim: Claim, ours: float) -> bool:
-    """Whether ours is inside the printed interval, within rounding where there is none, or meets a stated relation."""
-    rounding = claim.tolerance * (1 + 1e-9)
-    relations = {
-        "<": ours < claim.value,
-        "<=": ours <= claim.value + rounding,
-        ">": ours > claim.value,
-        ">=": ours >= claim.value - rounding,
-        "abs<": abs(ours) < claim.value,
-        "abs<=": abs(ours) <= claim.value + rounding,
-        "~": abs(ours - claim.value) <= max(rounding, ABOUT * abs(claim.value)),
-    }
-    if claim.relation in relations:
-        return bool(relations[claim.relation])
-    if claim.low is not None and claim.high is not None:
-        return claim.low - rounding <= ours <= claim.high + rounding
-    return abs(ours - claim.value) <= rounding
+def _causes(judged: JudgedClaims) -> list[str]:
+    said = [f"{cause}. What people usually get wrong there: {cause.usual}." for cause in judged.causes]
+    if judged.causes and judged.left is not None:
+        computed = sum(line.verdict != NOT_COMPUTED for line in judged.lines)
+        said.append(
+            f"{judged.involved} of the {len(judged.differing)} that differ involve this; without it {judged.left} of "
+            f"{computed} differ."
+        )
+    return said
 
 
-def verdict_sentences(lines: Sequence[Comparison], simulated: bool) -> list[str]:
-    """Sentences: the number of claims computed, their verdicts, and the commands that compute the others."""
-    verdicts = Counter(line.verdict for line in lines)
+def _counts(judged: JudgedClaims) -> list[str]:
+    verdicts = Counter(line.verdict for line in judged.lines)
+    computed = sum(line.computed for line in judged.lines)
     sentences = [
-        f"{sum(line.computed for line in lines)} of {len(lines)} published numbers have a number here: "
-        + ", ".join(f"{verdicts[v]} {v}" for v in (AGREES, DIFFERS, NOT_REPRODUCIBLE))
+        f"{computed} of {len(judged.lines)} numbers can be compared: "
+        + ", ".join(f"{verdicts[v]} {v}" for v in VERDICTS if v != NOT_COMPUTED)
         + f"; {verdicts[NOT_COMPUTED]} are {NOT_COMPUTED}."
     ]
-    if simulated:
+    if judged.drawn:
+        sentences.append(
+            f"{judged.drawn} depend on draws: one differs beyond |z| = {judged.level:.1f}, which {judged.expected:.2f} "
+            f"of them do by chance and any of them in {100 * CLAIM_LEVEL:.0f} of 100 re-runs; all together p = "
+            f"{judged.together:.2g}."
+        )
+        largest = sorted((x for x in judged.lines if x.score == x.score), key=lambda x: -abs(x.score))[:LARGEST]
+        sentences.append("Largest: " + ", ".join(f"{x.claim.id} (z = {x.score:+.1f})" for x in largest) + ".")
+    if judged.simulated:
         sentences.append(
             "These features are SIMULATED, no pictures: agreement or difference says nothing about the paper."
         )
-    missing = Counter(line.why for line in lines if line.verdict == NOT_COMPUTED)
-    return sentences + [f"{count} not computed: {why}" for why, count in missing.most_common()]
+    missing = Counter(line.why for line in judged.lines if line.verdict == NOT_COMPUTED)
+    return sentences + [f"{number} not computed: {why}" for why, number in missing.most_common()]
 
 
-def as_csv(lines: Sequence[Comparison]) -> str:
+def as_csv(judged: JudgedClaims) -> str:
     """All comparisons with all digits."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for line in lines:
+    for line in judged.lines:
         c, e = line.claim, line.ours
         published = (c.id, c.place, c.arm, c.unit, c.printed, c.low, c.high, c.relation)
-        ours = (e.mean, e.low, e.high, e.n, e.G, e.mean - c.value) if line.computed else ("",) * 6
-        writer.writerow(map(csv_text, (*published, *ours, line.verdict, line.why, c.quantity)))
+        ours = (e.mean, e.low, e.high, e.n, e.G, e.mean - line.theirs) if line.computed else ("",) * 6
+        noise = (line.theirs, line.score, line.spread) if line.score == line.score else (line.theirs, "", "")
+        writer.writerow(map(csv_text, (*published, *ours, line.verdict, line.why, c.quantity, *noise)))
     return out.getvalue()
 
 
-def arms_table(lines: Sequence[Comparison], simulated: bool) -> Table:
+def arms_table(judged: JudgedClaims) -> Table:
     """Verdicts counted by arm."""
+    lines = judged.lines
     arms = list(dict.fromkeys(line.claim.arm for line in lines))
     counts = [[sum(x.verdict == v and x.claim.arm == arm for x in lines) for v in VERDICTS] for arm in arms]
     totals = [sum(column) for column in zip(*counts, strict=True)]
     rows = [(arm, *map(count, (sum(own), *own))) for arm, own in zip(arms, counts, strict=True)]
     return Table(
         key="published",
-        title="Beside the published: the paper's numbers by arm",
+        title=f"Beside {'the published' if judged.other == 'the paper' else judged.other}: the paper's numbers by arm",
         columns=("arm", "numbers", *VERDICTS),
         rows=(*rows, ("all", *map(count, (sum(totals), *totals)))),
-        caption=" ".join(verdict_sentences(lines, simulated)[: 1 + simulated]),
+        caption=" ".join([first_sentence(judged), *(s for s in _counts(judged) if "not computed: " not in s)]),
         rule=len(rows),
         below_rule="total",
+        picture=deviations(judged),
     )
 
 
-def lines_table(lines: Sequence[Comparison], simulated: bool) -> Table:
-    """One line per number: theirs, ours, the difference, the verdict."""
+def lines_table(judged: JudgedClaims, lines: list[Comparison]) -> Table:
+    """One line per number: theirs, ours, the difference, z, the verdict."""
+    printed = judged.other == "the paper"
     rows = [
         (
             line.claim.id,
-            _published(line.claim),
+            _published(line.claim) if printed else Number(line.theirs, ".4g"),
             _interval(line.ours),
-            Number(line.ours.mean - line.claim.value, "+.3g"),
+            Number(line.ours.mean - line.theirs, "+.3g"),
+            Number(line.score, "+.1f"),
             line.verdict,
             line.why or line.claim.place,
         )
@@ -135,10 +123,11 @@ def lines_table(lines: Sequence[Comparison], simulated: bool) -> Table:
     return Table(
         key="published_lines",
         title="Beside the published, number by number",
-        columns=("claim", "published", "ours", "difference", "verdict", "where, or why not"),
+        columns=("claim", "published" if printed else "theirs", "ours", "difference", "z", "verdict", "where, or why"),
         rows=tuple(rows),
-        caption="Agrees: ours lies in the printed interval, or within rounding where none is printed. "
-        + " ".join(verdict_sentences(lines, simulated)[1 : 1 + simulated]),
+        caption="z: the difference in units of what other draws and rounding give it; none where no draw changes a "
+        "number, which then differs beyond its rounding. The printed interval is over datasets, which a re-run shares."
+        + (" These features are SIMULATED, no pictures." if judged.simulated else ""),
     )
 
 

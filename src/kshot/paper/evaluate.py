@@ -1,7 +1,9 @@
 """Compute a claim from records, probes or other claims."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
@@ -9,15 +11,28 @@ from jaxtyping import Bool, Float
 
 from kshot.paper.arms import COOP, MATRIX, Arms, Observations, look_up
 from kshot.paper.claims import Claim, Condition, parse_conditions
-from kshot.paper.rules import Rule, Rules, matches
-from kshot.paper.statistics import FORMULAS, NOT_KNOWN, OF_CELLS, OF_FIGURES, OF_PAIRS, Figures, Slice, without_interval
+from kshot.paper.rules import Rule, Rules, matching
+from kshot.paper.statistics import (
+    FORMULAS,
+    NOT_KNOWN,
+    OF_CELLS,
+    OF_FIGURES,
+    OF_PAIRS,
+    Figure,
+    Figures,
+    Slice,
+    made_of,
+    stacked,
+)
 from kshot.stats.bootstrap import Estimate
-from kshot.stats.correlation import association
+from kshot.stats.correlation import Association, association, rank_correlations
 from kshot.types import Array
 
 OTHER_PRECISION = "float64"
 # Columns that every method has; the others belong to the cell.
 OF_METHODS = ("accuracy", "ratio", "alpha", "fit_seconds", "absent")
+# Conditions that choose cells.
+SELECTING = ("backbone", "tier", "dataset", "datasets", "combos", "K", "seeds")
 AXIS = {"dataset": "dataset", "backbone": "backbone", "tier": "tier", "K": "shots"}
 
 
@@ -27,21 +42,26 @@ class Evaluator:
     def __init__(self, claims: Sequence[Claim], rules: Rules, arms: Arms):
         self.claims = {claim.id: claim for claim in claims}
         self.rules, self.arms = rules, arms
-        self.known: dict[str, Estimate] = {}
+        self.known: dict[str, Figure] = {}
+        self.rows = max(
+            (max(len(o.counted), *(len(s) for s in o.shifts.values()), 1) for o in arms.values()), default=1
+        )
+        self.selected: dict[tuple, Bool[Array, " n"]] = {}
 
-    def answer(self, claim: Claim) -> Estimate:
-        """The estimate; its mean is NaN where records and probes lack what it needs."""
+    def answer(self, claim: Claim) -> Figure:
+        """The claim's figure; NaN where records and probes lack what it needs."""
         if claim.id not in self.known:
-            self.known[claim.id] = self._answer(claim, self.rules.rule(claim))
+            found = self._answer(claim, self.rules.rule(claim))
+            self.known[claim.id] = replace(found, values=np.broadcast_to(found.values, self.rows))
         return self.known[claim.id]
 
-    def _answer(self, claim: Claim, rule: Rule) -> Estimate:
+    def _answer(self, claim: Claim, rule: Rule) -> Figure:
         if rule.needs:
             return NOT_KNOWN
         if rule.formula:
-            return without_interval(FORMULAS[rule.formula](claim))
+            return Figure(np.array([FORMULAS[rule.formula](claim)]))
         if rule.association:
-            return self._association(rule)
+            return self._associations[rule.association]
         if rule.paired_with:
             return self._paired(rule)
         if rule.over:
@@ -49,22 +69,23 @@ class Evaluator:
         return self._measure(claim, rule)
 
     def _figures(self, patterns: Sequence[str]) -> Figures:
-        chosen = sorted(name for name in self.claims if matches(name, patterns))
+        chosen = sorted(matching(tuple(self.claims), tuple(patterns)))
         return {tuple(name.split(".")): self.answer(self.claims[name]) for name in chosen}
 
-    def _paired(self, rule: Rule) -> Estimate:
+    def _paired(self, rule: Rule) -> Figure:
         first, second = self._figures(rule.over), self._figures(rule.paired_with)
         if len(first) == len(second) == 1:
-            pairs = list(zip(first.values(), second.values(), strict=True))
+            second = dict(zip(first, second.values(), strict=True))
         else:
             by_place = {label[:-1]: figure for label, figure in second.items()}
-            pairs = [(figure, by_place[label[:-1]]) for label, figure in first.items()]
-        values = np.array([[a.mean, b.mean] for a, b in pairs])
-        if not np.isfinite(values).all():
+            second = {label: by_place.get(label[:-1], NOT_KNOWN) for label in first}
+        if not first or not all(figure.known for figure in (*first.values(), *second.values())):
             return NOT_KNOWN
-        return without_interval(OF_PAIRS[rule.reduce](*values.T), len(pairs))
+        both = {**first, **{(*label, "second"): figure for label, figure in second.items()}}
+        return made_of(OF_PAIRS[rule.reduce](stacked(first), stacked(second)), both)
 
-    def _association(self, rule: Rule) -> Estimate:
+    @cached_property
+    def _associations(self) -> Mapping[str, Figure]:
         """Headroom against surplus over the strata of the matrix, zero-shot accuracy as difficulty."""
         observed = self.arms[MATRIX]
         columns = (
@@ -74,16 +95,34 @@ class Evaluator:
         )
         keep = self._kept(observed, parse_conditions("tier=dataset"))
         strata = list(product(self.rules.paper["datasets"], self.rules.paper["backbones"]))
-        means = np.array([[_stratum_mean(observed, column, keep, *s) for column in columns] for s in strata])
-        if not np.isfinite(means).all():
-            return NOT_KNOWN
+        means = [np.stack([_stratum_mean(observed, column, keep, *s) for s in strata], axis=1) for column in columns]
+        means = np.broadcast_arrays(*means)
+        if not all(np.isfinite(mean[0]).all() for mean in means):
+            return defaultdict(lambda: NOT_KNOWN)
         names = np.array(strata)
-        headroom, surplus, difficulty = means.T
-        measured = association(headroom, surplus, difficulty, names[:, 0], names[:, 1])
-        value = getattr(measured, rule.association)
-        return value if isinstance(value, Estimate) else without_interval(value, len(strata))
+        # Means of the same accuracies differ in their last bits with the order of summation: those are ties.
+        sides = [np.round(mean, 9) for mean in means]
+        inside = [
+            [
+                rank_correlations(*(side[:, names[:, axis] == g] for side in sides[:2]))
+                for g in np.unique(names[:, axis])
+            ]
+            for axis in (0, 1)
+        ]
+        values = {
+            "rho": rank_correlations(*sides[:2]),
+            "given_difficulty": rank_correlations(*sides),
+            "within_dataset": np.nanmedian(inside[0], axis=0),
+            "within_backbone": np.nanmedian(inside[1], axis=0),
+        }
+        whole = partial(association, *(mean[0] for mean in means), names[:, 0], names[:, 1])
+        draws = _draws(observed, keep)
+        return {
+            kind: Figure(found, len(strata), draws=draws, estimated=partial(_part, whole, kind, len(strata)))
+            for kind, found in values.items()
+        }
 
-    def _measure(self, claim: Claim, rule: Rule) -> Estimate:
+    def _measure(self, claim: Claim, rule: Rule) -> Figure:
         conditions = {**claim.conditions, **parse_conditions(rule.keep)}
         arm = COOP if "splits" in conditions else MATRIX
         if "float64 minus float32" in conditions:
@@ -93,30 +132,32 @@ class Evaluator:
             return NOT_KNOWN
         keep = self._kept(observed, conditions)
         by = conditions["by"].values[0].split(",") if "by" in conditions else []
-        figures: dict[tuple[str, ...], Estimate] = {}
+        figures: dict[tuple[str, ...], Figure] = {}
         of_method = rule.measure[0] in OF_METHODS
         for method, measure in product(_methods(conditions, observed) if of_method else [""], rule.measure):
             values = rule.scale * self._values(observed, method, measure, conditions, arm)
             other = observed.column(conditions["against"].values[0], rule.other) if rule.other else values
-            known = keep & np.isfinite(values) & np.isfinite(other)
+            known = keep & np.isfinite(values[0]) & np.isfinite(other[0])
             if not rule.partial and arm == MATRIX and not self._complete(observed, known, conditions):
                 return NOT_KNOWN
             for label, rows in _groups(observed, known, [axis for axis in by if axis in AXIS]):
                 if rows.any():
-                    figures[method, measure, *label] = OF_CELLS[rule.figure](_slice(observed, rows, values, other))
+                    figures[method, measure, *label] = _settled(
+                        OF_CELLS[rule.figure](_slice(observed, rows, values, other))
+                    )
         if not figures:
             return NOT_KNOWN
         return _reduce(replace(rule, reduce=rule.reduce or _aggregate(conditions)), figures)
 
     def _values(
         self, observed: Observations, method: str, measure: str, conditions: Mapping[str, Condition], arm: str
-    ) -> Float[Array, " n"]:
+    ) -> Float[Array, "R n"]:
         """One column, minus another method, the same on another tier or backbone, or in the main precision."""
         values = observed.column(method, measure) if method else observed.column(measure)
         minus = conditions["minus"].values[0] if "minus" in conditions else ""
         if arm == OTHER_PRECISION:
             main = self.arms[MATRIX]
-            return values - look_up(main.column(method, measure), main, observed.rows())
+            return values - look_up(main.column(method, measure), main, observed.rows)
         if minus.startswith("tier:"):
             return values - observed.moved(values, "tier", minus.removeprefix("tier:"))
         if "@" in minus:
@@ -128,23 +169,27 @@ class Evaluator:
         """Rows that the conditions admit; without a backbone those of the paper's matrix."""
         paper = self.rules.paper
         wanted = {"backbone": Condition(tuple(paper["backbones"])), **conditions}
-        keep = np.ones(len(observed.keys["shots"]), bool)
+        said = (id(observed), *((key, wanted[key]) for key in SELECTING if key in wanted))
+        if said in self.selected:
+            return self.selected[said]
+        keep = np.ones(len(observed), bool)
         for key in ("backbone", "tier", "dataset"):
             if key in wanted and wanted[key].values != ("all",):
-                keep &= np.isin(observed.keys[key], [_folder_name(value) for value in wanted[key].values])
+                keep &= observed.on(key, [_folder_name(value) for value in wanted[key].values])
         if "datasets" in conditions:
-            keep &= ~np.isin(observed.keys["dataset"], paper["self_split"])
+            keep &= ~observed.on("dataset", paper["self_split"])
         if "combos" in conditions:
             keep &= observed.balanced(keep)
         if "K" in conditions:
-            shots = np.unique(observed.keys["shots"]).tolist()
-            keep &= np.isin(observed.keys["shots"], self._admitted(conditions["K"], shots))
+            keep &= observed.on("shots", self._admitted(conditions["K"], observed.names["shots"]))
         if "seeds" in conditions:
             keep &= observed.keys["seed"] < int(conditions["seeds"].values[0])
+        self.selected[said] = keep
         return keep
 
     def _complete(self, observed: Observations, known: Bool[Array, " n"], conditions: Mapping[str, Condition]) -> bool:
-        """Whether every stratum of the claim has a value; a mean over fewer would be another number."""
+        """Whether every stratum of the claim has a value, for the same draws at every shot count; a mean over fewer
+        would be another number."""
         paper = self.rules.paper
         datasets = conditions["dataset"].values if "dataset" in conditions else tuple(paper["datasets"])
         if "datasets" in conditions:
@@ -157,9 +202,16 @@ class Evaluator:
         tiers = conditions["tier"].values if "tier" in conditions else ("",)
         if tiers == ("all",) or "tier" in conditions.get("by", Condition(())).values:
             tiers = tuple(paper["tiers"])
-        wanted = set(product(datasets, map(_folder_name, backbones), tiers))
-        keys = [observed.keys[axis][known].tolist() for axis in ("dataset", "backbone", "tier")]
-        return wanted <= {(d, b, t if tiers != ("",) else "") for d, b, t in zip(*keys, strict=True)}
+        counts = np.bincount(observed.cell_codes[known], minlength=observed.cell_shape.prod())
+        found = counts.reshape(observed.cell_shape)
+        strata = found.any(axis=3) if tiers != ("",) else found.any(axis=(2, 3))
+        axes = ("dataset", "backbone", "tier")[: strata.ndim]
+        chosen = (datasets, [_folder_name(name) for name in backbones], tiers)[: strata.ndim]
+        if any(name not in observed.names[axis] for axis, names in zip(axes, chosen, strict=True) for name in names):
+            return False
+        at = [[observed.names[axis].index(name) for name in names] for axis, names in zip(axes, chosen, strict=True)]
+        seeds = len(np.unique(observed.codes["seed"][known]))
+        return bool(strata[np.ix_(*at)].all()) and bool((counts[counts > 0] == seeds).all())
 
     def _admitted(self, condition: Condition, shots: Iterable[int]) -> list[int]:
         low = condition.values == ("low",)
@@ -182,8 +234,8 @@ def _aggregate(conditions: Mapping[str, Condition]) -> str:
     return word if word in ("min", "max", "median") else ""
 
 
-def _reduce(rule: Rule, figures: Figures) -> Estimate:
-    if not all(np.isfinite(figure.mean) for figure in figures.values()):
+def _reduce(rule: Rule, figures: Figures) -> Figure:
+    if not figures or not all(figure.known for figure in figures.values()):
         return NOT_KNOWN
     if not rule.reduce:
         (only,) = figures.values()
@@ -191,25 +243,49 @@ def _reduce(rule: Rule, figures: Figures) -> Estimate:
     return OF_FIGURES[rule.reduce](figures)
 
 
+def _settled(figure: Figure) -> Figure:
+    """Without draws where no other draw would change it: zero-shot accuracy, the geometry of a pool."""
+    settled = np.nanmax(figure.values) - np.nanmin(figure.values) <= 1e-9 * max(1.0, abs(figure.values[0]))
+    return replace(figure, draws=0) if settled else figure
+
+
 def _groups(
     observed: Observations, known: Bool[Array, " n"], axes: Sequence[str]
 ) -> list[tuple[tuple[str, ...], Bool[Array, " n"]]]:
     """Rows by their values on these axes; all together without any."""
-    labels = np.array(["/".join(map(str, key)) for key in zip(*(observed.keys[AXIS[a]] for a in axes), strict=True)])
-    return [((str(name),), known & (labels == name)) for name in np.unique(labels[known])] if axes else [((), known)]
+    if not axes:
+        return [((), known)]
+    codes = np.stack([observed.codes[AXIS[axis]] for axis in axes], axis=1)
+    found = [(row, known & (codes == row).all(axis=1)) for row in np.unique(codes[known], axis=0)]
+    return [
+        (("/".join(str(observed.names[AXIS[a]][c]) for a, c in zip(axes, row, strict=True)),), rows)
+        for row, rows in found
+    ]
 
 
 def _slice(observed: Observations, rows: Bool[Array, " n"], values: Array, other: Array) -> Slice:
-    axes = {name: observed.keys[name][rows] for name in ("dataset", "backbone", "shots", "seed")}
-    return Slice(values[rows], other[rows], **axes)
+    axes = {name: observed.codes[name][rows] for name in ("dataset", "backbone", "shots")}
+    seed = observed.keys["seed"][rows]
+    return Slice(values[:, rows], other[:, rows], observed.counted[:, rows], **axes, seed=seed)
+
+
+def _part(whole: Callable[[], Association], kind: str, n: int) -> Estimate:
+    found = getattr(whole(), kind)
+    return found if isinstance(found, Estimate) else Estimate(found, None, None, n, 0)
+
+
+def _draws(observed: Observations, keep: Bool[Array, " n"]) -> int:
+    return len({seed for seed in observed.keys["seed"][keep].tolist() if seed >= 0})
 
 
 def _stratum_mean(
-    observed: Observations, values: Float[Array, " n"], keep: Bool[Array, " n"], dataset: str, backbone: str
-) -> float:
-    here = (observed.keys["dataset"] == dataset) & (observed.keys["backbone"] == backbone)
-    known = values[keep & here & np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    observed: Observations, values: Float[Array, "R n"], keep: Bool[Array, " n"], dataset: str, backbone: str
+) -> Float[Array, " S"]:
+    rows = keep & observed.on("dataset", [dataset]) & observed.on("backbone", [backbone]) & np.isfinite(values[0])
+    if not rows.any():
+        return np.full(1, np.nan)
+    weights = observed.counted[:, rows]
+    return (values[:, rows] * weights).sum(axis=1) / weights.sum(axis=1)
 
 
 def _folder_name(name: str) -> str:

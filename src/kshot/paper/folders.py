@@ -1,18 +1,17 @@
 """Find the records of the paper's studies and compare them with what the paper printed."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kshot.bench.record import CELL
 from kshot.bench.records import Records, load_table, records_around
-from kshot.bench.status import recorded_pairs
 from kshot.data import catalog
 from kshot.errors import StudyError
-from kshot.paper.arms import MATRIX, gather
+from kshot.paper.arms import Arms, gather
 from kshot.paper.claims import Claim
-from kshot.paper.compare import NOT_COMPUTED, Comparison, compare_claims
+from kshot.paper.judge import JudgedClaims, judge
 from kshot.paper.rules import paper_rules
 from kshot.theory.probes.stored import ProbeFolder
 from kshot.types import BALANCED
@@ -23,27 +22,26 @@ if TYPE_CHECKING:
 MATRIX_STUDY = "paper"
 
 
-def compare_folders(folder: Path, claims: Sequence[Claim]) -> tuple[list[Comparison], bool]:
-    """Every claim's comparison, and whether the features are simulated."""
+def compare_folders(folder: Path, claims: Sequence[Claim], against: Path | None = None) -> JudgedClaims:
+    """Every claim of the folder's run judged: against what was printed, or against another run's records."""
+    other = None if against is None else gather_folder(against)
+    return judge(claims, paper_rules(), gather_folder(folder), other, "" if against is None else str(against))
+
+
+def gather_folder(folder: Path) -> Arms:
+    """Records and probes of all arms in or beside a folder."""
     folders = arm_folders(folder)
     probes = [ProbeFolder(path).load() for path in folders]
-    arms = gather([load_table(path) for path in folders], [*probes, _facts(folders)])
-    lines = compare_claims(claims, paper_rules(), arms)
-    here = ", ".join(_pairs(path) for path in folders)
-    lines = [replace(x, why=f"{x.why} (here: {here})") if x.why and x.verdict == NOT_COMPUTED else x for x in lines]
-    return lines, arms[MATRIX].panel.origin.simulated
-
-
-def _pairs(folder: Path) -> str:
-    done, whole = recorded_pairs(folder)
-    return f"{done} of {whole} pairs of {Records(folder).study().name}"
+    return gather([load_table(path) for path in folders], [*probes, _facts(folders)])
 
 
 def arm_folders(folder: Path) -> list[Path]:
     """The folder and the arms beside it, or the records folders in it; the paper's matrix first."""
     own = (folder / "study.json").is_file()
     around = records_around(folder.parent if own else folder)
-    names = {path: Records(path).study().name for path in around if path != folder and _begun(path)}
+    imported = own and bool(Records(folder).imported())
+    others = [path for path in around if path != folder and bool(Records(path).imported()) == imported and _begun(path)]
+    names = {path: Records(path).study().name for path in others}
     wanted = [path for path, name in names.items() if name in paper_rules().paper["studies"]]
     if not own and not wanted:
         raise StudyError(f"{folder} holds no records of the paper's studies. Run `kshot run paper` first.")

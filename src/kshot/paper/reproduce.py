@@ -171,9 +171,9 @@ def write_reports(features: Path, records: Path, names: Sequence[str]) -> None:
 
 def compare_arms(records: Path) -> list[str]:
     """Write published.csv, the paper's numbers beside ours; returns the verdict in sentences."""
-    lines, simulated = compare_folders(records, paper_claims())
-    write_text(records / "published.csv", as_csv(lines))
-    return [*verdict_sentences(lines, simulated), f"wrote {records / 'published.csv'}"]
+    judged = compare_folders(records, paper_claims())
+    write_text(records / "published.csv", as_csv(judged))
+    return [*verdict_sentences(judged), f"wrote {records / 'published.csv'}"]
 
 
 def _few(names: Sequence[str]) -> str:

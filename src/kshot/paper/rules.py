@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -39,9 +39,12 @@ class Rules:
     paper: Mapping[str, Any]
     commands: Mapping[str, str]
     contradictions: Mapping[str, str]
+    found: dict[str, Rule] = field(default_factory=dict, repr=False, compare=False)
 
     def rule(self, claim: Claim) -> Rule:
-        return next((rule for rule in self.rules if matches(claim.id, rule.claims)), Rule())
+        if claim.id not in self.found:
+            self.found[claim.id] = next((rule for rule in self.rules if matches(claim.id, rule.claims)), Rule())
+        return self.found[claim.id]
 
     def contradiction(self, claim: Claim) -> str:
         """The paper's own contradiction about this claim; empty where there is none."""
@@ -50,6 +53,12 @@ class Rules:
 
 def matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+@lru_cache(maxsize=128)
+def matching(names: tuple[str, ...], patterns: tuple[str, ...]) -> list[str]:
+    """The names that one of the patterns matches."""
+    return [name for name in names if matches(name, patterns)]
 
 
 @lru_cache

@@ -52,14 +52,25 @@ def check_method(wanted: str) -> None:
 
 
 def _by_evidence(shots: int) -> tuple[str, str]:
-    """The head with the best mean at this many shots or the next fewer, and its lead with an interval."""
+    """The head with the best mean at this many shots or the next fewer, and its lead with an interval over sets.
+
+    It is level with CLAP where that interval reaches zero, or the one of leave-one-set-out, where nothing was chosen on
+    the set that judges; the reason then names CLAP, which is simpler.
+    """
     rows = [row for row in json.loads(EVIDENCE.read_text(encoding="utf-8")) if row["kind"] == "all"]
     row = max((r for r in rows if r["shots"] <= shots), key=lambda r: r["shots"], default=rows[0])
     head, leads = row["head"], row["lead"]
     rival = KNOWN if head != KNOWN else min(leads, key=lambda name: leads[name][0])
-    mean, low, high = leads[rival]
-    sure = "" if low > 0 else ", which could be chance"
-    return head, (
-        f"best on average over {row['datasets']} sets with {row['shots']} pictures per class: {mean:+.1f} points "
-        f"[{low:+.1f}, {high:+.1f}] over {registry.create(rival).info.title}{sure}"
-    )
+    pictures = f"{row['shots']} picture{'s' if row['shots'] > 1 else ''} per class"
+    reason = f"best on average over {row['datasets']} sets with {pictures}: {_points(leads[rival])} over "
+    reason += registry.create(rival).info.title
+    if rival == KNOWN and min(leads[rival][1], row["left_out"][1]) <= 0:
+        reason += (
+            f"; leave-one-set-out {_points(row['left_out'])}: level with CLAP, which is simpler (--method {rival})"
+        )
+    return head, reason
+
+
+def _points(lead: list[float]) -> str:
+    mean, low, high = lead
+    return f"{mean:+.1f} points [{low:+.1f}, {high:+.1f}]"

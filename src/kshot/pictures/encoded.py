@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -46,12 +46,22 @@ class ClassText(NamedTuple):
     norm: float
 
 
+@runtime_checkable
+class PictureFile(Protocol):
+    """A path, or anything else with a name and bytes."""
+
+    def __str__(self) -> str: ...
+    def read_bytes(self) -> bytes: ...
+
+
+P = TypeVar("P", bound=PictureFile)
+
+
 class PictureCache:
     """Features under ~/.cache/kshot or KSHOT_CACHE; damaged entries are encoded again."""
 
     def __init__(self, encoder: Encoder):
-        home = os.environ.get("KSHOT_CACHE") or Path.home() / ".cache" / "kshot"
-        self.root = Path(home) / "encoded" / fingerprint(encoder.facts())[:16]
+        self.root = cache_folder() / "encoded" / fingerprint(encoder.facts())[:16]
 
     def get(self, key: str) -> dict[str, Array] | None:
         from safetensors import SafetensorError
@@ -81,16 +91,26 @@ def fingerprint(facts: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def encode_files(encoder: Encoder, paths: Sequence[Path]) -> Iterator[Encoded | InputError]:
+def cache_folder() -> Path:
+    """The folder of KSHOT_CACHE, or ~/.cache/kshot."""
+    return Path(os.environ.get("KSHOT_CACHE") or Path.home() / ".cache" / "kshot")
+
+
+def feature_cache(encoder: Encoder) -> PictureCache | None:
+    """The cache of an encoder's features; None for one whose weights are not known."""
+    return PictureCache(encoder) if encoder.facts().get("weights_sha256") else None
+
+
+def encode_files(encoder: Encoder, paths: Sequence[PictureFile]) -> Iterator[Encoded | InputError]:
     """The feature of each file in order, or why it has none."""
-    cache = PictureCache(encoder)
+    cache = feature_cache(encoder)
     with ThreadPoolExecutor(2) as pool:
         for start in range(0, len(paths), BATCH):
             contents = list(pool.map(_read, paths[start : start + BATCH]))
             yield from encode_contents(encoder, contents, cache)
 
 
-def encode_readable(encoder: Encoder, paths: Sequence[Path], unit: str) -> tuple[list[tuple[Path, Encoded]], list[str]]:
+def encode_readable(encoder: Encoder, paths: Sequence[P], unit: str) -> tuple[list[tuple[P, Encoded]], list[str]]:
     """The files that can be read with their features, and why others cannot; progress counts `unit`."""
     read, unreadable = [], []
     with Progress(unit, len(paths), ends=False) as progress:
@@ -136,7 +156,7 @@ def encode_contents(
         fresh.append((len(results), without_feature))
         results.append(without_feature)
         inputs.append(encoder.preprocessing(picture))
-    features = encoder.encode_images(np.stack(inputs)).astype(np.float32) if inputs else ()
+    features = encoder.encode_images(inputs).astype(np.float32) if inputs else ()
     for (row, one), feature in zip(fresh, features, strict=True):
         results[row] = replace(one, feature=feature)
         if cache is not None:
@@ -146,17 +166,18 @@ def encode_contents(
 
 def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> dict[str, ClassText]:
     """Text prototypes by class, from the cache if the sentence was encoded before."""
-    cache = PictureCache(encoder)
+    cache = feature_cache(encoder)
     prompts = from_templates(classes, [template])
     keys = [hashlib.sha256(f"prompt\x1f{own[0]}".encode()).hexdigest() for own in prompts]
-    rows = [cache.get(key) or {} for key in keys]
+    rows = [(cache.get(key) if cache else None) or {} for key in keys]
     missing = [row for row, found in enumerate(rows) if not found]
     if missing:
         with Progress("prompts", len(missing), ends=False) as progress:
             encoded = encode_tier(encoder.encode_prompts, [prompts[row] for row in missing], progress.advance)
         for row, unit, norm in zip(missing, encoded.unit, encoded.norms, strict=True):
             rows[row] = {"feature": unit.astype(np.float32), "norm": np.array([norm], np.float32)}
-            cache.put(keys[row], **rows[row])
+            if cache is not None:
+                cache.put(keys[row], **rows[row])
     return {name: ClassText(row["feature"], float(row["norm"][0])) for name, row in zip(classes, rows, strict=True)}
 
 
@@ -164,11 +185,13 @@ def stacked_rows(rows: Iterable[Encoded]) -> Float[Array, "N d"]:
     return np.stack([row.feature for row in rows])
 
 
-def _read(path: Path) -> tuple[str, bytes] | InputError:
+def _read(path: PictureFile) -> tuple[str, bytes] | InputError:
     try:
         return str(path), path.read_bytes()
     except OSError as error:
         return InputError(f"{path} cannot be read ({error.strerror}).")
+    except InputError as error:
+        return error
 
 
 def _decoded(name: str, content: bytes, **limits: int) -> Any:

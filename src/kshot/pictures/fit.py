@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
+from kshot.encode.sources.held import held_dataset
 from kshot.errors import InputError
 from kshot.pictures.advice import AUTO, advise, check_method
 from kshot.pictures.album import Album, AlbumPicture
@@ -15,9 +16,16 @@ from kshot.pictures.encoded import Encoded, encode_names, encode_readable, stack
 from kshot.pictures.head import About, PictureHead, mean_norm
 from kshot.pictures.held_out import Interval, wilson
 from kshot.pictures.label_files import labelled_photos
-from kshot.pictures.photos import Folder, Layout, Photo, existing_folder, folder_layout, list_photos, listed
+from kshot.pictures.photos import Folder, Photo, existing_folder, folder_layout, list_photos, listed
+from kshot.pictures.transform import PROMPT
 
-PROMPT = "a photo of a {}."
+
+class Material(NamedTuple):
+    """What a head learns from, what it is tested on if anything, and notes for the user."""
+
+    train: Folder
+    test: Folder | None
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ class Fitted:
 
 
 def fit_folder(
-    root: Path | str,
+    root: Any,
     *,
     backbone: str = "lite0",
     prompt: str = PROMPT,
@@ -43,20 +51,21 @@ def fit_folder(
     method: str = AUTO,
     weights: Path | None = None,
     encoder: Encoder | None = None,
+    device: str = "auto",
 ) -> Fitted:
     """Fit a head on ROOT/CLASS/…, on ROOT/train with ROOT/test to test it, or on the pictures of a file of `labels`.
 
-    Pictures that cannot be read and copies of a picture are left out and listed; a class without readable pictures is
-    an error.
+    ROOT may also be a dataset in memory (`kshot.encode_dataset` names them), and `encoder` one in memory. Pictures that
+    cannot be read and copies of a picture are left out and listed; a class without readable pictures is an error.
     """
     check_method(method)
-    layout = folder_layout(existing_folder(Path(root))) if labels is None else Layout(Path(root), None, ())
-    folder = list_photos(layout.train, names) if labels is None else labelled_photos(Path(root), labels)
-    encoder = encoder or load_encoder(backbone, weights)
+    given = _material(root, names, labels)
+    encoder = encoder or load_encoder(backbone, weights, device)
+    backbone = encoder.backbone or backbone
     if not encoder.text:
         raise InputError(f"{backbone} has no text tower, so class names cannot help. Choose lite0 or a CLIP.")
-    album, unreadable, copies = _with_photos(Album({}, ()), folder, encoder, prompt)
-    lost = [name for name in folder.classes if name not in album.texts]
+    album, unreadable, copies = _with_photos(Album({}, ()), given.train, encoder, prompt)
+    lost = [name for name in given.train.classes if name not in album.texts]
     if lost:
         raise InputError(f"no readable picture is left for {listed(lost)}. {' '.join(unreadable[:5])}")
     about = {
@@ -66,14 +75,48 @@ def fit_folder(
         "prompt": prompt,
         "wanted": method,
     }
-    fitted = _fitted(album, about, layout.notes, unreadable, copies)
-    tested, untested = _tested(fitted.head, encoder, layout.test, names)
+    fitted = _fitted(album, about, given.notes, unreadable, copies)
+    tested, untested = _tested(fitted.head, encoder, given.test)
     return replace(fitted, tested=tested, unreadable=(*unreadable, *untested))
 
 
-def fit_pictures(root: Path | str, **options) -> PictureHead:
-    """Fit a head on a folder of pictures: `fit_pictures("PHOTOS").save("head.safetensors")`."""
-    return fit_folder(root, **options).head
+def fit_pictures(data: Any, **options) -> PictureHead:
+    """Fit a head on pictures: `fit_pictures("PHOTOS").save("head.safetensors")`.
+
+    Parameters
+    ----------
+    data : folder or dataset
+        PHOTOS/CLASS/picture, a `datasets.Dataset` or `DatasetDict`, a torchvision dataset without a transform, a
+        pandas frame with the columns path and label, or a dict of these by split.
+    options :
+        `backbone` (as `--backbone` takes it) or `encoder`, an `Encoder`; `prompt`, `method`, `names`, `labels`,
+        `weights` and `device`, as `kshot fit` takes them.
+    """
+    return fit_folder(data, **options).head
+
+
+def _material(root: Any, names: Path | None, labels: Path | None) -> Material:
+    if not isinstance(root, str | Path):
+        return _held_material(root)
+    if labels is not None:
+        return Material(labelled_photos(Path(root), labels), None, ())
+    layout = folder_layout(existing_folder(Path(root)))
+    test = None if layout.test is None else list_photos(layout.test, names)
+    return Material(list_photos(layout.train, names), test, layout.notes)
+
+
+def _held_material(data: Any) -> Material:
+    """A dataset in memory; its test split tests, an official validation split is left alone."""
+    held = held_dataset(data)
+    by_part: dict[str, list[Photo]] = {}
+    for row in held.rows:
+        by_part.setdefault(row.part, []).append(Photo(row.picture, row.id, held.classes[row.label]))
+    folders = {
+        part: Folder(tuple(name for name in held.classes if any(one.label == name for one in own)), tuple(own), ())
+        for part, own in by_part.items()
+    }
+    notes = ("the validation split is not used.",) if "val" in folders else ()
+    return Material(folders.get("pool") or folders["all"], folders.get("test"), notes)
 
 
 def change_head(
@@ -165,23 +208,20 @@ def _fitted(
     return Fitted(head, assessment, notes, None, unreadable, copies, twins(head.shots))
 
 
-def _tested(
-    head: PictureHead, encoder: Encoder, test: Path | None, names: Path | None
-) -> tuple[Interval | None, tuple[str, ...]]:
-    """Accuracy on the test folder's pictures that the head did not learn from, and why files are not used."""
-    if test is None:
+def _tested(head: PictureHead, encoder: Encoder, folder: Folder | None) -> tuple[Interval | None, tuple[str, ...]]:
+    """Accuracy on the test pictures that the head did not learn from, and why files are not used."""
+    if folder is None:
         return None, ()
-    folder = list_photos(test, names)
     strange = [name for name in folder.classes if name not in head.about.classes]
     if strange:
         raise InputError(
-            f"{test} has classes that are not taught: {listed(strange)}. Known: {listed(head.about.classes)}. "
-            "Rename or remove their folders."
+            f"the test pictures have classes that are not taught: {listed(strange)}. Known: "
+            f"{listed(head.about.classes)}. Rename or remove them."
         )
     read, unused = _read_photos(encoder, folder)
     fresh = [(photo, encoded) for photo, encoded in read if encoded.sha256 not in head.about.shot_sha256]
     if len(fresh) < len(read):
-        unused += (f"{len(read) - len(fresh)} pictures of {test} are also taught; they test nothing.",)
+        unused += (f"{len(read) - len(fresh)} test pictures are also taught; they test nothing.",)
     if not fresh:
         return None, unused
     own = head.probabilities(stacked_rows(encoded for _, encoded in fresh)).argmax(axis=1)

@@ -1,6 +1,7 @@
 """A fitted head with its shots, their thumbnails and the facts of its encoder, in one file."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from itertools import pairwise
@@ -14,7 +15,7 @@ from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.headfile import read_head_file, save_head
-from kshot.pictures.encoded import all_encoded, encode_files, fingerprint, stacked_rows
+from kshot.pictures.encoded import fingerprint
 from kshot.pictures.held_out import LeftOut, Shots
 from kshot.types import Array
 
@@ -69,12 +70,26 @@ class PictureHead:
 
         return softmax(self.head.scores(X).astype(np.float64) / self.about.temperature, axis=1)
 
-    def predict(self, pictures: Sequence[Path | str]) -> list[str]:
-        """The class name of each picture file; an unreadable file is an error."""
-        from kshot.pictures.predict import head_encoder
+    def predict(self, pictures: Sequence[Any], encoder: Encoder | None = None, device: str = "auto") -> list[str]:
+        """The class name of each picture file, or picture of Pillow; an unreadable file is an error.
 
-        encoded = all_encoded(encode_files(head_encoder(self), [Path(picture) for picture in pictures]))
-        return [self.about.classes[c] for c in self.probabilities(stacked_rows(encoded)).argmax(axis=1)]
+        `encoder` is the one that the head was fitted with, where it is in memory.
+        """
+        from kshot.pictures.predict import head_encoder
+        from kshot.pictures.transform import EncodePictures
+
+        if encoder is not None:
+            self.check_encoder(encoder)
+        found = EncodePictures(encoder or head_encoder(self, device=device)).transform(pictures)
+        return [self.about.classes[c] for c in self.probabilities(found).argmax(axis=1)]
+
+    def to_torch(self) -> Any:
+        """An `nn.Module` from features of the encoder (n, d) to logits (n, C), whose softmax is the probabilities."""
+        head = copy(self.head)
+        head.scale_ = self.head.scale_ / self.about.temperature
+        module = head.to_torch()
+        module.classes = list(self.about.classes)
+        return module
 
     def check_encoder(self, encoder: Encoder) -> None:
         """Refuse an encoder whose features this head was not fitted on."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from kshot.encode.pictures import SUFFIXES, list_pictures, visible_files
+from kshot.encode.sources.held import HeldPicture
 from kshot.encode.sources.source import readable_class
 from kshot.errors import InputError, unknown
 
@@ -29,9 +30,9 @@ COLLECTIONS = frozenset(_COLLECTIONS.split())
 
 @dataclass(frozen=True, slots=True)
 class Photo:
-    """One picture file of one class; `name` is its path below the folder."""
+    """One picture file of one class, or one in memory; `name` is its path below the folder."""
 
-    path: Path
+    path: Path | HeldPicture
     name: str
     label: str
 

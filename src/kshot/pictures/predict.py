@@ -62,9 +62,16 @@ class Evidence:
     pictures: float
 
 
-def head_encoder(head: PictureHead, backbone: str | None = None, weights: Path | None = None) -> Encoder:
+def head_encoder(
+    head: PictureHead, backbone: str | None = None, weights: Path | None = None, device: str = "auto"
+) -> Encoder:
     """Load the head's encoder; another `backbone` or other `weights` are an error."""
-    encoder = load_encoder(backbone or head.about.backbone, weights)
+    if backbone is None and head.about.encoder.get("library") == Encoder.library:
+        raise InputError(
+            f"this head was fitted with functions named {head.about.backbone}, which no file holds. In Python: "
+            "head.predict(pictures, encoder=…)."
+        )
+    encoder = load_encoder(backbone or head.about.backbone, weights, device)
     head.check_encoder(encoder)
     return encoder
 

@@ -9,11 +9,14 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.notes import failures
-from kshot.report.renderings import LATEX
-from kshot.report.slices import LOO, ORACLE, focus, story_first
+from kshot.report.regimes import regimes
+from kshot.report.renderings import LATEX, NO_WIDER
+from kshot.report.slices import LOO, ORACLE, focus, primary, story_first
 from kshot.report.table import metric_name
 from kshot.report.verdict import CHOSEN, MOST_TIED, WORDS, probes
-from kshot.stats.bootstrap import LEVEL, RESAMPLES, SEED, critical_value, draw_counts
+from kshot.stats.bootstrap import LEAST_DATASETS, LEVEL, RESAMPLES, SEED, critical_value, draw_counts
+from kshot.stats.crossed import LEAST_DRAWS, hits_of
+from kshot.stats.leaderboard import FEW_DATASETS, leaderboard
 from kshot.stats.metrics import ACCURACY
 from kshot.stats.panel import CELL, FACTS, Panel
 from kshot.stats.selected import FLAT_RATIOS, ratio_curve
@@ -23,6 +26,10 @@ from kshot.types import Array, Sketch
 # largest numbers of them.
 CURVE_BYTES = 1_200_000
 DRAW_BYTES = 1_500_000
+# Hits of all test pictures where they fit, else of a random part of them, but of no fewer than so many a dataset.
+HIT_BYTES, LEAST_PICTURES = 1_400_000, 100
+# Student's t at so many equal steps of the inverse degrees of freedom, from infinitely many to one.
+T_STEPS = 256
 
 
 def embedded(panel: Panel, context: Context) -> dict[str, Any]:
@@ -30,6 +37,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
     focused, origin = focus(panel), panel.origin
     measured = context.measured or {ACCURACY.key: panel}
     of_profile = panel.where(panel.profile == focused.profile)
+    hits, packed = _hits(panel)
     return {
         "study": origin.study,
         "hash": origin.study_hash,
@@ -45,22 +53,35 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         },
         "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": probes(panel, context.own), "most_tied": MOST_TIED},
         "axes": {name: _dictionary(panel.cells[name]) for name in CELL},
-        "facts": {name: _floats(panel.cells[name]) for name in (*FACTS, "n_test")},
-        "methods": [_method(panel, context, name) for name in panel.methods],
+        "regimes": {name: _dictionary(found) for name, found in regimes(panel).items()},
+        "entries": {name: [mark.status, mark.page] for name, mark in context.entries.items()},
+        "facts": {name: _floats(panel.cells[name]) for name in (*FACTS, "n_test", "has_text")},
+        "methods": [_method(panel, context, name) | {"hits": packed.get(name, "")} for name in panel.methods],
         "metrics": {
             key: {"title": metric_name(m), "less": m.less_is_better, "digits": m.digits, "scale": m.scale}
             for key, m in ((key, found.metric) for key, found in measured.items())
         },
-        "order": story_first(panel),
+        "order": story_first(panel, context.own) if not context.entries else _best_first(panel),
         "curves": _curves(panel),
         "ratios": FLAT_RATIOS,
         "sketches": [_sketch(sketch) for sketch in context.sketches],
         "sketches_absent": context.sketches_absent,
         "headroom": [[*stratum, round(value, 4)] for stratum, value in sorted(context.headroom.items())],
         "latex": LATEX,
+        "latex_width": NO_WIDER,
         "resamples": RESAMPLES,
+        "least_datasets": LEAST_DATASETS,
+        "few_datasets": FEW_DATASETS,
         **_bootstrap(len(panel.names("dataset"))),
+        **hits,
     }
+
+
+def _best_first(panel: Panel) -> list[str]:
+    """Methods of a board are as many as there are authors: charts show the best of them."""
+    board = leaderboard(primary(panel))
+    placed = [placing.method for placing in (*board.ranked, *board.transductive, *board.reference_points)]
+    return sorted(panel.methods, key=lambda method: placed.index(method) if method in placed else len(placed))
 
 
 def as_script(data: dict[str, Any]) -> str:
@@ -172,6 +193,34 @@ def _bootstrap(datasets: int) -> dict[str, Any]:
             break
         draws[G] = packed
     return {"t": {G: round(critical_value(G - 1, LEVEL), 6) for G in range(2, datasets + 1)}, "draws": draws}
+
+
+def _hits(panel: Panel) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the interval over draws and pictures needs, and by method the test pictures that it gets right: bits, cell
+    by cell where it has a result. Nothing where hits are not kept or the page has no room for enough of them."""
+    sizes = panel.n_test
+    share = min(1.0, HIT_BYTES / max(float(np.isfinite(panel.value).sum(axis=1) @ sizes) / 6, 1))
+    counts = np.floor(share * sizes).astype(int)
+    if not len(panel) or (counts < np.minimum(LEAST_PICTURES, sizes)).any():
+        return {}, {}
+    rng = np.random.default_rng(SEED)
+    keys = list(zip(panel.dataset.tolist(), sizes.tolist(), counts.tolist(), strict=True))
+    chosen = {key: np.sort(rng.permutation(key[1])[: key[2]]) for key in sorted(set(keys))}
+    packed = {}
+    for method in panel.methods:
+        kept = hits_of(panel, method)
+        if not np.array_equal([hits is not None for hits in kept], np.isfinite(panel.column(method))):
+            return {}, {}
+        known = (hits[chosen[key]] for key, hits in zip(keys, kept, strict=True) if hits is not None)
+        packed[method] = _base64(np.concatenate([np.empty(0, np.uint8), *map(np.packbits, known)]))
+    thinned = f"What test pictures add is estimated from {share:.0%} of them." if share < 1 else ""
+    return {
+        "hit_counts": counts.tolist(),
+        "hit_bytes": (-(-counts // 8)).tolist(),
+        "hits_thinned": thinned,
+        "t_inverse": [round(critical_value(T_STEPS / max(step, 1e-9), LEVEL), 5) for step in range(T_STEPS + 1)],
+        "least_draws": LEAST_DRAWS,
+    }, packed
 
 
 def _plane(points: np.ndarray) -> list[list[float]]:

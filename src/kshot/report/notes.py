@@ -8,13 +8,25 @@ import numpy as np
 
 from kshot.report.slices import CLAP, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, primary
 from kshot.stats.panel import Panel
+from kshot.types import IMPORTED
 
 INTERVALS = (
     "Differences are paired within cells; 95 % Student-t intervals on the cluster-bootstrap standard error over "
     "datasets (10,000 resamples)."
 )
-NOT_IN_TIER = "Left out, because they have no cell of tier {tier} with text: {named}."
-NOT_AT_EVERY_K = "Left out, because they are not there at every K: {named}."
+ON_DATASETS = (
+    "Differences are paired within cells; 95 % intervals over draws of shots and test pictures (crossed), {where}: "
+    "they say nothing about other datasets. They take hits of three draws; three datasets give one over datasets."
+)
+BESIDE = (
+    "So few datasets give a wide interval. Beside it stands the one over draws of shots and test pictures (crossed) on "
+    "these datasets alone{marked}."
+)
+TOO_FEW = "No intervals: those of this table are over datasets, and that takes three."
+WHERE = {1: "on this dataset", 2: "on these two datasets"}
+NOT_IN_TIER = "Left out, because they have no cell of tier {tier} with text: {named}{back}."
+NOT_AT_EVERY_K = "Left out, because they are not there at every K: {named}{back}."
+BACK = "; back with {options}"
 HOW_TO_PROBE = "`kshot records probe RECORDS` measures it"
 
 
@@ -30,15 +42,43 @@ def provenance(panel: Panel) -> str:
     origin = panel.origin
     simulated = " SIMULATED features, no pictures." if origin.simulated else ""
     part = f", only {origin.only}" if origin.only else ""
-    return f"Study {origin.study}{part}, hash {origin.study_hash}, kshot {origin.version}, {origin.dtype}.{simulated}"
+    study = f"Study {origin.study}{part}, hash {origin.study_hash}"
+    if origin.version == IMPORTED:
+        return f"{study}: IMPORTED records, which kshot did not compute."
+    return f"{study}, kshot {origin.version}, {origin.dtype}.{simulated}"
+
+
+def where(datasets: int) -> str:
+    """`on this dataset`; empty where there are enough for an interval over datasets."""
+    return WHERE.get(datasets, "")
+
+
+def intervals(panel: Panel) -> str:
+    """What the intervals of these cells are over."""
+    here = where(len(panel.names("dataset")))
+    return ON_DATASETS.format(where=here) if here else INTERVALS
+
+
+def over_datasets(panel: Panel) -> str:
+    """The same for figures that are no difference of two methods: these have an interval over datasets or none."""
+    return TOO_FEW if where(len(panel.names("dataset"))) else INTERVALS
 
 
 def left_out(panel: Panel, shown: Panel, backbone: str = "") -> str:
-    """The datasets of which a view shows no cell; empty where there are none."""
+    """The datasets of which a view shows no cell, and the options that show them; empty where there are none."""
     tier = focus(panel).tier + (f" on {backbone}" if backbone else "")
-    of_profile = set(panel.dataset[panel.profile == focus(panel).profile].tolist())
-    absent = sorted(of_profile - set(shown.dataset.tolist()))
-    return NOT_IN_TIER.format(tier=tier, named=", ".join(absent)) if absent else ""
+    of_profile = panel.where(panel.profile == focus(panel).profile)
+    absent = sorted(set(of_profile.names("dataset")) - set(shown.dataset.tolist()))
+    if not absent:
+        return ""
+    theirs = of_profile.where(np.isin(of_profile.dataset, absent)).with_text()
+    axis = "backbone" if backbone and focus(panel).tier in theirs.tier else "tier"
+    options = " or ".join(f"--{axis} {name}" for name in theirs.names(axis))
+    return NOT_IN_TIER.format(tier=tier, named=", ".join(absent), back=_back(options))
+
+
+def _back(options: str) -> str:
+    return BACK.format(options=options) if options else ""
 
 
 def cut_short(shown: Panel) -> str:
@@ -48,10 +88,12 @@ def cut_short(shown: Panel) -> str:
     for dataset, backbone, shots in short.cell_keys(("dataset", "backbone", "shots")):
         found.setdefault((dataset, backbone), set()).add(shots)
     every, named = set(shown.shots.tolist()), []
+    common = every.intersection(*found.values())
     for (dataset, backbone), own in sorted(found.items()):
         lacking = ", ".join(f"K={k}" for k in sorted(every - own))
         named.append(f"{dataset} with {backbone} (without {lacking})")
-    return NOT_AT_EVERY_K.format(named=", ".join(named)) if named else ""
+    options = " ".join(f"--shots {k}" for k in sorted(common))
+    return NOT_AT_EVERY_K.format(named=", ".join(named), back=_back(options)) if named else ""
 
 
 def missing(panel: Panel, wanted: Iterable[str]) -> str:
@@ -62,7 +104,7 @@ def missing(panel: Panel, wanted: Iterable[str]) -> str:
 
 def why_empty(panel: Panel) -> str:
     """Why a table has no figure, where it does not know better."""
-    if not np.isfinite(panel.d2).any():
+    if not panel.has_text.any():
         return "no cell of these records has text."
     failed, shown = failures(panel), primary(panel)
     return sentences(

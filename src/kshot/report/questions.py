@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kshot.report.notes import INTERVALS, counted, lost_cells, missing, provenance, sentences
+from kshot.report.notes import counted, intervals, lost_cells, missing, provenance, sentences, where
 from kshot.report.slices import CLAP, LPP, ORACLE, ZERO_SHOT
-from kshot.report.table import Table, count, interval, number
+from kshot.report.table import Table, count, in_words, interval, number
 from kshot.stats.bootstrap import Estimate, cluster_mean
+from kshot.stats.leaderboard import paired
 from kshot.stats.panel import Panel
 
 Difference = tuple[Estimate, Estimate]
@@ -37,7 +38,7 @@ def judgement_table(panel: Panel, method: str, knob: OwnKnob | None) -> Table:
         rows=tuple(rows),
         caption=sentences(
             f"Newcomer minus the other, percentage points on identical shots; {counted(panel)}.",
-            INTERVALS,
+            intervals(panel),
             f"Its own knob: {knob.name}, tuned on the test labels."
             if knob
             else "Declare a knob with knob_name, knob_grid and knob_curve (kshot.methods.knob).",
@@ -53,7 +54,7 @@ def judgement(panel: Panel, method: str, knob: OwnKnob | None) -> list[str]:
     sentences = []
     for question, words, difference in _questions(panel, method, knob):
         figures = (
-            f"{interval(difference[0])} points over all K, {interval(difference[1])} from K = 4; " if difference else ""
+            f"{in_words(difference[0])} points over all K, {in_words(difference[1])} from K = 4; " if difference else ""
         )
         sentences.append(f"{question}: {figures}{words}.")
     sentences += [lost] if (lost := lost_cells(panel, method)) else []
@@ -81,26 +82,33 @@ def _compared(panel: Panel, method: str, other: str) -> tuple[str, Difference | 
         return f"{other} is not registered or not in this study", None
     if other == method:
         return "the newcomer itself", None
-    return _difference(panel, panel.column(method) - panel.column(other))
+    parts = panel, panel.where(panel.shots >= 4)
+    return _judged(*(paired(part, method, other) for part in parts))
 
 
 def _own_oracle(panel: Panel, method: str, knob: OwnKnob | None) -> tuple[str, Difference | None]:
     if knob is None:
         return "no knob declared", None
     oracle = np.array([knob.oracle.get(cell, np.nan) for cell in panel.cell_keys()])
-    return _difference(panel, panel.column(method) - oracle)
+    values, late = panel.column(method) - oracle, panel.shots >= 4
+    return _judged(cluster_mean(values, panel.dataset), cluster_mean(values[late], panel.dataset[late]))
 
 
-def _difference(panel: Panel, values: np.ndarray) -> tuple[str, Difference | None]:
-    late = panel.shots >= 4
-    both = cluster_mean(values, panel.dataset), cluster_mean(values[late], panel.dataset[late])
-    if not both[0].n:
+def _judged(overall: Estimate, late: Estimate) -> tuple[str, Difference | None]:
+    if not overall.n:
         return "no cell holds both", None
-    if both[0].low is None:
-        return "one dataset: no interval", both
-    if not both[0].excludes_zero:
-        return "not told apart", both
-    return ("better" if both[0].mean > 0 else "worse"), both
+    if overall.low is None:
+        return "no interval: fewer than three datasets, and no hits of three draws", (overall, late)
+    here = where(overall.G) and f" {where(overall.G)}"
+    if overall.beside and not overall.excludes_zero:
+        return f"not told apart over {overall.G} datasets; {_told(overall.beside)} on these", (overall, late)
+    return f"{_told(overall)}{here}", (overall, late)
+
+
+def _told(difference: Estimate) -> str:
+    if not difference.excludes_zero:
+        return "not told apart"
+    return "better" if difference.mean > 0 else "worse"
 
 
 def _how_chosen(panel: Panel, method: str) -> str:

@@ -1,6 +1,7 @@
 """The same cells as Markdown, HTML, LaTeX and on a terminal."""
 
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
@@ -27,16 +28,19 @@ LATEX = {
     "λ": r"$\lambda$",
     "²": r"$^2$",
     "ρ": r"$\rho$",
-    "–": "--",
+    "–": r"\textendash{}",
 }
+# Shrinks what is wider than the text; the brace is closed behind the tabular.
+NO_WIDER = r"\resizebox{\ifdim\width>\linewidth \linewidth\else\width\fi}{!}{%"
 # Wider than any table: where nobody looks through a window, nothing is cut.
 UNBOUNDED = 100_000
 
 
-def _rows(table: "Table", escaped: Callable[[str], str], bold: str) -> Iterator[list[str]]:
-    """The rows with every cell escaped, and the best ones in bold."""
+def _rows(table: "Table", escaped: Callable[[str], str], bold: str, underlined: str = "{}") -> Iterator[list[str]]:
+    """The rows with every cell escaped, the best ones in bold and the second ones as LaTeX shows them."""
+    marked = dict.fromkeys(table.second, underlined) | dict.fromkeys(table.best, bold)
     for i, row in enumerate(table.texts()):
-        yield [bold.format(escaped(cell)) if (i, j) in table.best else escaped(cell) for j, cell in enumerate(row)]
+        yield [marked.get((i, j), "{}").format(escaped(cell)) for j, cell in enumerate(row)]
 
 
 def markdown(table: "Table") -> str:
@@ -64,25 +68,28 @@ def html(table: "Table", captioned: bool = True) -> str:
 
 
 def latex(table: "Table") -> str:
-    """A booktabs table environment."""
+    """A booktabs table environment, no wider than the text."""
     if not table.rows:
         return f"% {table.title}: {table.caption}\n"
-    body = [" & ".join(cells) + r" \\" for cells in _rows(table, _latex_text, r"\textbf{{{}}}")]
+    body = [" & ".join(cells) + r" \\" for cells in _rows(table, _latex_text, r"\textbf{{{}}}", r"\underline{{{}}}")]
     if table.rule is not None and 0 < table.rule < len(body):
         body.insert(table.rule, r"\midrule")
     return "\n".join(
         [
+            r"% \usepackage{booktabs, graphicx}",
             r"\begin{table}[t]",
             r"\centering",
             rf"\caption{{\textbf{{{_latex_text(table.title)}.}} {_latex_text(table.caption)}}}",
             rf"\label{{tab:{table.key}}}",
+            r"\smallskip",
+            NO_WIDER,
             rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
             r"\toprule",
-            " & ".join(map(_latex_text, table.columns)) + r" \\",
+            " & ".join(_latex_heading(table, column) for column in range(len(table.columns))) + r" \\",
             r"\midrule",
             *body,
             r"\bottomrule",
-            r"\end{tabular}",
+            r"\end{tabular}}",
             r"\end{table}",
             "",
         ]
@@ -176,5 +183,14 @@ def markdown_text(text: str) -> str:
     return re.sub(r"([\\|<>*_`])", r"\\\1", text).replace("](", "]\\(").replace("\n", " ")
 
 
+def _latex_heading(table: "Table", column: int) -> str:
+    """On as many lines as keep it no wider than what stands below it."""
+    room = max(10, _longest(row[column] for row in table.texts()))
+    lines = [_latex_text(line) for line in textwrap.wrap(table.columns[column], room, break_long_words=False)]
+    stack = r"\shortstack[r]{\strut %s}" if column else r"\shortstack[l]{\strut %s}"
+    return stack % r"\\".join(lines) if len(lines) > 1 else "".join(lines)
+
+
 def _latex_text(text: str) -> str:
-    return "".join(LATEX.get(character, character) for character in text)
+    # Two hyphens, as in `--shots`, would become a dash.
+    return "".join(LATEX.get(character, character) for character in text).replace("--", "-{}-")

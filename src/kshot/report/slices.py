@@ -1,5 +1,6 @@
 """The slice that a table or a figure shows: the paper's tier, backbone and profile where the records have them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,7 @@ def of_one_profile(panel: Panel) -> Panel:
 def primary(panel: Panel) -> Panel:
     """Cells of the primary tier and profile whose backbone has text: what the main tables are made of."""
     shown = focus(panel)
-    return panel.where((panel.tier == shown.tier) & np.isfinite(panel.d2) & (panel.profile == shown.profile))
+    return panel.where((panel.tier == shown.tier) & panel.has_text & (panel.profile == shown.profile))
 
 
 def single(panel: Panel) -> Panel:
@@ -58,9 +59,10 @@ def strata_to_draw(panel: Panel) -> dict[str, str]:
     return {name: _preferred(shown.backbone[shown.dataset == name], favourite) for name in shown.names("dataset")}
 
 
-def story_first(panel: Panel) -> list[str]:
-    """The methods in the order in which they get lines and colours of their own: those of the paper's story lead."""
-    return sorted(panel.methods, key=lambda method: method not in STORY)
+def story_first(panel: Panel, own: Sequence[str] = ()) -> list[str]:
+    """The methods in the order in which they get lines and colours of their own: those of the reader, then those of the
+    paper's story, then the others."""
+    return sorted(panel.methods, key=lambda method: (method not in own, method not in STORY))
 
 
 def _with_text_if_any(panel: Panel) -> Panel:

@@ -52,13 +52,15 @@ class Number:
     def __str__(self) -> str:
         if self.mean != self.mean:
             return self.instead
-        return self._written(self.mean) + self._interval() + self.mark
+        return self._written(self.mean) + self.ends + self.mark
 
     @property
     def is_estimate(self) -> bool:
         return self.G is not None
 
-    def _interval(self) -> str:
+    @property
+    def ends(self) -> str:
+        """` [+0.87, +2.98]`; empty where it is no estimate."""
         if not self.is_estimate:
             return ""
         if self.low is None or self.high is None:
@@ -79,8 +81,9 @@ TableCell: TypeAlias = str | Number
 class Table:
     """Rows of words and numbers; rows from `rule` on stand below a line (reference points, means).
 
-    `best` marks cells (row, column) to set in bold; `key` names the table's files. A table without rows is shown as
-    one line: its title, and its caption as the reason.
+    `best` marks cells (row, column) to set in bold, `second` those to underline in LaTeX; `key` names the table's
+    files; `picture` is an SVG that a page shows above it. A table without rows is shown as one line: its title, and its
+    caption as the reason.
     """
 
     title: str
@@ -89,8 +92,10 @@ class Table:
     caption: str
     rule: int | None = None
     best: frozenset[tuple[int, int]] = frozenset()
+    second: frozenset[tuple[int, int]] = frozenset()
     key: str = ""
     below_rule: str = "reference points"
+    picture: str = ""
 
     def texts(self) -> list[tuple[str, ...]]:
         """The rows as every rendering shows them."""
@@ -147,6 +152,7 @@ class Content:
     notes: Sequence[str]
     rule: int | None = None
     best: Iterable[tuple[int, int]] = ()
+    second: Iterable[tuple[int, int]] = ()
     below_rule: str = "reference points"
     title: str = ""
 
@@ -197,6 +203,12 @@ def interval(estimate: Estimate | None, digits: int = 2, sign: bool = True) -> N
     return Number(estimate.mean, spec, estimate.low, estimate.high, estimate.n, estimate.G)
 
 
+def in_words(estimate: Estimate) -> str:
+    """A mean with its interval for a sentence; with three to five datasets, `here` is the one on these alone."""
+    here = f", here{interval(estimate.beside).ends}" if estimate.beside else ""
+    return f"{interval(estimate)}{here}"
+
+
 def seconds(value: float | int) -> str:
     """Three figures, in the unit that suits."""
     for scale, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
@@ -224,3 +236,11 @@ def best_cells(metric: Metric, columns: Iterable[Float[Array, " n"]], ties: bool
             rows = np.flatnonzero(column == best)
             found |= {(int(i), j) for i in (rows if ties else rows[:1])}
     return found
+
+
+def second_cells(metric: Metric, columns: Iterable[Float[Array, " n"]], ties: bool = False) -> set[tuple[int, int]]:
+    """(row, column) of the value that comes next to the best of each column."""
+    rest = [np.array(column, float) for column in columns]
+    for i, j in best_cells(metric, rest, ties):
+        rest[j - 1][i] = np.nan
+    return best_cells(metric, rest, ties)

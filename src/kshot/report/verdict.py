@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kshot.report.notes import NOT_AT_EVERY_K, NOT_IN_TIER, cut_short, failures, left_out
+from kshot.report.notes import BACK, NOT_AT_EVERY_K, NOT_IN_TIER, WHERE, cut_short, failures, left_out, where
 from kshot.report.slices import CLAP, FOLD_GDA, GAUSS_PROBE, JS, LOO, LPP, NCM, ORACLE, ZERO_SHOT, focus, primary
-from kshot.report.table import interval, number
+from kshot.report.table import in_words, number
 from kshot.stats.bootstrap import Estimate, cluster_mean
-from kshot.stats.leaderboard import Leaderboard, leaderboard, paired
+from kshot.stats.crossed import hits_of
+from kshot.stats.leaderboard import FEW_DATASETS, Leaderboard, leaderboard, paired, with_draws_and_pictures
 from kshot.stats.panel import Panel
 
 PROBES = (CLAP, LPP, FOLD_GDA, GAUSS_PROBE)
@@ -22,29 +23,36 @@ WORDS = {
     "no text": "These records hold no cell with text prototypes, so there is no ratio to judge.",
     "no oracle": f"What the ratio is worth is unknown: these records hold no result of {ORACLE}.",
     "worth": "Blending at its best, with the ratio tuned on the test labels, is worth {gain} points over "
-    "zero-shot{ends}: nobody who turns this knob can get more.",
+    "zero-shot{ends}{where}: nobody who turns this knob can get more.",
     "ends": ", and {gain} over the better of text alone and pictures alone",
     "chosen": "Chosen {how} ({title}), the ratio ends {gap} points from that ceiling ({n} cells).",
     "no probe": "Whether {method} beats the ceiling is unknown: these records hold no result of it.",
-    "probe": "{title}, which needs no validation data, {stands} the ratio tuned on test labels: {overall} points over "
-    "all K{late}.",
+    "probe": "{title}, which needs no validation data, {stands} the ratio tuned on test labels{where}: {overall} "
+    "points over all K{late}.",
     "late": ", {late} from K = 4",
-    "unsure": "stands (no interval from one dataset) against",
+    "unsure": "stands (no interval: that takes three datasets, or hits of three draws) against",
     "level": "is level (the interval reaches zero) with",
     "above": "beats",
     "below": "loses to",
-    "leader": "The best validation-free head here is {title} with {mean} % over {counted}; {others}.",
+    "leader": "The best validation-free head {here} is {title} with {mean} % over {counted}; {others}.",
     "no leader": "No validation-free head is ranked: none has a result in every cell.",
-    "tied": "not told apart from it, because the interval over {G} datasets reaches zero: {titles}",
+    "tied": "not told apart from it, because the interval over {over} reaches zero: {titles}",
     "more": " and {n} more",
-    "alone": "no other validation-free method is tied with it",
-    "no ties": "with one dataset no interval over datasets exists, so ties cannot be told",
+    "alone": "no other validation-free method is tied with it{where}",
+    "no ties": "ties cannot be told, because an interval takes three datasets, or hits of three draws",
+    "datasets": "{G} datasets",
+    "draws": "draws and test pictures",
+    "here": "here",
     "only one": "no other one has a result in every cell",
     "cells": "Tier {tier}, {n} cells in {G} datasets; the intervals say how far the figures might move with other "
     "datasets of the same kind.",
-    "one dataset": "Tier {tier}, {n} cells. One dataset gives no interval: nothing is known about other datasets.",
+    "few": 'So few datasets give a wide interval; "here": over draws of shots and test pictures on these alone.',
+    "on these": "Tier {tier}, {n} cells; the intervals are over draws of shots and test pictures {where}. Nothing is "
+    "known about other datasets.",
+    **{f"where {G}": words for G, words in WHERE.items()},
     "at every K": NOT_AT_EVERY_K,
     "in the tier": NOT_IN_TIER,
+    "back": BACK,
     "failed": "Failed records, which count in no mean: {failed}.",
     "simulated": "The features are SIMULATED: generated numbers, no pictures. They show the tool, not an encoder.",
 }
@@ -75,20 +83,23 @@ def _worth(panel: Panel) -> list[str]:
     sentences = []
     gain = paired(panel, ORACLE, ZERO_SHOT)
     if gain.n:
-        sentences.append(WORDS["worth"].format(gain=interval(gain), ends=_over_better_end(panel)))
+        sentences.append(WORDS["worth"].format(gain=in_words(gain), ends=_over_better_end(panel), where=_where(panel)))
     for method, how in CHOSEN.items():
         gap = paired(panel, method, ORACLE)
         if gap.n:
             title = panel.titles[method]
-            sentences.append(WORDS["chosen"].format(how=how, title=title, gap=interval(gap), n=gap.n))
+            sentences.append(WORDS["chosen"].format(how=how, title=title, gap=in_words(gap), n=gap.n))
     return sentences
 
 
 def _over_better_end(panel: Panel) -> str:
     """A ratio that only ever chooses text or pictures alone needs no blending."""
-    ends = np.maximum(panel.column(ZERO_SHOT), panel.column(NCM))
-    gain = cluster_mean(panel.column(ORACLE) - ends, panel.dataset)
-    return WORDS["ends"].format(gain=interval(gain)) if gain.n else ""
+    text, pictures = (panel.column(method) for method in (ZERO_SHOT, NCM))
+    gain = cluster_mean(panel.column(ORACLE) - np.maximum(text, pictures), panel.dataset)
+    both = zip(text >= pictures, hits_of(panel, ZERO_SHOT), hits_of(panel, NCM), strict=True)
+    better = [one if first else other for first, one, other in both]
+    gain = with_draws_and_pictures(gain, panel, hits_of(panel, ORACLE), better)
+    return WORDS["ends"].format(gain=in_words(gain)) if gain.n else ""
 
 
 def _probes(panel: Panel, probes: Sequence[str]) -> list[str]:
@@ -104,8 +115,9 @@ def _probes(panel: Panel, probes: Sequence[str]) -> list[str]:
             sentence = WORDS["probe"].format(
                 title=panel.titles[method],
                 stands=_stands(surplus),
-                overall=interval(surplus),
-                late=WORDS["late"].format(late=interval(late)) if late.n else "",
+                where=_where(panel),
+                overall=in_words(surplus),
+                late=WORDS["late"].format(late=in_words(late)) if late.n else "",
             )
             sentences.append(sentence)
     return sentences
@@ -129,22 +141,31 @@ def _leader(panel: Panel) -> list[str]:
         return [WORDS["no leader"]]
     first = board.ranked[0]
     title, mean = panel.titles[first.method], number(first.mean)
+    here = where(board.datasets) or WORDS["here"]
     others = _others(panel, board)
-    return [WORDS["leader"].format(title=title, mean=mean, counted=board.counted, others=others)]
+    return [WORDS["leader"].format(here=here, title=title, mean=mean, counted=board.counted, others=others)]
 
 
 def _others(panel: Panel, board: Leaderboard) -> str:
     """Whether the data tell the others from the leader."""
-    compared = [placing for placing in board.ranked[1:] if placing.behind_leader and placing.behind_leader.n]
+    behind = {panel.titles[placing.method]: placing.behind_leader for placing in board.ranked[1:]}
+    compared = {title: found for title, found in behind.items() if found and found.n}
     if not compared:
         return WORDS["only one"]
-    if board.datasets == 1:
+    if all(found.low is None for found in compared.values()):
         return WORDS["no ties"]
-    tied = [f"{panel.titles[one.method]} {interval(one.behind_leader)}" for one in compared if one.tied]
+    tied = [f"{title} {in_words(found)}" for title, found in compared.items() if found.reaches_zero]
     if not tied:
-        return WORDS["alone"]
+        return WORDS["alone"].format(where=_where(panel))
     more = WORDS["more"].format(n=len(tied) - MOST_TIED) if len(tied) > MOST_TIED else ""
-    return WORDS["tied"].format(G=board.datasets, titles=", ".join(tied[:MOST_TIED])) + more
+    over = WORDS["draws" if where(board.datasets) else "datasets"].format(G=board.datasets)
+    return WORDS["tied"].format(over=over, titles="; ".join(tied[:MOST_TIED])) + more
+
+
+def _where(panel: Panel) -> str:
+    """` on this dataset`, where no interval over datasets exists."""
+    here = where(len(panel.names("dataset")))
+    return f" {here}" if here else ""
 
 
 def _left_out(panel: Panel, shown: Panel) -> list[str]:
@@ -152,9 +173,11 @@ def _left_out(panel: Panel, shown: Panel) -> list[str]:
 
 
 def _caveats(panel: Panel, shown: Panel, ranked: Panel) -> list[str]:
-    datasets = len(set(ranked.dataset.tolist()))
-    words = WORDS["one dataset" if datasets == 1 else "cells"]
-    sentences = [words.format(tier=focus(panel).tier, n=len(ranked), G=datasets)]
+    datasets = len(ranked.names("dataset"))
+    words = WORDS["on these" if where(datasets) else "cells"]
+    sentences = [words.format(tier=focus(panel).tier, n=len(ranked), G=datasets, where=where(datasets))]
+    if not where(datasets) and datasets <= FEW_DATASETS:
+        sentences.append(WORDS["few"])
     sentences += _left_out(panel, shown)
     if failed := failures(panel):
         sentences.append(WORDS["failed"].format(failed=failed))

@@ -12,13 +12,17 @@ from kshot.types import Array
 RESAMPLES = 10_000
 SEED = 0
 LEVEL = 0.95
+# Below, no interval over datasets exists: `kshot.stats.crossed` has one on these datasets.
+LEAST_DATASETS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over n cells in G datasets with its Student-t and percentile intervals; none where G is 1.
+    """A mean over n cells in G datasets with its interval over datasets; with fewer than three the one over draws and
+    test pictures on these datasets, and None where that is unknown too.
 
-    `error` is the bootstrap standard error.
+    `error` and `freedom`: the standard error and the degrees of freedom of Student's t. `percentile`: the bootstrap's
+    own interval. `beside`, of three to five datasets: the mean with its interval over draws and pictures on these.
     """
 
     mean: float
@@ -28,11 +32,14 @@ class Estimate:
     G: int
     error: float | None = None
     percentile: tuple[float, float] | None = None
+    freedom: int | float = 0
+    beside: "Estimate | None" = None
 
     def __str__(self) -> str:
         interval = "no interval" if self.low is None else f"{self.low:+.2f}, {self.high:+.2f}"
         mean = f"{self.mean:+.2f}" if self.n else "no mean"
-        return f"{mean} [{interval}], n = {self.n} cells, G = {self.G} datasets"
+        here = ", interval over draws and pictures" if self.low is not None and self.G < LEAST_DATASETS else ""
+        return f"{mean} [{interval}], n = {self.n} cells, G = {self.G} datasets{here}"
 
     def _repr_html_(self) -> str:
         ends = ["no interval" if end is None else f"{end:+.4g}" for end in (self.low, self.high)]
@@ -47,6 +54,10 @@ class Estimate:
     @property
     def excludes_zero(self) -> bool:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+    @property
+    def reaches_zero(self) -> bool:
+        return self.low is not None and not self.excludes_zero
 
 
 UNKNOWN = Estimate(float("nan"), None, None, 0, 0)
@@ -109,7 +120,7 @@ def cluster_means(values: Float[Array, "n m"], clusters: Shaped[Array, " n"]) ->
     present, pattern = np.unique(sizes > 0, axis=1, return_inverse=True)
     for number in range(present.shape[1]):
         rows, columns = np.flatnonzero(present[:, number]), np.flatnonzero(pattern.reshape(-1) == number)
-        if len(rows) > 1:
+        if len(rows) >= LEAST_DATASETS:
             means = resampled_means(sums[np.ix_(rows, columns)], sizes[np.ix_(rows, columns)])
             for position, j in enumerate(columns):
                 found = estimates[j]
@@ -127,7 +138,7 @@ def half_width(error: float, G: int, level: float = LEVEL) -> float:
 
 
 @lru_cache
-def critical_value(freedom: int, level: float) -> float:
+def critical_value(freedom: int | float, level: float) -> float:
     from scipy.stats import t
 
     return float(t.ppf((1 + level) / 2, freedom))
@@ -137,11 +148,23 @@ def with_interval(
     mean: float, n: int, G: int, resampled: Float[Array, " R"], bounds: tuple[float, float] = (-np.inf, np.inf)
 ) -> Estimate:
     """The estimate whose standard error and percentiles are those of the resampled figures, cut to the bounds."""
-    error = float(resampled.std(ddof=1))
-    half = half_width(error, G)
+    found = estimate_of(mean, n, G, float(resampled.std(ddof=1)), G - 1, bounds)
     low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    ends = max(bounds[0], mean - half), min(bounds[1], mean + half)
-    return Estimate(mean, *ends, n, G, error, (float(low), float(high)))
+    return replace(found, percentile=(float(low), float(high)))
+
+
+def estimate_of(
+    mean: float,
+    n: int,
+    G: int,
+    error: float,
+    freedom: int | float,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+    level: float = LEVEL,
+) -> Estimate:
+    """A mean with the Student-t interval of a standard error, cut to the bounds."""
+    half = critical_value(freedom, level) * error
+    return Estimate(mean, max(bounds[0], mean - half), min(bounds[1], mean + half), n, G, error, freedom=freedom)
 
 
 def simultaneous(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
@@ -150,6 +173,6 @@ def simultaneous(estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
     level = 1 - (1 - LEVEL) / max(len(errors), 1)
     wider = dict(estimates)
     for name, error in errors.items():
-        found, half = estimates[name], half_width(error, estimates[name].G, level)
-        wider[name] = replace(found, low=found.mean - half, high=found.mean + half)
+        found = estimates[name]
+        wider[name] = estimate_of(found.mean, found.n, found.G, error, found.freedom, level=level)
     return wider

@@ -1,14 +1,18 @@
 """Who is best, by how much, and how sure that is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.stats.bootstrap import UNKNOWN, Estimate, cluster_mean, cluster_means
-from kshot.stats.metrics import Metric
+from kshot.stats.bootstrap import LEAST_DATASETS, UNKNOWN, Estimate, cluster_means
+from kshot.stats.crossed import Hits, hits_of, on_these_datasets
+from kshot.stats.metrics import ACCURACY, Metric
 from kshot.stats.panel import Panel
 from kshot.types import Array
+
+# Up to so many, the interval over datasets is so wide that the one on these datasets stands beside it.
+FEW_DATASETS = 5
 
 
 @dataclass(frozen=True)
@@ -19,12 +23,6 @@ class Placing:
     by_shots: dict[int, float]
     mean: float
     behind_leader: Estimate | None
-
-    @property
-    def tied(self) -> bool:
-        """Whether the interval of the distance to the leader reaches zero."""
-        behind = self.behind_leader
-        return behind is not None and behind.low is not None and not behind.excludes_zero
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Leaderboard:
 
 def paired(panel: Panel, method: str, baseline: str) -> Estimate:
     """Mean within-cell difference, method minus baseline, over the cells where both exist."""
-    return cluster_mean(panel.column(method) - panel.column(baseline), panel.dataset)
+    return paired_with(panel, [method], baseline)[method]
 
 
 def paired_with(panel: Panel, methods: list[str], baseline: str) -> dict[str, Estimate]:
@@ -55,7 +53,22 @@ def paired_with(panel: Panel, methods: list[str], baseline: str) -> dict[str, Es
     if not methods:
         return {}
     differences = np.stack([panel.column(m) - panel.column(baseline) for m in methods], axis=1)
-    return dict(zip(methods, cluster_means(differences, panel.dataset), strict=True))
+    found = dict(zip(methods, cluster_means(differences, panel.dataset), strict=True))
+    if panel.metric is not ACCURACY or max(one.G for one in found.values()) > FEW_DATASETS:
+        return found
+    reference = hits_of(panel, baseline)
+    return {m: with_draws_and_pictures(one, panel, hits_of(panel, m), reference) for m, one in found.items()}
+
+
+def with_draws_and_pictures(estimate: Estimate, panel: Panel, first: Hits, second: Hits) -> Estimate:
+    """With the interval on these datasets: beside the one over datasets where there are three to five, in its place
+    where there are fewer."""
+    here = on_these_datasets(panel, first, second) if 0 < estimate.G <= FEW_DATASETS else None
+    if here is None or here.n != estimate.n:
+        return estimate
+    # Equal but for rounding: what is shown twice is one number.
+    here = replace(here, mean=estimate.mean)
+    return here if estimate.G < LEAST_DATASETS else replace(estimate, beside=here)
 
 
 def side_by_side(panel: Panel, methods: list[str], baseline: str) -> dict[str, Estimate]:

@@ -40,10 +40,10 @@ class StudyPart:
 class Panel:
     """One row per cell, one column per method.
 
-    `cells` holds the columns CELL, FACTS and n_test; each is an attribute too (`panel.dataset`). `row` is the number of
-    a method's record in a cell, −1 where there is none. `measures` are numbers of the records and a NaN at the end:
-    `value` is the metric, by default the accuracy in per cent, NaN where a method is undefined or failed; `ratio` is
-    the fitted blending ratio, its mean where every class has its own.
+    `cells` holds the columns CELL, FACTS, n_test and has_text; each is an attribute too (`panel.dataset`). `row` is the
+    number of a method's record in a cell, −1 where there is none. `measures` are numbers of the records and a NaN at
+    the end: `value` is the metric, by default the accuracy in per cent, NaN where a method is undefined or failed;
+    `ratio` is the fitted blending ratio, its mean where every class has its own.
     """
 
     cells: Shaped[Array, " n"]
@@ -62,7 +62,7 @@ class Panel:
 
     def __getattr__(self, name: str) -> Array:
         """A column of the cells, or a measure as a matrix of cells and methods."""
-        if name in COLUMNS:
+        if name in (*COLUMNS, "has_text"):
             return self.cells[name]
         if name in ("value", "ratio", "fit_seconds", "score_seconds"):
             return self.measures[name][self.row]
@@ -114,7 +114,7 @@ class Panel:
 
     def with_text(self) -> "Panel":
         """Cells whose backbone has a text side; elsewhere no blend exists."""
-        return self.where(np.isfinite(self.d2))
+        return self.where(self.has_text)
 
     def combinations(self) -> Int[Array, " n"]:
         """A number per (dataset, backbone, tier, profile)."""
@@ -149,9 +149,14 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
     }
     measures = {"value": accuracy, "ratio": _ratios(table["selected"].to_pylist()), **seconds}
     sees = {name: set(seen) for name, seen in zip(method, table["sees"].to_pylist(), strict=True)}
-    cells = np.empty(len(first), [(name, values.dtype) for name, values in columns.items()])
+    cells = np.empty(len(first), [*((name, values.dtype) for name, values in columns.items()), ("has_text", bool)])
     for name, values in columns.items():
         cells[name] = values[first]
+    cells["has_text"] = np.isfinite(cells["d2"])
+    if not cells["has_text"].any():
+        # Imported records have no d2; there, text shows in the methods that read it.
+        read = np.isfinite(accuracy) & ["text" in sees[name] for name in method]
+        cells["has_text"] = np.isin(np.arange(len(first)), cell.reshape(-1)[read])
     references = frozenset(name for name, seen in sees.items() if not seen <= LABEL_FREE_EVIDENCE)
     return Panel(
         cells=cells,

@@ -9,6 +9,7 @@ import pytest
 from engines.slurm_node import SlurmNode, available
 from folders import comparable
 from kshot.bench.engines.slurm import sbatch_file
+from kshot.errors import InputError
 
 CELLS = 2 * 3 * 2
 
@@ -80,9 +81,14 @@ def test_unknown_engine(undisturbed, kshot):
 
 
 def test_the_sbatch_file_is_shown_and_quoted():
-    text = sbatch_file("s", ["kshot", "run", "my study.toml"], Path("/a folder"), Path("."), shards=4, cpus=2)
+    text = sbatch_file(
+        "s", ["kshot", "run", "my study.toml"], Path("/a folder"), Path("."), 4, 2, {"time": "1-12", "mem": "8G"}
+    )
     assert "#SBATCH --array=0-3" in text
     assert "#SBATCH --requeue" in text
+    assert "#SBATCH --time=1-12\n#SBATCH --mem=8G\n" in text
+    with pytest.raises(InputError, match="--account 'a; b' cannot stand in an sbatch file"):
+        sbatch_file("s", ["kshot"], Path("."), Path("."), 4, 2, {"account": "a; b"})
     assert "cd '/a folder'" in text
     assert """exec kshot run 'my study.toml' --shard "${SLURM_ARRAY_TASK_ID}/4\"""" in text
 

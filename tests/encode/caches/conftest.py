@@ -1,22 +1,14 @@
-import sys
-
 import numpy as np
 import pytest
 
-from kshot.cli.main import main
-
 
 @pytest.fixture
-def imported(tmp_path, monkeypatch, capsys):
+def imported(kshot):
     """Runs `kshot import` in an empty folder; returns exit code, output and error text."""
-    monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["kshot", "import", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
+        done = kshot("import", *arguments)
+        return done.returncode, done.stdout, done.stderr
 
     return call
 

@@ -11,6 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import CellBatch
+from kshot.data.memory import MemoryStore
+from kshot.data.store import Store
+from kshot.methods import registry
 
 # A BLAS reads these when it is loaded, before any code of ours runs in a process.
 ONE_THREAD = dict.fromkeys(
@@ -33,14 +36,24 @@ class Workload:
     """What every engine is given; all workers must be able to read and write the paths of features and target.
 
     Workers call `run` with study, features, target and one batch; `missing` finds what the target still lacks.
+    `prepare` loads what a batch needs, for processes that inherit it.
     """
 
     study: Study
-    features: Path
+    features: Path | Store
     target: Any
     batches: Sequence[CellBatch]
     run: Callable[..., int]
     missing: Callable[..., Mapping[Cell, Sequence[MethodSpec]]]
+    prepare: Callable[..., object] = lambda study, features, batch: None
+
+    @property
+    def in_memory(self) -> list[str]:
+        """Heads and features that only this process has, in words."""
+        heads = [name for name, spec in self.study.methods().items() if registry.is_held(spec.use)]
+        return [f"the head {name}" for name in heads] + (
+            [f"the features {name}" for name in self.features.held] if isinstance(self.features, MemoryStore) else []
+        )
 
     def unfinished(self, batches: Sequence[CellBatch]) -> list[CellBatch]:
         """The batches that lost workers left, without the cells that were recorded."""

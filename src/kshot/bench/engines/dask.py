@@ -37,6 +37,12 @@ class DaskEngine:
     address: str | None = None
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
+        if workload.in_memory:
+            raise KshotError(
+                f"{' and '.join(workload.in_memory)}: in the memory of this session only, which workers of dask do not "
+                "share. Write the class into a file that they can import, such as my_head.py, and store features with "
+                "features.save(folder); or leave engine= out."
+            )
         remaining = list(workload.batches)
         losses = 0
         while remaining:

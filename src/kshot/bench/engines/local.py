@@ -1,25 +1,31 @@
-"""This process, or several spawned ones on this machine, one BLAS thread each.
+"""This process, or several others on this machine, one BLAS thread each.
 
-A worker process that dies leaves its cells missing, never failed: the pool is rebuilt and the cells that still have
-no file are handed out again. A driver that dies takes its workers with it.
+Workers are spawned. Heads and features that only this process has are inherited by forked ones, a new one for each
+cell, so that nothing passes from cell to cell. A worker process that dies leaves its cells missing, never failed: the
+pool is rebuilt and the cells that still have no file are handed out again. A driver that dies takes its workers with
+it.
 """
 
 import multiprocessing
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
+from multiprocessing.connection import wait as wait_for
+from multiprocessing.process import BaseProcess
 
 from threadpoolctl import threadpool_limits
 
 from kshot.bench.engines import Workload
 from kshot.bench.work import CellBatch, count_cells
 from kshot.errors import KshotError
+from kshot.own_code import one_line
 
 DEATHS_WITHOUT_PROGRESS = 3
 
@@ -42,7 +48,8 @@ class LocalEngine:
         while remaining:
             before = count_cells(remaining)
             try:
-                self._drain(workload, remaining, finished)
+                drain = self._drain_forked if workload.in_memory else self._drain
+                drain(workload, remaining, finished)
             except BrokenProcessPool:
                 handed_out = count_cells(remaining)
                 remaining = workload.unfinished(remaining)
@@ -79,6 +86,68 @@ class LocalEngine:
             pool.shutdown(wait=True, cancel_futures=True)
             driver.close()
             ending.close()
+
+    def _drain_forked(self, workload: Workload, remaining: list[CellBatch], finished: Callable[[int], None]) -> None:
+        """The same with a process for each cell; raises as a pool does where one dies."""
+        single = [replace(batch, cells=(cell,)) for batch in remaining for cell in batch.cells]
+        # What is loaded for a stratum serves all its cells.
+        remaining[:] = sorted(single, key=lambda batch: (batch.cells[0].dataset, batch.cells[0].backbone))
+        context = multiprocessing.get_context("fork")
+        ending, driver = context.Pipe(duplex=False)
+        waiting, running = list(remaining), {}
+        try:
+            # Inherited, too: OpenMP's threads do not survive a fork, and one needs none.
+            with threadpool_limits(1):
+                while waiting or running:
+                    while waiting and len(running) < self.workers:
+                        batch = waiting.pop(0)
+                        workload.prepare(workload.study, workload.features, batch)
+                        said, saying = context.Pipe(duplex=False)
+                        process = context.Process(target=_run_forked, args=(workload, batch, ending, driver, saying))
+                        with _interrupts_held_back(), warnings.catch_warnings():
+                            # Python warns of other threads, whose locks a child may find taken; ours use none of them.
+                            warnings.simplefilter("ignore", DeprecationWarning)
+                            process.start()
+                        saying.close()
+                        running[process.sentinel] = process, said, batch
+                    for sentinel in wait_for(list(running)):
+                        process, said, batch = running.pop(sentinel)
+                        _finish(process, said)
+                        remaining.remove(batch)
+                        finished(len(batch.cells))
+        finally:
+            for process, said, _ in running.values():
+                process.kill()
+                process.join()
+                said.close()
+            driver.close()
+            ending.close()
+
+
+def _run_forked(
+    workload: Workload, batch: CellBatch, ending: Connection, driver: Connection, saying: Connection
+) -> None:
+    driver.close()
+    threading.Thread(target=_end_with_driver, args=(ending,), daemon=True).start()
+    try:
+        workload.run(workload.study, workload.features, workload.target, batch)
+        saying.send_bytes(b" ")
+    except Exception as error:
+        saying.send_bytes(str(error).encode() if isinstance(error, KshotError) else one_line(error).encode())
+
+
+def _finish(process: BaseProcess, said: Connection) -> None:
+    """Raise what the process raised; a process without a word has died."""
+    process.join()
+    with said:
+        try:
+            message = said.recv_bytes().decode() if said.poll() else ""
+        except EOFError:
+            message = ""
+    if not message:
+        raise BrokenProcessPool(f"a worker ended with {process.exitcode}")
+    if message != " ":
+        raise KshotError(message)
 
 
 @contextmanager

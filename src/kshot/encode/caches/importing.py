@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,11 @@ from jaxtyping import Float
 
 from kshot.data.catalog import datasets
 from kshot.data.format import Manifest
-from kshot.data.store import Store
+from kshot.data.store import Store, view_part
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import Cache
 from kshot.encode.caches.store_form import Rows, names_in_labels, read_names, read_rows, read_text
+from kshot.encode.caches.views import CLAP_VIEWS, split_views
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.prompts import encode_tiers, tier_prompts
 from kshot.encode.sources.source import Listed
@@ -51,13 +52,26 @@ class Imported:
         return Labelled(rows.X, rows.y)
 
 
-def read_cache(cache: Cache) -> Imported:
-    """Read and check every file; an error names the first one that does not fit."""
-    if set(cache.parts) not in ({"pool", "test"}, {"pool", "val", "test"}, {"all"}):
-        raise InputError(f"give --pool and --test (and perhaps --val), or --all; given was {', '.join(cache.parts)}.")
+def read_cache(cache: Cache, recipe: str = "", count: int | None = None) -> Imported:
+    """Read and check every file; an error names the first one that does not fit.
+
+    `recipe` is the one of augmented views, `count` how many there are of each picture; found out unless given.
+    """
+    given = set(cache.parts) - {"val", "views"} | ({"pool"} if "views" in cache.parts else set())
+    if given != {"pool", "test"} and set(cache.parts) != {"all"}:
+        raise InputError(
+            f"give --pool and --test (and perhaps --val and --views), or --all; given was {', '.join(cache.parts)}."
+        )
     labels = [files.labels for files in cache.parts.values()]
     names = read_names(cache.classes) if cache.classes is not None else names_in_labels(labels)
     parts = {part: read_rows(part, files, names) for part, files in cache.parts.items()}
+    seen: list[Rows] = []
+    if "views" in parts:
+        views, many = parts.pop("views"), count or (CLAP_VIEWS if cache.layout == "clap" else None)
+        pool, seen = split_views(parts.get("pool"), views, many)
+        parts["pool"] = pool
+        made = replace(cache.parts["views"], averaged=True)
+        cache = replace(cache, parts={part: cache.parts.get(part, made) for part in parts})
     first = next(iter(cache.parts))
     dim = parts[first].X.shape[1]
     for part, rows in parts.items():
@@ -80,7 +94,9 @@ def read_cache(cache: Cache) -> Imported:
         ]
     notes += _notes(cache, parts)
     notes += [_about_unused(path, dim) for path in cache.unused]
-    return Imported(parts, text, classes, list(dict.fromkeys(notes)))
+    recipe = recipe or ("clap" if cache.layout == "clap" else "tip")
+    stored = {view_part("pool", recipe, number): rows for number, rows in enumerate(seen)}
+    return Imported({**parts, **stored}, text, classes, list(dict.fromkeys(notes)))
 
 
 def write_cache(
@@ -170,7 +186,7 @@ def _notes(cache: Cache, parts: dict[str, Rows]) -> list[str]:
     half = [cache.parts[part].features.file.name for part, rows in parts.items() if rows.X.dtype == np.float16]
     notes = [f"float16 rows, stored as they are: {', '.join(dict.fromkeys(half))}"] if half else []
     notes += [
-        f"{files.features.file.name}: {cache.layout} keys are means over augmented views; test rows are not"
+        f"{files.features.file.name}: pool rows are means over augmented views; test rows are not"
         for files in cache.parts.values()
         if files.averaged
     ]

@@ -22,7 +22,7 @@ class PartFiles:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Everything that becomes one dataset of the store."""
+    """Everything that becomes one dataset of the store; part `views` holds augmented views of the pool."""
 
     layout: str
     parts: dict[str, PartFiles]
@@ -85,15 +85,42 @@ def find_layout(folder: Path) -> Cache:
 
 def _tip_adapter(folder: Path) -> dict[str, PartFiles]:
     """Tip-Adapter and its descendants: keys (d × N) are means over augmented views, values are one-hot rows."""
-    shots = [int(m[1]) for p in folder.glob("keys_*shots.pt") if (m := re.fullmatch(r"keys_(\d+)shots", p.stem))]
+    shots = _shots(folder, "keys_*shots.pt", r"keys_(\d+)shots")
+    return {"pool": _keys(folder, max(shots)), **_held_out(folder)} if shots else {}
+
+
+def _gda(folder: Path) -> dict[str, PartFiles]:
+    """GDA's descendants keep every view beside Tip-Adapter's files: K_vecs_f.pt and K_labels_f.pt, view after view."""
+    shots = _shots(folder, "*_vecs_f.pt", r"(\d+)_vecs_f")
     if not shots:
         return {}
-    parts = {
-        "pool": replace(_pair(folder, f"keys_{max(shots)}shots.pt", f"values_{max(shots)}shots.pt"), averaged=True)
-    }
-    if (folder / "val_f.pt").is_file():
-        parts["val"] = _pair(folder, "val_f.pt", "val_l.pt")
-    return parts | {"test": _pair(folder, "test_f.pt", "test_l.pt")}
+    most = max(shots)
+    keys = {"pool": _keys(folder, most)} if (folder / f"keys_{most}shots.pt").is_file() else {}
+    return {**keys, "views": _pair(folder, f"{most}_vecs_f.pt", f"{most}_labels_f.pt"), **_held_out(folder)}
+
+
+def _clap(folder: Path) -> dict[str, PartFiles]:
+    """What CLAP's trainer holds, saved under its own names: 20 views of each shot, view after view, shuffled anew."""
+    if not (folder / "features_train.pt").is_file() or not (folder / "labels_train.pt").is_file():
+        return {}
+    train, test = (_pair(folder, f"features_{part}.pt", f"labels_{part}.pt") for part in ("train", "test"))
+    return {"views": train, "test": test}
+
+
+def _shots(folder: Path, files: str, named: str) -> list[int]:
+    return [int(m[1]) for path in folder.glob(files) if (m := re.fullmatch(named, path.stem))]
+
+
+def _keys(folder: Path, shots: int) -> PartFiles:
+    return replace(_pair(folder, f"keys_{shots}shots.pt", f"values_{shots}shots.pt"), averaged=True)
+
+
+def _held_out(folder: Path) -> dict[str, PartFiles]:
+    """Validation and test rows; of ImageNet some keep the test rows under the name of validation."""
+    val = {"val": _pair(folder, "val_f.pt", "val_l.pt")} if (folder / "val_f.pt").is_file() else {}
+    if val and not (folder / "test_f.pt").is_file():
+        return {"test": val["val"]}
+    return {**val, "test": _pair(folder, "test_f.pt", "test_l.pt")}
 
 
 def _clip_benchmark(folder: Path) -> dict[str, PartFiles]:
@@ -106,7 +133,9 @@ def _clip_benchmark(folder: Path) -> dict[str, PartFiles]:
 
 
 LAYOUTS: dict[str, Callable[[Path], dict[str, PartFiles]]] = {
+    "gda": _gda,
     "tip-adapter": _tip_adapter,
+    "clap": _clap,
     "clip-benchmark": _clip_benchmark,
 }
 

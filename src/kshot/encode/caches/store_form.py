@@ -43,7 +43,11 @@ def read_rows(part: str, files: PartFiles, names: Sequence[str] | None) -> Rows:
 
 
 def read_text(address: Address, dim: int, like: Address) -> tuple[Float[Array, "C d"], list[str]]:
-    """Prototypes with one row for each class, transposed if necessary."""
+    """Prototypes with one row for each class, transposed if necessary; of C × prompts × d the mean over prompts."""
+    T = read_array(address)
+    if T.ndim == 3 and T.shape[2] == dim:
+        each = unit_rows(T.reshape(-1, dim), str(address), np.dtype(np.float32)).reshape(T.shape)
+        return unit_rows(each.mean(axis=1), str(address)), [f"{address.file.name}: means over {T.shape[1]} prompts"]
     T = _matrix(address)
     if dim not in T.shape:
         raise InputError(f"{address} is {_shape(T)}, but {like} has {dim} dimensions: another backbone's text.")

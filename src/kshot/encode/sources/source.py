@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kshot.errors import InputError
 
@@ -106,3 +106,14 @@ def _digest(rows: Sequence[Picture]) -> str:
 def readable_class(name: str) -> str:
     """A folder name as words."""
     return re.sub(r"[_\s]+", " ", name).strip()
+
+
+def named_classes(named: Sequence[str] | None, labels: set[Any], where: Any) -> tuple[str, ...]:
+    """Class names in the order of their numbers: the given ones, else the labels themselves."""
+    if named is not None:
+        return tuple(map(readable_class, named))
+    if all(isinstance(label, str) for label in labels):
+        return tuple(sorted(labels))
+    if all(isinstance(label, int) and label >= 0 for label in labels):
+        return tuple(map(str, range(max(labels) + 1)))
+    raise InputError(f"{where} has labels that are neither class numbers nor words, such as {next(iter(labels))}.")

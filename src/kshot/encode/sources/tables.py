@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode
-from kshot.encode.sources.source import Picture, Shard, readable_class
+from kshot.encode.sources.source import Picture, Shard, named_classes
 from kshot.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
     image = _column(root, schema, "image", [name for name in schema.names if _holds_pictures(schema.field(name).type)])
     named = [name for name in schema.names if features.get(name, {}).get("_type") == "ClassLabel"]
     label = _column(root, schema, "label", named or [name for name in schema.names if name != image])
-    parts, chunks, labels = _parts(root, set(tables)), {}, set()
+    parts, chunks, labels = split_parts(root, set(tables)), {}, set()
     for split, files in tables.items():
         start = 0
         for file in files:
@@ -88,27 +88,19 @@ def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
                 chunks[Shard(parts[split], key)] = Chunk(split, file, number, start)
                 labels |= set(column.unique().to_pylist())
                 start += len(column)
-    return SavedTables(str(root), _classes(features.get(label, {}).get("names"), labels, root), chunks, image, label)
+    return SavedTables(
+        str(root), named_classes(features.get(label, {}).get("names"), labels, root), chunks, image, label
+    )
 
 
-def _parts(root: Path, splits: set[str]) -> dict[str, str]:
+def split_parts(where: Path | str, splits: set[str]) -> dict[str, str]:
     """Train becomes the pool; validation becomes the test part where there is no test split."""
     if len(splits) == 1:
         return dict.fromkeys(splits, "all")
     if "train" not in splits or not splits <= set(SPLITS.values()):
         found = ", ".join(sorted(splits))
-        raise InputError(f"{root} has the splits {found}; needed are train and one of test, validation.")
+        raise InputError(f"{where} has the splits {found}; needed are train and one of test, validation.")
     return {"train": "pool", "test": "test", "validation": "val" if "test" in splits else "test"}
-
-
-def _classes(named: list[str] | None, labels: set[Any], root: Path) -> tuple[str, ...]:
-    if named is not None:
-        return tuple(map(readable_class, named))
-    if all(isinstance(label, str) for label in labels):
-        return tuple(sorted(labels))
-    if all(isinstance(label, int) and label >= 0 for label in labels):
-        return tuple(map(str, range(max(labels) + 1)))
-    raise InputError(f"{root} has labels that are neither class numbers nor words, such as {next(iter(labels))}.")
 
 
 def _column(root: Path, schema: "pa.Schema", wanted: str, fitting: list[str]) -> str:

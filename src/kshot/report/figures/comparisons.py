@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Inches of a legend's line and column; a figure of one row still has room for a dozen lines.
-LINE_HEIGHT, LEGEND_WIDTH, LEAST_HEIGHT = 0.155, 1.5, 2.1
+# Inches of a legend's line, of a letter in it and of the mark before it; of the least figure, which a dozen lines fit.
+LINE_HEIGHT, LETTER_WIDTH, MARK_WIDTH = 0.155, 0.055, 0.55
+LEAST_WIDTH, LEAST_HEIGHT, MOST_COLUMNS = 3.0, 2.1, 2
 TRANSLATION = "translation.a = "
 
 
@@ -72,11 +73,12 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
         return "no method has a result in the primary tier"
     wide = min(4, len(names))
     tall = math.ceil(len(names) / wide)
-    height = max(1.6 * tall + 0.5, LEAST_HEIGHT)
+    height = max(1.6 * tall + 0.5, LEAST_HEIGHT, len(panel.methods) * LINE_HEIGHT / MOST_COLUMNS + 0.2)
     columns = math.ceil(len(panel.methods) * LINE_HEIGHT / height)
-    width = 1.9 * wide
-    figure, grid = new_figure(width + LEGEND_WIDTH * columns, height, tall, wide)
-    order, free = story_first(panel), panel.free_methods()
+    width = max(1.9 * wide, LEAST_WIDTH)
+    legend_width = MARK_WIDTH + LETTER_WIDTH * max(map(len, panel.titles.values()))
+    figure, grid = new_figure(width + legend_width * columns, height, tall, wide)
+    order, free = story_first(panel, context.own), panel.free_methods()
     handles = {}
     for axis, name in zip(grid, names, strict=False):
         own = in_stratum(shown, name, drawn[name])

@@ -1,7 +1,8 @@
-"""One style for every figure, and its two files: vector and PNG."""
+"""One style for every figure, and its files: PDF and SVG with their fonts, PNG."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +52,10 @@ def line_style(index: int) -> dict[str, Any]:
 
 
 def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:
-    """`name.pdf` and `name.png`; no date inside, so the same records give the same bytes."""
-    paths = {"pdf": folder / f"{name}.pdf", "png": folder / f"{name}.png"}
-    write_atomically(paths["pdf"], lambda path: figure.savefig(path, format="pdf", metadata={"CreationDate": None}))
-    write_atomically(paths["png"], lambda path: figure.savefig(path, format="png", metadata={"Software": None}))
-    return list(paths.values())
+    """`name.pdf`, `name.svg` and `name.png`; no date inside, so the same records give the same bytes."""
+    paths = []
+    for kind, dated in (("pdf", "CreationDate"), ("svg", "Date"), ("png", "Software")):
+        paths.append(folder / f"{name}.{kind}")
+        save = partial(figure.savefig, format=kind, metadata={dated: None})
+        write_atomically(paths[-1], save)
+    return paths

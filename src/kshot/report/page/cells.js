@@ -76,4 +76,4 @@ function renderDetail(cell) {
       element("tbody", {}, ...rows))));
 }
 
-const duration = (value) => (!Number.isFinite(value) ? ABSENT : value >= 1 ? `${value.toPrecision(3)} s` : value >= 1e-3 ? `${(1e3 * value).toPrecision(3)} ms` : `${(1e6 * value).toPrecision(2)} µs`);
+const duration = (value) => (!Number.isFinite(value) ? ABSENT : value >= 1 ? `${value.toPrecision(3)} s` : value >= 1e-3 ? `${(1e3 * value).toPrecision(3)} ms` : `${Number((1e6 * value).toPrecision(2))} µs`);

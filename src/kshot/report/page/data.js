@@ -34,7 +34,7 @@ const methods = data.methods.map((method) => ({
   words: Object.fromEntries(Object.entries(method.words).map(([name, stored]) => [name, axis(stored)])),
 }));
 const byKey = new Map(methods.map((method) => [method.key, method]));
-const hasText = (cell) => Number.isFinite(facts.d2[cell]);
+const hasText = (cell) => facts.has_text[cell] === 1;
 
 function ratioOf(key, cell) {
   const method = byKey.get(key);

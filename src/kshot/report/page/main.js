@@ -2,7 +2,7 @@
 buildFilters();
 buildLegend();
 for (const [id, what, choose] of [
-  ["legend-tools", "Lines", (wanted) => { shown.clear(); if (wanted) for (const { key } of methods) shown.add(key); renderShots(chosenCells()); remember(); }],
+  ["legend-tools", "Lines", (wanted) => { shown.clear(); if (wanted) for (const { key } of charted) shown.add(key); renderShots(chosenCells()); remember(); }],
   ["method-tools", "Methods", (wanted) => document.querySelectorAll("#methods details").forEach((one) => { one.open = wanted; })],
   ["table-tools", "Tables", (wanted) => document.querySelectorAll("#tables details").forEach((one) => { one.open = wanted; })],
 ]) document.getElementById(id).append(allOrNone(what, choose));

@@ -38,14 +38,14 @@ function asCsv(table) {
   return lines.join("\n") + "\n";
 }
 
-const latexText = (text) => [...text].map((character) => data.latex[character] ?? character).join("");
+const latexText = (text) => [...text].map((character) => data.latex[character] ?? character).join("").replaceAll("--", "-{}-");
 
 function asLatex(table, key, title, caption) {
   const { head, rows } = gridOf(table);
   const line = (cells) => `${cells.map(({ text, best }) => (best ? `\\textbf{${latexText(text)}}` : latexText(text))).join(" & ")} \\\\`;
-  return ["\\begin{table}[t]", "\\centering", `\\caption{\\textbf{${latexText(title)}.} ${latexText(caption)}}`, `\\label{tab:${key}}`,
-    `\\begin{tabular}{l${"r".repeat(head.length - 1)}}`, "\\toprule", line(head.map((text) => ({ text }))), "\\midrule",
-    ...rows.flatMap((row) => [...(row.ruled ? ["\\midrule"] : []), line(row.cells)]), "\\bottomrule", "\\end{tabular}", "\\end{table}", ""].join("\n");
+  return ["% \\usepackage{booktabs, graphicx}", "\\begin{table}[t]", "\\centering", `\\caption{\\textbf{${latexText(title)}.} ${latexText(caption)}}`, `\\label{tab:${key}}`,
+    "\\smallskip", data.latex_width, `\\begin{tabular}{l${"r".repeat(head.length - 1)}}`, "\\toprule", line(head.map((text) => ({ text }))), "\\midrule",
+    ...rows.flatMap((row) => [...(row.ruled ? ["\\midrule"] : []), line(row.cells)]), "\\bottomrule", "\\end{tabular}}", "\\end{table}", ""].join("\n");
 }
 
 const INKS = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "fill-opacity", "paint-order",

@@ -16,14 +16,13 @@ function draws(clusters) {
 // The standard error of the mean: over the draws, or linearised where the page does not carry them.
 function standardError(sums, mean, n) {
   if (!(sums.length in data.draws)) return Math.hypot(...sums.map(([sum, size]) => sum - mean * size)) / n;
-  const counts = draws(sums.length);
+  const counts = draws(sums.length), totals = Float64Array.from(sums, ([sum]) => sum), sizes = Float64Array.from(sums, ([, size]) => size);
   let first = 0, second = 0;
   for (let r = 0; r < data.resamples; r++) {
     let above = 0, below = 0;
-    for (let g = 0; g < sums.length; g++) {
-      const times = counts[r * sums.length + g];
-      above += times * sums[g][0];
-      below += times * sums[g][1];
+    for (let g = 0, at = r * totals.length; g < totals.length; g++, at++) {
+      above += counts[at] * totals[g];
+      below += counts[at] * sizes[g];
     }
     const off = above / below - mean;
     first += off;
@@ -47,14 +46,15 @@ function clusterMean(cells, valueOf) {
   const n = sums.reduce((total, group) => total + group[1], 0);
   const mean = sums.reduce((total, group) => total + group[0], 0) / n;
   const found = { mean: n ? mean : NaN, low: NaN, high: NaN, n, clusters: sums.length };
-  if (sums.length < 2) return found;
+  if (sums.length < data.least_datasets) return found;
   const half = data.t[sums.length] * standardError(sums, mean, n);
   return { ...found, low: mean - half, high: mean + half };
 }
 
-const interval = (found, digits = 2) =>
-  !found.n ? ABSENT : Number.isFinite(found.low)
-    ? `${signed(found.mean, digits)} [${signed(found.low, digits)}, ${signed(found.high, digits)}]` : `${signed(found.mean, digits)} [no interval]`;
+const ends = (found, digits) => (Number.isFinite(found.low) ? `[${signed(found.low, digits)}, ${signed(found.high, digits)}]` : "[no interval]");
+const interval = (found, digits = 2) => (found.n ? `${signed(found.mean, digits)} ${ends(found, digits)}` : ABSENT);
+// For a sentence; with three to five datasets, `here` is the interval on these alone.
+const inWords = (found) => interval(found) + (found.beside ? `, here ${ends(found.beside, 2)}` : "");
 
 // The combination guard: means by K use only the (dataset, backbone, tier, profile) present at every K that is shown.
 function guarded(cells, shots) {
@@ -82,8 +82,11 @@ function counting(cells) {
 }
 const countedShots = (cells) => (cells.some((cell) => axes.shots.at(cell) >= 2) ? "K≥2" : "K=1");
 
-const paired = (cells, method, baseline, metric = "accuracy") =>
-  clusterMean(cells, (cell) => method.values[metric][cell] - baseline.values[metric][cell]);
+function paired(cells, method, baseline, metric = "accuracy") {
+  const found = clusterMean(cells, (cell) => method.values[metric][cell] - baseline.values[metric][cell]);
+  return metric === "accuracy" ? withDrawsAndPictures(found, cells, () => method, () => baseline) : found;
+}
+const onTheseDatasets = (clusters) => data.verdict.words[`where ${clusters}`] ?? "";
 
 // Differences that may stand beside each other: all over the baseline's cells; none for a method that lacks one.
 function sideBySide(cells, method, baseline, metric = "accuracy") {

@@ -11,6 +11,7 @@ function verdictOf(cells) {
   return [...worthOf(ranked), ...probesOf(ranked), ...leaderOf(ranked), ...caveatsOf(ranked, left)];
 }
 
+const back = (options) => (options ? said("back", { options }) : "");
 const hasResult = (cells, method) => Boolean(method) && cells.some((cell) => Number.isFinite(method.accuracy[cell]));
 
 // Combinations that are not there at every K, each with what it lacks.
@@ -22,26 +23,31 @@ function cutShort(known, ranked, shots) {
   }
   const named = [...found.keys()].sort((a, b) => (a < b ? -1 : 1))
     .map((name) => `${name} (without ${shots.filter((k) => !found.get(name).has(k)).map((k) => `K=${k}`).join(", ")})`);
-  return named.length ? [said("at every K", { named: named.join(", ") })] : [];
+  const common = shots.filter((k) => [...found.values()].every((own) => own.has(k))), options = common.map((k) => `--shots ${k}`).join(" ");
+  return named.length ? [said("at every K", { named: named.join(", "), back: back(options) })] : [];
 }
 
 // Chosen datasets that the records do not hold in the chosen tier.
 function notInTier() {
   const there = new Set(allCells.filter((cell) => axes.tier.at(cell) === state.tier && hasText(cell)).map((cell) => axes.dataset.at(cell)));
   const absent = [...state.datasets].filter((name) => !there.has(name)).sort();
-  return absent.length ? [said("in the tier", { tier: state.tier, named: absent.join(", ") })] : [];
+  const theirs = allCells.filter((cell) => absent.includes(axes.dataset.at(cell)) && axes.profile.at(cell) === state.profile && hasText(cell));
+  const options = [...new Set(theirs.map((cell) => `--tier ${axes.tier.at(cell)}`))].sort().join(" or ");
+  return absent.length ? [said("in the tier", { tier: state.tier, named: absent.join(", "), back: back(options) })] : [];
 }
 
 function worthOf(cells) {
   const [oracle, text, pictures] = ["oracle_lambda", "zero_shot", "ncm"].map((key) => byKey.get(key));
   if (!hasResult(cells, oracle)) return [said("no oracle")];
   const better = (cell) => oracle.accuracy[cell] - Math.max(text.accuracy[cell], pictures.accuracy[cell]);
-  const overEnds = text && pictures ? clusterMean(cells, better) : { n: 0 }, ends = overEnds.n ? said("ends", { gain: interval(overEnds) }) : "";
+  const betterEnd = (cell) => (text.accuracy[cell] >= pictures.accuracy[cell] ? text : pictures);
+  const overEnds = text && pictures ? withDrawsAndPictures(clusterMean(cells, better), cells, () => oracle, betterEnd) : { n: 0 };
+  const overBoth = overEnds.n ? said("ends", { gain: inWords(overEnds) }) : "";
   const chosen = Object.entries(data.verdict.chosen).filter(([key]) => byKey.has(key)).map(([key, how]) => {
     const method = byKey.get(key), gap = paired(cells, method, oracle);
-    return gap.n ? said("chosen", { how, title: method.title, gap: interval(gap), n: gap.n }) : "";
+    return gap.n ? said("chosen", { how, title: method.title, gap: inWords(gap), n: gap.n }) : "";
   });
-  const gain = text ? paired(cells, oracle, text) : { n: 0 }, worth = gain.n ? said("worth", { gain: interval(gain), ends }) : "";
+  const gain = text ? paired(cells, oracle, text) : { n: 0 }, worth = gain.n ? said("worth", { gain: inWords(gain), ends: overBoth, where: whereOf(cells) }) : "";
   return [worth, ...chosen].filter(Boolean);
 }
 
@@ -53,8 +59,8 @@ function probesOf(cells) {
     const surplus = oracle ? paired(cells, method, oracle) : { n: 0 }, from4 = oracle ? paired(late, method, oracle) : { n: 0 };
     if (!surplus.n) return [];
     const stands = !Number.isFinite(surplus.low) ? "unsure" : surplus.low > 0 ? "above" : surplus.high < 0 ? "below" : "level";
-    return [said("probe", { title: method.title, stands: said(stands), overall: interval(surplus),
-      late: from4.n ? said("late", { late: interval(from4) }) : "" })];
+    return [said("probe", { title: method.title, stands: said(stands), where: whereOf(cells), overall: inWords(surplus),
+      late: from4.n ? said("late", { late: inWords(from4) }) : "" })];
   });
 }
 
@@ -66,18 +72,21 @@ function leaderOf(cells) {
   const { counted, rows } = standings(cells, leader);
   const compared = free.slice(1).map((row) => rows.find((other) => other.method === row.method)).filter((row) => row.against.n);
   const ties = (row) => Number.isFinite(row.against.low) && row.against.low <= 0 && row.against.high >= 0;
-  const tied = compared.filter(ties).map((row) => `${row.method.title} ${interval(row.against)}`);
+  const tied = compared.filter(ties).map((row) => `${row.method.title} ${inWords(row.against)}`);
   const most = data.verdict.most_tied, more = tied.length > most ? said("more", { n: tied.length - most }) : "";
-  const others = !compared.length ? said("only one") : G === 1 ? said("no ties")
-    : tied.length ? said("tied", { G, titles: tied.slice(0, most).join(", ") }) + more : said("alone");
-  return [said("leader", { title: leader.title, mean: number(free[0].mean), counted: countedShots(counted), others })];
+  const over = onTheseDatasets(G) ? said("draws") : said("datasets", { G });
+  const others = !compared.length ? said("only one") : !compared.some((row) => Number.isFinite(row.against.low)) ? said("no ties")
+    : tied.length ? said("tied", { over, titles: tied.slice(0, most).join("; ") }) + more : said("alone", { where: whereOf(cells) });
+  return [said("leader", { here: onTheseDatasets(G) || said("here"), title: leader.title, mean: number(free[0].mean), counted: countedShots(counted), others })];
 }
 
+const whereOf = (cells) => { const here = onTheseDatasets(datasetsOf(cells)); return here && ` ${here}`; };
 const datasetsOf = (cells) => new Set(cells.map((cell) => axes.dataset.codes[cell])).size;
 
 function caveatsOf(cells, left) {
   const G = datasetsOf(cells);
-  return [said(G === 1 ? "one dataset" : "cells", { tier: axes.tier.at(cells[0]), n: cells.length, G }), ...left, ...(data.failed ? [said("failed", {failed: data.failed})] : []),
+  const here = onTheseDatasets(G), few = !here && G <= data.few_datasets ? [said("few")] : [];
+  return [said(here ? "on these" : "cells", { tier: axes.tier.at(cells[0]), n: cells.length, G, where: here }), ...few, ...left, ...(data.failed ? [said("failed", {failed: data.failed})] : []),
     ...(data.simulated ? [said("simulated")] : [])];
 }
 

@@ -1,5 +1,8 @@
 // The figures of the report as charts that follow the filters.
 const shown = new Set(data.order.slice(0, COLOURS));
+// Of a board with hundreds of entries the charts offer the best.
+const MOST = 40;
+const charted = methods.filter((method) => method.place < MOST);
 
 function swatch(method) {
   const picture = svg("svg", { width: 26, height: 12, "aria-hidden": "true" });
@@ -8,22 +11,22 @@ function swatch(method) {
 }
 
 function buildLegend() {
-  document.getElementById("legend").append(...methods.map((method) =>
+  document.getElementById("legend").append(...charted.map((method) =>
     element("button", { type: "button", "data-legend": method.key, onclick: () => {
       if (shown.has(method.key)) shown.delete(method.key); else shown.add(method.key);
       renderShots(chosenCells());
       remember();
     } }, swatch(method), method.title)));
-  keepChosen("line", methods.map((method) => method.key), shown);
+  keepChosen("line", charted.map((method) => method.key), shown);
 }
 
 function renderBars(cells) {
   const place = document.getElementById("bars"), caption = document.getElementById("bars-caption");
   const shots = new Set(cells.map((cell) => axes.shots.at(cell)));
   const late = guarded(cells, [...shots]).filter((cell) => axes.shots.at(cell) >= 4);
-  const rows = methods.map((method) => ({ method, found: { mean: meanOver(late, method), n: late.length, clusters: new Set(late.map((cell) => axes.dataset.codes[cell])).size } }))
+  const rows = charted.map((method) => ({ method, found: { mean: meanOver(late, method), n: late.length, clusters: new Set(late.map((cell) => axes.dataset.codes[cell])).size } }))
     .filter((row) => Number.isFinite(row.found.mean)).sort((a, b) => b.found.mean - a.found.mean);
-  const absent = methods.filter((method) => rows.every((row) => row.method !== method)).map((method) => method.title);
+  const absent = charted.filter((method) => rows.every((row) => row.method !== method)).map((method) => method.title);
   caption.textContent = rows.length ? `Mean accuracy, K ≥ 4, over ${late.length} cells, the same for every bar; the dashed line is the oracle ratio. The axis does not start at zero`
     + (absent.length ? `. Not in all of these cells, so without a bar: ${absent.join(", ")}` : "")
     : "Mean accuracy: no cell with K ≥ 4 is left by the filters";

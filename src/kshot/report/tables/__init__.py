@@ -106,6 +106,7 @@ def make_table(key: str, panel: Panel, context: Context | None = None) -> Table:
         caption=sentences(*made.notes, provenance(panel)),
         rule=made.rule,
         best=frozenset(made.best),
+        second=frozenset(made.second),
         key=key,
         below_rule=made.below_rule,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.report.context import Context
-from kshot.report.notes import INTERVALS, counted
+from kshot.report.notes import counted, over_datasets
 from kshot.report.slices import ZERO_SHOT
 from kshot.report.table import ABSENT, SECONDS, Content, Number, count, interval, number
 from kshot.stats.bootstrap import cluster_mean, finite_median
@@ -129,7 +129,10 @@ def augmentation(panel: Panel, context: Context) -> Content | str:
     return Content(
         ("method", "views", *SHOT_SLICES, "n"),
         rows,
-        [f"The same shots and test pictures in study {base.origin.study}, hash {base.origin.study_hash}.", INTERVALS],
+        [
+            f"The same shots and test pictures in study {base.origin.study}, hash {base.origin.study_hash}.",
+            over_datasets(shared),
+        ],
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.notes import INTERVALS, counted, left_out, missing
+from kshot.report.notes import counted, intervals, left_out, missing, over_datasets
 from kshot.report.slices import CLAP, FOLD_GDA, JS, LOO, LPP, NCM, ORACLE, ZERO_SHOT, focus, primary, single
 from kshot.report.table import Content, count, interval, number, signed
 from kshot.stats.bootstrap import Estimate, cluster_mean
@@ -43,7 +43,7 @@ def per_backbone(panel: Panel, context: Context) -> Content:
             f"tiers. {counted(shown)}{SAME_CELLS}",
             left_out(panel, shown),
             _rank_sentence(rows),
-            INTERVALS,
+            intervals(shown),
             missing(panel, (ORACLE, ZERO_SHOT, *methods)),
         ],
     )
@@ -82,7 +82,7 @@ def further_contrasts(panel: Panel, context: Context) -> Content | str:
         [
             f"Tier {focus(panel).tier}; {counted(two_shots)}.",
             left_out(panel, shown),
-            INTERVALS,
+            intervals(two_shots),
             missing(panel, (JS, LOO)),
         ],
     )
@@ -103,7 +103,7 @@ def by_shots(panel: Panel, context: Context) -> Content:
         [
             f"Tier {focus(panel).tier}; {counted(shown)}{SAME_CELLS}",
             left_out(panel, shown, focus(panel).backbone),
-            INTERVALS,
+            intervals(shown),
             missing(panel, (ORACLE, *methods)),
         ],
         rule=len(slices),
@@ -118,7 +118,7 @@ def text_free(panel: Panel, context: Context) -> Content | str:
         return missing(panel, PROBES)
     reference, backbone = single(panel), focus(panel).backbone
     bound = dict(zip(reference.cell_keys(DRAW), reference.column(ORACLE), strict=True))
-    without_text = sorted(set(panel.backbone[~np.isfinite(panel.d2)].tolist()))
+    without_text = sorted(set(panel.backbone[~panel.has_text].tolist()))
     sides = [(b, m) for b in (*without_text, backbone) for m in probes]
     slices = {f"K={k}": (k, k) for k in np.unique(reference.shots).tolist()}
     pooled = {"K≥4 pooled": (4, ANY)} if reference.shots.max() >= 4 else {}
@@ -132,7 +132,7 @@ def text_free(panel: Panel, context: Context) -> Content | str:
             f"Paired within dataset, K and seed with the oracle ratio of {backbone}, tier {focus(panel).tier}; "
             f"{counted(reference)}. The last backbone is the control: the same probe on its own features.",
             left_out(panel, reference, backbone),
-            INTERVALS,
+            over_datasets(reference),
             missing(panel, (ORACLE, *PROBES)),
             "" if without_text else "No text-free backbone in these records.",
         ],

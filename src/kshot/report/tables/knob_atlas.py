@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from kshot.report.context import Context
-from kshot.report.notes import INTERVALS
+from kshot.report.notes import over_datasets
 from kshot.report.slices import CLAP, FOLD_GDA, GAUSS_PROBE, LPP, ORACLE
 from kshot.report.table import ABSENT, Content, count, interval, number
 from kshot.stats.bootstrap import cluster_mean
@@ -84,7 +84,7 @@ def knobs(panel: Panel, context: Context) -> Content | str:
             "read off the test set as well. recovered: choosing on the shots alone (folds, else leave-one-out) minus "
             "the same. n: cells in which every selector of the row exists; rows differ in them and are not to be "
             "compared.",
-            INTERVALS,
+            over_datasets(panel),
         ],
         rule=sum(not _saw_queries(panel, method) for method in order),
         below_rule=BELOW,
@@ -126,7 +126,7 @@ def fixed_heads(panel: Panel, context: Context) -> Content | str:
         [
             "Nothing is chosen.",
             f"Surveyed on fewer cells, and so not here: {', '.join(narrow)}." if narrow else "",
-            INTERVALS,
+            over_datasets(panel),
         ],
         rule=rule,
         below_rule=BELOW,

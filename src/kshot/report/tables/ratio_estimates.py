@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.notes import INTERVALS, counted, left_out, missing
+from kshot.report.notes import counted, left_out, missing, over_datasets
 from kshot.report.slices import JS, LOO, ORACLE, ZERO_SHOT, focus, primary
 from kshot.report.table import Content, count, interval, number
 from kshot.stats.bootstrap import cluster_means
@@ -28,7 +28,9 @@ def prior_upgrade(panel: Panel, context: Context) -> Content | str:
         if not shared:
             continue
         change = np.array([after[draw] - before[draw] for draw in shared])
-        complete = np.isfinite(change[:, np.isfinite(change).any(axis=0)]).all(axis=1)
+        # Leave-one-out has no ratio at K = 1, where the others have theirs.
+        known_here = np.isfinite(change).any(axis=0) & np.array([True, True, True, False])
+        complete = np.isfinite(change[:, known_here]).all(axis=1)
         datasets = np.array([draw[0] for draw in shared])
         zero_shot, d2, oracle, loo = cluster_means(change[complete], datasets[complete])
         cells = (interval(zero_shot), interval(d2, 4), interval(oracle, 3), interval(loo, 3))
@@ -38,8 +40,8 @@ def prior_upgrade(panel: Panel, context: Context) -> Content | str:
         rows,
         [
             f"Tier minus {GENERIC}, paired within dataset, backbone, K and seed; {counted(known)} in all tiers. "
-            "n: draws where all of a row's figures exist, so from K = 2 where the LOO λ is among them.",
-            INTERVALS,
+            "n: draws where all of a row's figures exist but the LOO λ, which begins at K = 2.",
+            over_datasets(panel),
             missing(panel, (ZERO_SHOT, ORACLE, LOO)),
         ],
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.notes import INTERVALS
+from kshot.report.notes import over_datasets
 from kshot.report.slices import ZERO_SHOT, focus
 from kshot.report.table import Content, best_cells, interval, metric_cells, number
 from kshot.stats.bootstrap import Estimate, cluster_means
@@ -14,7 +14,7 @@ from kshot.types import BALANCED, HALVES, PROFILES, Array
 
 def profiles(panel: Panel, context: Context) -> Content | str:
     """Means by profile and, paired within dataset, backbone, K and seed, what each differs from balanced shots."""
-    shown = counting(panel.where((panel.tier == focus(panel).tier) & np.isfinite(panel.d2)))
+    shown = counting(panel.where((panel.tier == focus(panel).tier) & panel.has_text))
     names = [name for name in PROFILES if name in shown.names("profile")]
     if len(names) < 2 or BALANCED not in names:
         return "these records hold one profile only; a study asks for several with profiles = [...]."
@@ -36,7 +36,7 @@ def profiles(panel: Panel, context: Context) -> Content | str:
         [
             f"{meanings}. The same {len(parts[BALANCED])} draws in every column, tier {focus(panel).tier}. –: the "
             "method is undefined in some of them. Below the rule: reference points.",
-            INTERVALS,
+            over_datasets(parts[BALANCED]),
         ],
         rule=len(ranked),
         best=best_cells(panel.metric, np.array([means[m] for m in ranked]).T),
@@ -83,7 +83,7 @@ def _both(names: tuple[str, ...], trained: Panel, untrained: Panel, note: str) -
         [
             f"{note} {len(left)} draws, tier {focus(trained).tier}; the harmonic mean is taken within each of them. –: "
             "undefined. Below the rule: reference points.",
-            INTERVALS,
+            over_datasets(trained),
         ],
         rule=len([m for m in order if m in free]),
     )

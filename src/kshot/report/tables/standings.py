@@ -5,14 +5,36 @@ from dataclasses import replace
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.notes import INTERVALS, counted, cut_short, incomplete, left_out, missing, turned_over, without_pool
+from kshot.report.notes import (
+    BESIDE,
+    counted,
+    cut_short,
+    incomplete,
+    intervals,
+    left_out,
+    missing,
+    turned_over,
+    where,
+    without_pool,
+)
 from kshot.report.slices import ORACLE, ZERO_SHOT, focus, primary, single
-from kshot.report.table import Content, Number, TableCell, best_cells, count, interval, metric_cells, metric_name
+from kshot.report.table import (
+    Content,
+    Number,
+    TableCell,
+    best_cells,
+    count,
+    interval,
+    metric_cells,
+    metric_name,
+    second_cells,
+)
 from kshot.stats.bootstrap import simultaneous
 from kshot.stats.leaderboard import Leaderboard, Placing, best_first, counting, leaderboard, paired_with, side_by_side
-from kshot.stats.metrics import BINS, METRICS, Metric
+from kshot.stats.metrics import ACCURACY, BINS, METRICS, Metric
 from kshot.stats.panel import Panel
 
+OF_THESE = "all K, on these datasets"
 TIED, TURNED_OVER = " ≈", " ‡"
 # No merit of a head: it stands beside the ECE to be read with it.
 NOISE = "ece_noise"
@@ -28,31 +50,30 @@ def leaderboard_table(panel: Panel, context: Context) -> Content:
     for placing in placings:
         title, *cells = _row(panel, board, placing)
         mark = TURNED_OVER if placing.method in turned else ""
-        rows.append((f"{title}{mark}", *cells, _behind(panel.metric, board, placing)))
+        rows.append((f"{title}{mark}", *cells, *_behind(panel.metric, board, placing)))
     means = [np.array([p.by_shots[k] for p in board.ranked]) for k in board.shots]
-    with_mean = counting(shown.where(shown.present_at_every_shot_count()))
+    means.append(np.array([p.mean for p in board.ranked]))
+    guarded = shown.where(shown.present_at_every_shot_count())
     return Content(
-        ("method", *_shot_columns(board), f"behind the leader, {board.counted}"),
+        ("method", *_shot_columns(board), *_distance_columns(board)),
         rows,
         [
             f"n = {board.cells} cells of tier {focus(panel).tier}, {board.combinations} dataset × backbone "
             f"combinations present at every K, G = {board.datasets} datasets.",
             cut_short(shown),
             left_out(panel, shown),
-            INTERVALS,
-            f"≈: not told apart from the leader, because the interval over {board.datasets} datasets reaches zero."
-            if board.datasets > 1
-            else "One dataset gives no interval over datasets, so ties cannot be told.",
+            *_interval_notes(panel.metric, board, guarded),
             "–: the method does not exist in every cell of the column. Below the rule: reference points that look at "
             "labels or pictures a user does not have.",
             f"{TURNED_OVER.strip()}: in some cells its repulsion turned classes over; its mean is not to be trusted."
             if turned
             else "",
             without_pool(shown),
-            incomplete(with_mean, [placing.method for placing in placings]),
+            incomplete(counting(guarded), [placing.method for placing in placings]),
         ],
         rule=len(board.ranked),
-        best=best_cells(panel.metric, [*means, np.array([p.mean for p in board.ranked])]),
+        best=best_cells(panel.metric, means),
+        second=second_cells(panel.metric, means),
     )
 
 
@@ -73,7 +94,7 @@ def transductive(panel: Panel, context: Context) -> Content | str:
             f"n = {board.cells} cells of tier {focus(panel).tier}, G = {board.datasets} datasets.",
             cut_short(shown),
             left_out(panel, shown),
-            INTERVALS,
+            intervals(guarded),
         ],
     )
 
@@ -125,6 +146,9 @@ def headline(panel: Panel, context: Context) -> Content | str:
     order = sorted(free, key=lambda m: (-np.nan_to_num(overall[m].mean, nan=-1e9), m))
     columns = ["method", *slices, "n, all K"]
     rows = [[panel.titles[m], *(interval(found[m]) for found in slices.values()), count(overall[m].n)] for m in order]
+    if any(found.beside for found in overall.values()):
+        columns.append(OF_THESE)
+        rows = [[*row, interval(overall[m].beside)] for row, m in zip(rows, order, strict=True)]
     note = "No correction for the number of intervals."
     if context.corrected:
         wider = {name: simultaneous(found) for name, found in slices.items()}
@@ -146,7 +170,8 @@ def headline(panel: Panel, context: Context) -> Content | str:
             f"Method minus oracle ratio, tier {focus(panel).tier}, {counted(shown)}. All K: every cell that a method "
             f"has, so rows differ in n{same_cells}. Bold: the interval lies above zero.",
             left_out(panel, shown),
-            INTERVALS,
+            intervals(shown),
+            BESIDE.format(marked="") if OF_THESE in columns else "",
             note,
             without_pool(shown),
             incomplete(later, free),
@@ -180,6 +205,7 @@ def per_dataset(panel: Panel, context: Context) -> Content:
         ],
         rule=len(free),
         best=best_cells(panel.metric, values[: len(free)].T, ties=True),
+        second=second_cells(panel.metric, values[: len(free)].T, ties=True),
         title=f"{metric_name(panel.metric, capital=True)} per dataset at K={shots}, {focused.backbone}",
     )
 
@@ -193,8 +219,36 @@ def _row(panel: Panel, board: Leaderboard, placing: Placing) -> tuple[TableCell,
     return (panel.titles[placing.method], *cells)
 
 
-def _behind(metric: Metric, board: Leaderboard, placing: Placing) -> Number:
+def _distance_columns(board: Leaderboard) -> list[str]:
+    """One, or with three to five datasets a second one for the interval on these."""
+    here = where(board.datasets)
+    named = [f"behind the leader{' ' if here else ''}{here}, {board.counted}"]
+    return [*named, f"on these {board.datasets} datasets"] if _two_intervals(board) else named
+
+
+def _two_intervals(board: Leaderboard) -> bool:
+    return any(placing.behind_leader and placing.behind_leader.beside for placing in board.ranked)
+
+
+def _behind(metric: Metric, board: Leaderboard, placing: Placing) -> list[Number]:
+    """The distance to the leader with the interval of each column, ≈ where that reaches zero."""
+    both = _two_intervals(board)
     if board.ranked and placing is board.ranked[0] and placing.mean == placing.mean:
-        return Number(float("nan"), G=board.datasets, instead="leader")
-    shown = interval(placing.behind_leader, metric.digits + (metric.scale == 100))
-    return replace(shown, mark=TIED) if placing.tied and placing in board.ranked else shown
+        return [Number(float("nan"), G=board.datasets, instead="leader")] * (1 + both)
+    behind, digits = placing.behind_leader, metric.digits + (metric.scale == 100)
+    estimates = [behind, *([behind and behind.beside] if both else [])]
+    marks = [TIED if placing in board.ranked and one and one.reaches_zero else "" for one in estimates]
+    return [replace(interval(one, digits), mark=mark) for one, mark in zip(estimates, marks, strict=True)]
+
+
+def _interval_notes(metric: Metric, board: Leaderboard, shown: Panel) -> list[str]:
+    here = where(board.datasets)
+    if here and metric is not ACCURACY:
+        return ["No intervals: fewer than three datasets, and those over draws and pictures exist for accuracy only."]
+    if here:
+        return [intervals(shown), f"≈: not told apart from the leader {here}, because that interval reaches zero."]
+    over = f"over {board.datasets} datasets"
+    notes = [intervals(shown), f"≈: not told apart from the leader, because the interval {over} reaches zero."]
+    if _two_intervals(board):
+        notes.append(BESIDE.format(marked=", with its own ≈"))
+    return notes

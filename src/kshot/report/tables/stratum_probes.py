@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context, Probed
-from kshot.report.notes import HOW_TO_PROBE, INTERVALS
+from kshot.report.notes import HOW_TO_PROBE, over_datasets
 from kshot.report.slices import CLAP, JS, LOO, ORACLE, ZERO_SHOT, focus, in_stratum, primary
 from kshot.report.table import Content, Number, interval
 from kshot.stats.bootstrap import cluster_mean, finite_mean, finite_median
@@ -51,7 +51,9 @@ def probes(panel: Panel, context: Context) -> Content | str:
         *_tuned_weights(shown),
     ]
     note = f"Tier {tier}, means over strata and draws. The probes see test labels: nothing here may enter a method."
-    return Content(("quantity", "pooled"), [row for row in rows if row[1].mean == row[1].mean], [note, INTERVALS])
+    return Content(
+        ("quantity", "pooled"), [row for row in rows if row[1].mean == row[1].mean], [note, over_datasets(panel)]
+    )
 
 
 def _shares(panel: Panel) -> list[tuple[str, Number]]:

@@ -24,7 +24,7 @@ def sketches(study: Study, store: Store, priors: Container[tuple[str, str, str]]
         stored = sorted(wanted & set(store.tiers(dataset, backbone)))
         tiers = [tier for tier in stored if priors is None or (dataset, backbone, tier) in priors]
         if tiers and any(store.has(dataset, backbone, part) for part in IMAGE_PARTS):
-            stratum = load_stratum(store, dataset, backbone)
+            stratum = load_stratum(store, dataset, backbone, supports=study.supports_of(dataset))
             for tier in tiers:
                 names = store.text(dataset, backbone, tier).manifest.classes
                 text = load_prior(store, dataset, backbone, tier).text

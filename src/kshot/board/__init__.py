@@ -1,0 +1,1 @@
+"""Submissions of outside methods: written, checked, recomputed, and shown on a page."""

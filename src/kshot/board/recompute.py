@@ -1,0 +1,142 @@
+"""Random cells of a submission, run again from its wheel without test labels, network or anything else of this disk."""
+
+import hashlib
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from kshot.bench.detector import IsolatedFit, compared, isolated_fit
+from kshot.bench.isolation import Enclosure
+from kshot.bench.record import CELL
+from kshot.bench.records import Records
+from kshot.bench.study import Cell
+from kshot.board.rules import Board
+from kshot.board.submission import Submission
+from kshot.board.wheel import install
+from kshot.errors import KshotError
+from kshot.types import Array, Labelled
+
+# Share of a cell's pictures that another processor may answer otherwise.
+SLACK = 0.005
+# Points of accuracy by which no honest method moves when classes are renumbered, or gains when labels are shuffled.
+MARGIN = 5.0
+# Points that a value between two values of a knob's grid may be above both.
+OFF_GRID = 1.0
+# A knob's whole grid is fitted in so many of the cells.
+KNOB_CELLS = 3
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One cell run again: what differs, and its accuracies (%) as it is, with classes renumbered, with the shots'
+    labels shuffled, and at the best value of its knob."""
+
+    cell: Cell
+    differences: tuple[str, ...]
+    accuracy: float = np.nan
+    renumbered: float = np.nan
+    shuffled: float = np.nan
+    ceiling: float = np.nan
+
+
+def chosen_cells(rows: list[dict[str, Any]], count: int, seed: int) -> list[dict[str, Any]]:
+    """Rows of cells that have a result, drawn by a hash of the seed."""
+
+    def number(row: dict[str, Any]) -> bytes:
+        return hashlib.sha256(f"{seed} {[row[name] for name in CELL]}".encode()).digest()
+
+    return sorted((row for row in rows if row["status"] == "ok"), key=number)[:count]
+
+
+def recompute(
+    submission: Submission, board: Board, rows: list[dict[str, Any]], seconds: int = 600, workers: int = 1
+) -> list[str]:
+    """Run the cells of these rows again; a sentence for each thing that is not as recorded."""
+    with tempfile.TemporaryDirectory(prefix="kshot-board-") as folder:
+        room = Enclosure(Path(folder), seconds)
+        install(submission.wheel, room.code)
+        with ThreadPoolExecutor(workers) as pool:
+            numbered = enumerate(rows)
+            trials = list(pool.map(lambda one: _trial(submission, board, one[1], room, one[0] < KNOB_CELLS), numbered))
+    return [
+        *(f"{trial.cell.in_words()}: {what}" for trial in trials for what in trial.differences),
+        *_suspicions(trials),
+    ]
+
+
+def _trial(submission: Submission, board: Board, row: dict[str, Any], room: Enclosure, knob: bool) -> Trial:
+    cell = Cell(*(row[name] for name in CELL))
+    study = board.study_of(submission.spec)
+    fit, truth = isolated_fit(study, submission.spec, cell, row, board.features, submission.records)
+    fit = replace(fit, enclosure=room)
+    answers = Records(submission.records).answers(cell)[submission.entry.method]
+    found: list[str] = []
+    try:
+        told = fit.predictions()
+        # What was found before a failure stays.
+        found.extend(compared(fit, told, answers.hits, truth, SLACK))
+        differing = np.count_nonzero(told != answers.predicted)
+        if not found and differing > SLACK * len(truth):
+            found.append(f"{differing} of {len(truth)} answers differ from the kept ones")
+        if found:
+            return Trial(cell, tuple(found))
+        at_values = fit.knob_predictions() if knob else []
+        ceiling = max((_percent(values, truth) for values in at_values), default=np.nan)
+        return Trial(cell, (), _percent(told, truth), _renumbered(fit, truth), _shuffled(fit, truth), ceiling)
+    except KshotError as error:
+        return Trial(cell, (*found, f"it fails in a process without the test labels ({error})"))
+
+
+def _renumbered(fit: IsolatedFit, truth: Int[Array, " n"]) -> float:
+    """With the classes under other numbers, in the text as in every label: a head that knows pictures by heart, or a
+    class by its number, loses."""
+    if len(fit.asked) < fit.n_classes:
+        return np.nan
+    new = np.random.default_rng(0).permutation(fit.n_classes)
+    evidence = {
+        name: Labelled(part.X, new[part.y]) if isinstance(part, Labelled) else part
+        for name, part in fit.evidence.items()
+    }
+    if "text" in evidence:
+        evidence["text"] = evidence["text"][np.argsort(new)]
+    return _percent(replace(fit, evidence=evidence).predictions(), new[truth])
+
+
+def _shuffled(fit: IsolatedFit, truth: Int[Array, " n"]) -> float:
+    """With the labels of the shots shuffled: no head gains by that."""
+    if "support" not in fit.evidence:
+        return np.nan
+    support = fit.evidence["support"]
+    labels = np.random.default_rng(0).permutation(support.y)
+    evidence = fit.evidence | {"support": Labelled(support.X, labels)}
+    return _percent(replace(fit, evidence=evidence).predictions(), truth)
+
+
+def _suspicions(trials: list[Trial]) -> list[str]:
+    """What cannot be, over all cells run again."""
+    found = []
+    whole = [trial for trial in trials if not trial.differences]
+    lost = _mean([trial.accuracy - trial.renumbered for trial in whole])
+    if lost > MARGIN:
+        found.append(f"with the classes renumbered it loses {lost:.1f} points: it knows these classes or pictures")
+    gained = _mean([trial.shuffled - trial.accuracy for trial in whole])
+    if gained > MARGIN:
+        found.append(f"with the shots' labels shuffled it gains {gained:.1f} points")
+    above = _mean([trial.accuracy - trial.ceiling for trial in whole])
+    if above > OFF_GRID:
+        found.append(f"it is {above:.1f} points above the best value of its own knob")
+    return found
+
+
+def _mean(values: list[float]) -> float:
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else np.nan
+
+
+def _percent(predicted: Int[Array, " n"], truth: Int[Array, " n"]) -> float:
+    return 100 * float(np.mean(predicted == truth))

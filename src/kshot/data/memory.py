@@ -1,0 +1,88 @@
+"""A feature store in memory, before a folder of stored features."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxtyping import Float
+
+from kshot.data.format import Manifest
+from kshot.data.store import Store, file_bytes, new_manifest
+from kshot.errors import FeatureError, unknown
+from kshot.files import safe_name
+from kshot.types import Array
+
+Parts = dict[str, tuple[Manifest, dict[str, Array]]]
+
+
+class MemoryStore(Store):
+    """What is written stays in memory, with the hashes that its files would have; a (dataset, backbone) that is not in
+    memory is read from the folder."""
+
+    def __init__(self, root: Path | str = "features"):
+        super().__init__(root)
+        self._strata: dict[tuple[str, str], Parts] = {}
+
+    @property
+    def held(self) -> list[str]:
+        return [f"{dataset}/{backbone}" for dataset, backbone in self._strata]
+
+    def take(self, store: Store, dataset: str, backbone: str) -> None:
+        """Hold what another store has of a stratum, too."""
+        manifests = [m for m in store.readable() if (m.dataset, m.backbone) == (dataset, backbone)]
+        parts = {m.part: store._open(dataset, backbone, m.part) for m in manifests}
+        held = self._strata.setdefault((dataset, backbone), parts)
+        if {part: m.sha256 for part, (m, _) in held.items()} != {m.part: m.sha256 for m in manifests}:
+            raise FeatureError(
+                f"two different features are called {dataset}/{backbone}. Give one another name or backbone."
+            )
+
+    def readable(self) -> Iterator[Manifest]:
+        for parts in self._strata.values():
+            yield from (manifest for manifest, _ in parts.values())
+        yield from (m for m in super().readable() if (m.dataset, m.backbone) not in self._strata)
+
+    def manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
+        parts = self._strata.get((dataset, backbone))
+        if parts is None:
+            return super().manifest(dataset, backbone, part)
+        if part not in parts:
+            raise FeatureError(unknown("part", part, parts, f"The features {dataset}/{backbone} in memory lack it."))
+        return parts[part][0]
+
+    def has(self, dataset: str, backbone: str, part: str) -> bool:
+        parts = self._strata.get((dataset, backbone))
+        return super().has(dataset, backbone, part) if parts is None else part in parts
+
+    def tiers(self, dataset: str, backbone: str) -> list[str]:
+        parts = self._strata.get((dataset, backbone))
+        if parts is None:
+            return super().tiers(dataset, backbone)
+        return sorted(name.removeprefix("text-") for name in parts if name.startswith("text-"))
+
+    def verify(self, manifest: Manifest) -> Path:
+        held = (manifest.dataset, manifest.backbone) in self._strata
+        return self.root if held else super().verify(manifest)
+
+    def _open(self, dataset: str, backbone: str, part: str) -> tuple[Manifest, dict[str, Array]]:
+        if (dataset, backbone) not in self._strata:
+            return super()._open(dataset, backbone, part)
+        return self.manifest(dataset, backbone, part), self._strata[dataset, backbone][part][1]
+
+    def _keep(
+        self,
+        dataset: str,
+        backbone: str,
+        part: str,
+        tensors: dict[str, Array],
+        rows: Float[Array, "N d"],
+        classes: Sequence[str],
+        about: dict[str, Any],
+    ) -> Manifest:
+        for kind, name in (("dataset", dataset), ("backbone", backbone), ("part", part)):
+            safe_name(kind, name)
+        digest = hashlib.sha256(file_bytes(tensors)).hexdigest()
+        manifest = new_manifest(dataset, backbone, part, digest, rows, classes, about)
+        self._strata.setdefault((dataset, backbone), {})[part] = manifest, tensors
+        return manifest

@@ -1,0 +1,188 @@
+"""Datasets in memory: of the `datasets` library, of torchvision, and pandas frames of paths and labels.
+
+They are known by what they offer, so none of these libraries is imported here.
+"""
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshot.encode.pictures import decode, on_white, seen
+from kshot.encode.sources.picture_folder import PARTS
+from kshot.encode.sources.source import Listed, Picture, named_classes
+from kshot.encode.sources.tables import SPLITS, split_parts
+from kshot.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ALLOWED = (
+    "Give a folder, a datasets.Dataset or DatasetDict, a torchvision dataset, a pandas frame with the columns path and "
+    "label, or a dict of them by split."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPicture:
+    """A picture in memory that can be read like a file; `get` returns it as a picture of Pillow."""
+
+    name: str
+    get: Callable[[], Any]
+
+    def load(self) -> "Image":
+        """RGB on white, as the published pipelines read it."""
+        return on_white(self._picture())
+
+    def read_bytes(self) -> bytes:
+        """A PNG of what a viewer shows."""
+        out = io.BytesIO()
+        seen(self._picture(), self.name).save(out, "PNG", compress_level=1)
+        return out.getvalue()
+
+    def _picture(self) -> "Image":
+        found = self.get()
+        if not hasattr(found, "getbands"):
+            raise InputError(
+                f"{self.name} is a {type(found).__name__}, not a picture of Pillow. Make the dataset without a "
+                "transform: kshot prepares pictures as their encoder needs them."
+            )
+        return found
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class HeldRow(NamedTuple):
+    """A picture, in memory or at a path, with its id and the number of its class."""
+
+    part: str
+    id: str
+    label: int
+    picture: Path | HeldPicture
+
+
+class HeldDataset(NamedTuple):
+    """Class names, and all pictures in their order."""
+
+    classes: tuple[str, ...]
+    rows: list[HeldRow]
+
+    def source(self, origin: str) -> Listed:
+        """The dataset as something to encode."""
+        pictures = [
+            Picture(row.part, row.id, row.label, partial(decode, row.picture, row.id))
+            if isinstance(row.picture, Path)
+            else Picture(row.part, row.id, row.label, row.picture.load)
+            for row in self.rows
+        ]
+        return Listed(origin, self.classes, pictures)
+
+
+class _Split(NamedTuple):
+    """Labels as numbers or words, the names of the numbers if they are known, and a picture for each label."""
+
+    labels: list[Any]
+    names: Sequence[str] | None
+    picture: Callable[[int], Path | HeldPicture]
+    parts: list[str] | None = None
+
+
+def held_dataset(data: Any) -> HeldDataset:
+    """Read the labels of a dataset in memory; pictures are read when they are asked for."""
+    # A frame has `items` too, of its columns.
+    given = data if isinstance(data, Mapping) else {"all": data}
+    splits = {SPLITS.get(str(name), str(name)): own for name, own in given.items()}
+    found = {name: _split(own, name) for name, own in splits.items()}
+    parts = split_parts("the dataset", set(found))
+    names = next((own.names for own in found.values() if own.names is not None), None)
+    classes = named_classes(names, {label for own in found.values() for label in own.labels}, "the dataset")
+    number = {name: label for label, name in enumerate(classes)}
+    rows = []
+    for name, own in found.items():
+        for row, label in enumerate(own.labels):
+            picture = own.picture(row)
+            key = str(picture) if isinstance(picture, Path) else picture.name
+            label = number.get(label, -1) if isinstance(label, str) else int(label)
+            if not 0 <= label < len(classes):
+                raise InputError(f"{key} has the label {own.labels[row]!r}, which is no class.")
+            rows.append(HeldRow(own.parts[row] if own.parts else parts[name], key, label, picture))
+    if not rows:
+        raise InputError(f"the dataset holds no pictures. {ALLOWED}")
+    return HeldDataset(classes, rows)
+
+
+def _split(data: Any, split: str) -> _Split:
+    if hasattr(data, "column_names") and hasattr(data, "features"):
+        return _of_datasets(data, split)
+    if hasattr(data, "columns") and hasattr(data, "to_dict"):
+        return _of_frame(data)
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
+        return _of_torchvision(data, split)
+    raise InputError(f"{type(data).__name__} is no dataset of pictures. {ALLOWED}")
+
+
+def _of_datasets(data: Any, split: str) -> _Split:
+    """A `datasets.Dataset`: one column of pictures, one of labels."""
+    kinds = {name: type(kind).__name__ for name, kind in data.features.items()}
+    image = _only(kinds, "image", [name for name, kind in kinds.items() if kind == "Image"])
+    named = [name for name, kind in kinds.items() if kind == "ClassLabel"]
+    label = _only(kinds, "label", named or [name for name in kinds if name != image])
+    names = getattr(data.features[label], "names", None)
+
+    def picture(row: int) -> HeldPicture:
+        return HeldPicture(f"{split}/{row:07d}", lambda: data[row][image])
+
+    return _Split(list(data[label]), names, picture)
+
+
+def _only(kinds: Mapping[str, str], wanted: str, fitting: list[str]) -> str:
+    """The only column that fits, or the one named `image` or `label`."""
+    if wanted in fitting or len(fitting) == 1:
+        return wanted if wanted in fitting else fitting[0]
+    shown = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+    raise InputError(f"the dataset has the columns {shown}; which holds the {wanted}s? Rename it to '{wanted}'.")
+
+
+def _of_torchvision(data: Any, split: str) -> _Split:
+    """Pairs of picture and label; labels are read without the pictures where the dataset keeps them."""
+    whole, rows = data, list(range(len(data)))
+    while hasattr(whole, "dataset") and hasattr(whole, "indices"):  # torch's Subset
+        rows, whole = [int(whole.indices[row]) for row in rows], whole.dataset
+    kept = next(
+        (own for name in ("targets", "_labels", "labels") if (own := getattr(whole, name, None)) is not None), ()
+    )
+    if len(kept) != len(whole):
+        labels = [_pair(data, row)[1] for row in range(len(data))]
+    else:
+        labels = [kept[row] for row in rows]
+
+    def picture(row: int) -> HeldPicture:
+        return HeldPicture(f"{split}/{row:07d}", lambda: _pair(data, row)[0])
+
+    plain = [label if isinstance(label, str) else int(label) for label in labels]
+    # Of ImageNet each class is a tuple of synonyms.
+    names = [name if isinstance(name, str) else name[0] for name in getattr(whole, "classes", None) or ()]
+    return _Split(plain, names or None, picture)
+
+
+def _pair(data: Any, row: int) -> tuple[Any, Any]:
+    found = data[row]
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise InputError(f"row {row} of the dataset is a {type(found).__name__}, not (picture, label). {ALLOWED}")
+    return found[0], found[1]
+
+
+def _of_frame(data: Any) -> _Split:
+    """A frame with a row for each picture; paths are relative to the current folder, `part` is train or test."""
+    if any(name not in data.columns for name in ("path", "label")):
+        shown = ", ".join(map(str, data.columns))
+        raise InputError(f"the frame has the columns {shown}; needed are path, label and optionally part.")
+    paths = [Path(str(path)) for path in data["path"]]
+    labels = data["label"].tolist()
+    parts = list(data["part"]) if "part" in data.columns else None
+    if parts is not None and (strange := next((part for part in parts if part not in PARTS), None)) is not None:
+        raise InputError(f"the frame has the part {strange!r}; allowed are {', '.join(PARTS)}.")
+    return _Split(labels, None, paths.__getitem__, parts and [PARTS[part] for part in parts])

@@ -1,0 +1,349 @@
+"""Judge every claim against a published number or another run, by the noise that other draws would bring."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.paper.arms import MATRIX, Arms, Observations
+from kshot.paper.cause import NARROWER, Cause, find_causes
+from kshot.paper.cells import CellPair, cell_pair, transplanted
+from kshot.paper.claims import Claim
+from kshot.paper.evaluate import Evaluator
+from kshot.paper.noise import LEAST_DRAWS, Noise, Resamples, noise, resamples
+from kshot.paper.rules import Rules
+from kshot.paper.statistics import Figure
+from kshot.stats.bootstrap import Estimate
+from kshot.stats.scores import normal_score
+from kshot.types import Array
+
+AGREES, DIFFERS, CANNOT_TELL, NOT_COMPUTED = VERDICTS = ("agrees", "differs", "cannot tell", "not computed")
+# "About" a figure: within a tenth of it. HOSO's results carry this band of rounding (paper, Sec. 5.5).
+ABOUT, HOSO_BAND = 0.1, 0.5
+# What would matter: a point of accuracy, a tenth of an effect or of a correlation.
+POINT, TENTH = 1.0, 0.1
+HOSO = {"hoso", "hoso+views"}
+# Of 100 comparisons without fault 3 have a claim that differs, 1 fails the test over all claims, 1 the scan of cells.
+CLAIM_LEVEL, GLOBAL_LEVEL = 0.03, 0.01
+NULLS = 2_000
+# Resampling five draws makes claims look more alike than they are: half of their correlation counts.
+CORRELATED = 0.5
+# A score beyond this counts as this in the test over all claims, which is not about single ones.
+CAPPED = 3.0
+# What a cause must explain of printed claims, and how many are tried at once.
+PRINTED_GAIN, BLOCK = 30.0, 64
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One claim, our figure and theirs; `score` is their difference on the scale of a standard normal (NaN where no
+    draw changes the figure), `spread` the standard deviation that chance gives the difference."""
+
+    claim: Claim
+    figure: Figure
+    theirs: float
+    verdict: str
+    why: str = ""
+    difference: float = float("nan")
+    score: float = float("nan")
+    spread: float = 0.0
+
+    @property
+    def ours(self) -> Estimate:
+        """Our figure with its interval over datasets, where it has one."""
+        return self.figure.estimate
+
+    @property
+    def computed(self) -> bool:
+        return self.figure.known
+
+
+@dataclass(frozen=True)
+class JudgedClaims:
+    """All claims judged; `level` is the |score| from which one differs, `expected` how many do so by chance, `together`
+    the probability of deviations as large as all of these, `causes` what explains them."""
+
+    lines: Sequence[Comparison]
+    level: float
+    drawn: int
+    together: float
+    causes: Sequence[Cause] = ()
+    paired: bool = False
+    other: str = "the paper"
+    simulated: bool = False
+    involved: int = 0
+    left: int | None = None
+    nulls: Float[Array, "s c"] = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
+
+    @property
+    def expected(self) -> float:
+        from scipy.special import ndtr
+
+        return float(2 * self.drawn * ndtr(-self.level))
+
+    @property
+    def differing(self) -> list[Comparison]:
+        return [line for line in self.lines if line.verdict == DIFFERS]
+
+    @property
+    def same(self) -> bool:
+        """Whether these are the same results up to the luck of the draws."""
+        return not self.differing and not self.causes and self.together >= GLOBAL_LEVEL
+
+
+def judge(
+    claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | None = None, other: str = ""
+) -> JudgedClaims:
+    """Judge these claims, in their order: against what was printed, or against another run."""
+    plan = resamples(arms, *([against] if against else []))
+    runs = [Evaluator(claims, rules, plan.of(run)) for run in (arms, *([against] if against else []))]
+    figures = [[run.answer(claim) for claim in claims] for run in runs]
+    known = [i for i in range(len(claims)) if all(of_run[i].known for of_run in figures)]
+    cells = cell_pair(arms[MATRIX], against[MATRIX]) if against else None
+    ids = [claims[i].id for i in known]
+    chosen = [[of_run[i] for i in known] for of_run in figures]
+    found = _difference_noise(ids, chosen, plan, rules.paper["datasets"], cells)
+    exact = np.zeros(len(claims), bool)
+    exact[known] = found.exact
+    variance, freedom = np.zeros(len(claims)), np.ones(len(claims))
+    variance[known] = found.variance + [
+        rounding_variance(claims[i], bool(found.exact[j]), against) for j, i in enumerate(known)
+    ]
+    freedom[known] = found.freedom
+    borrowed = {ids[j] for j in np.flatnonzero(found.borrowed)}
+    theirs = [claim.value if against is None else float(figures[1][i].values[0]) for i, claim in enumerate(claims)]
+    difference = np.array(
+        [
+            gap(claim, float(figures[0][i].values[0])) if against is None else figures[0][i].values[0] - theirs[i]
+            for i, claim in enumerate(claims)
+        ]
+    )
+    spread = np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = np.where(spread > 0, normal_score(difference / np.where(spread > 0, spread, 1), freedom), np.nan)
+    tested = np.array(
+        [i in set(known) and not exact[i] and np.isfinite(score[i]) and _timeless(c) for i, c in enumerate(claims)]
+    )
+    place = [j for j, i in enumerate(known) if tested[i]]
+    nulls = _nulls(found.moved[:, place])
+    level = float(np.quantile(np.abs(_less_correlated(nulls)).max(axis=1), 1 - CLAIM_LEVEL)) if place else np.inf
+    capped = lambda scores: np.minimum(scores**2, CAPPED**2).mean(axis=-1)  # noqa: E731
+    together = float((1 + (capped(nulls) >= capped(score[tested])).sum()) / (1 + len(nulls))) if place else 1.0
+    lines = []
+    for i, claim in enumerate(claims):
+        figure, verdict, why = figures[0][i], AGREES, ""
+        ours = float(figure.values[0])
+        if not all(of_run[i].known for of_run in figures):
+            rule = rules.rule(claim)
+            verdict, why = NOT_COMPUTED, rule.needs or rule.command or rules.commands.get(claim.arm, "kshot run paper")
+        elif not _timeless(claim):
+            verdict, why = CANNOT_TELL, "seconds are those of another machine"
+        elif exact[i]:
+            agree = holds(claim, ours) if against is None else _equal(ours, theirs[i])
+            verdict, why = (AGREES if agree else DIFFERS), ("" if agree else "no draw changes it")
+        elif not np.isfinite(score[i]):
+            verdict, why = CANNOT_TELL, f"its noise is unknown: fewer than {LEAST_DRAWS} draws"
+        elif abs(score[i]) > level:
+            verdict = DIFFERS
+        elif level * spread[i] > matters(claim, theirs[i]):
+            verdict, why = CANNOT_TELL, f"chance alone moves it by up to {level * spread[i]:.2g}"
+        if verdict == DIFFERS and against is None and rules.contradiction(claim):
+            verdict, why = CANNOT_TELL, f"the paper contradicts itself: {rules.contradiction(claim)}"
+        if claim.id in borrowed:
+            why = f"{why}; its noise is that of other strata".removeprefix("; ")
+        measured = (float(difference[i]), float(score[i]), float(spread[i]))
+        lines.append(Comparison(claim, figure, theirs[i], verdict, why, *measured))
+    judged = JudgedClaims(
+        lines,
+        level,
+        int(tested.sum()),
+        together,
+        find_causes(cells) if cells is not None else [],
+        cells is not None and cells.paired,
+        other or "the paper",
+        arms[MATRIX].panel.origin.simulated,
+        nulls=nulls,
+    )
+    if cells is None:
+        return explained_by_claims(judged, rules, arms) if judged.differing else judged
+    return _explained(judged, rules, arms, cells, freedom)
+
+
+def _explained(
+    judged: JudgedClaims, rules: Rules, arms: Arms, cells: CellPair, freedom: Float[Array, " c"]
+) -> JudgedClaims:
+    """How many of the claims that differ involve the causes' cells, and how many still differ without them."""
+    masks = [cause.cells for cause in judged.causes if cause.cells is not None]
+    if not masks or not judged.differing:
+        return judged
+    claims = [line.claim for line in judged.lines]
+    mixed = {**arms, MATRIX: transplanted(arms[MATRIX], cells, np.logical_or.reduce(masks))}
+    repaired = Evaluator(claims, rules, mixed)
+    involved = left = 0
+    for line, free in zip(judged.lines, freedom, strict=True):
+        if line.verdict == DIFFERS:
+            value = float(repaired.answer(line.claim).values[0])
+            involved += not _equal(value, float(line.figure.values[0]))
+            apart = value - line.theirs
+            drawn = line.spread > 0
+            left += bool(abs(normal_score(apart / line.spread, free)) > judged.level) if drawn else not _equal(apart, 0)
+    return replace(judged, involved=involved, left=left)
+
+
+def _difference_noise(
+    ids: Sequence[str],
+    figures: Sequence[Sequence[Figure]],
+    plan: Resamples,
+    datasets: Sequence[str],
+    cells: CellPair | None,
+) -> Noise:
+    """Noise of ours minus theirs: twice ours where theirs is a printed number, of the pairs where draws are shared, of
+    both runs otherwise."""
+    if len(figures) == 1:
+        own = noise(ids, figures[0], plan, datasets)
+        return Noise(2 * own.variance, own.freedom, own.moved, own.exact, own.borrowed)
+    if cells is not None and cells.paired:
+        both = [
+            Figure(a.values - b.values, draws=max(a.draws, b.draws), added=a.added + b.added)
+            for a, b in zip(*figures, strict=True)
+        ]
+        return noise(ids, both, plan, datasets)
+    a, b = (noise(ids, run, plan, datasets) for run in figures)
+    variance = a.variance + b.variance
+    safe = np.where(variance > 0, variance, 1)
+    freedom = safe**2 / np.maximum(a.variance**2 / a.freedom + b.variance**2 / b.freedom, 1e-300)
+    freedom = np.where(variance > 0, freedom, a.freedom + b.freedom)
+    moved = np.concatenate([a.moved * np.sqrt(a.variance / safe), b.moved * np.sqrt(b.variance / safe)])
+    return Noise(variance, freedom, np.sqrt(2) * moved, a.exact & b.exact, a.borrowed | b.borrowed)
+
+
+def _nulls(moved: Float[Array, "B c"]) -> Float[Array, "s c"]:
+    """Normal scores of comparisons without fault, correlated as the resampled claims are."""
+    mixed = np.random.default_rng(0).normal(size=(NULLS, len(moved))) @ moved
+    size = mixed.std(axis=0)
+    return mixed / np.where(size > 0, size, 1)
+
+
+def _less_correlated(nulls: Float[Array, "s c"]) -> Float[Array, "s c"]:
+    own = np.random.default_rng(1).normal(size=nulls.shape)
+    return np.sqrt(CORRELATED) * nulls + np.sqrt(1 - CORRELATED) * own
+
+
+def rounding_variance(claim: Claim, exact: bool, against: Arms | None) -> float:
+    """Variance of a figure that was rounded when printed; a count moves in whole steps in any case."""
+    step = claim.tolerance if against is None else 0.5 if claim.unit == "count" and not exact else 0.0
+    return 0.0 if exact else step**2 / 3
+
+
+def _timeless(claim: Claim) -> bool:
+    return claim.kind != "cost"
+
+
+def _equal(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-6 * max(1.0, abs(b))
+
+
+def holds(claim: Claim, ours: float) -> bool:
+    """Whether ours is the printed number to its rounding, or meets the stated relation."""
+    strict = {"<": ours < claim.value, ">": ours > claim.value, "abs<": abs(ours) < claim.value}
+    return bool(strict.get(claim.relation, abs(gap(claim, ours)) <= claim.tolerance * (1 + 1e-9)))
+
+
+def gap(claim: Claim, ours: float) -> float:
+    """How far ours is from what the claim admits."""
+    value = claim.value
+    if claim.relation.startswith("abs"):
+        return max(0.0, abs(ours) - value)
+    if claim.relation in ("<", "<="):
+        return max(0.0, ours - value)
+    if claim.relation in (">", ">="):
+        return min(0.0, ours - value)
+    band = ABOUT * abs(value) if claim.relation == "~" else 0.0
+    methods = claim.conditions["method"].values if "method" in claim.conditions else ()
+    if claim.unit in ("points", "percent") and HOSO & set(methods):
+        band = max(band, HOSO_BAND)
+    return float(np.sign(ours - value) * max(0.0, abs(ours - value) - band))
+
+
+def matters(claim: Claim, theirs: float) -> float:
+    """The smallest difference that a reader would care about."""
+    if claim.unit == "percent":
+        return POINT
+    if claim.unit in ("points", "count"):
+        return max(POINT, TENTH * abs(theirs))
+    return TENTH if claim.unit == "correlation" else TENTH * abs(theirs)
+
+
+def explained_by_claims(judged: JudgedClaims, rules: Rules, arms: Arms) -> JudgedClaims:
+    """The cause where the other side is printed numbers only: the shift of some cells whose trace in all claims is most
+    like their differences."""
+    observed = arms[MATRIX]
+    chosen = [x for x in judged.lines if x.computed and x.claim.relation == "as printed" and _timeless(x.claim)]
+    chosen = [x for x in chosen if x.spread > 0 or x.score != x.score]
+    drawn = [x for x in judged.lines if x.score == x.score]
+    place = {line.claim.id: number for number, line in enumerate(drawn)}
+    spread = np.array([max(x.spread, x.claim.tolerance / np.sqrt(3)) for x in chosen])
+    apart = np.array([x.difference for x in chosen]) / spread
+    within = np.eye(len(chosen))
+    at = np.array([place.get(x.claim.id, -1) for x in chosen])
+    known = np.flatnonzero(at >= 0)
+    if len(known) > 1:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            alike = np.nan_to_num(np.corrcoef(judged.nulls[:, at[known]].T))
+        within[np.ix_(known, known)] = CORRELATED * alike * (1 - np.eye(len(known))) + np.eye(len(known))
+    candidates = _candidates(observed, rules)
+    traces = (
+        _traces([x.claim for x in judged.lines], rules, arms, candidates, [x.claim for x in chosen]) / spread[:, None]
+    )
+    solved = np.linalg.solve(within, np.column_stack([apart, traces]))
+    up, down = traces.T @ solved[:, 0], (traces * solved[:, 1:]).sum(axis=0)
+    size = up / np.maximum(down, 1e-12)
+    gain = np.where(down > 1e-9, up * size, 0) / np.array(
+        [1 if len(where) == 1 else NARROWER for where, _ in candidates]
+    )
+    best = int(np.argmax(gain))
+    if gain[best] < PRINTED_GAIN:
+        return judged
+    rest = np.abs(apart - size[best] * traces[:, best])
+    differs = np.array([x.verdict == DIFFERS for x in chosen])
+    cause = Cause("shift", candidates[best][0], float(size[best]), float(np.sqrt(gain[best])), float(gain[best]))
+    involved = int((differs & (np.abs(traces[:, best]) > 1e-9)).sum())
+    return replace(judged, causes=[cause], involved=involved, left=int((differs & (rest > judged.level)).sum()))
+
+
+def _candidates(observed: Observations, rules: Rules) -> list[tuple[dict[str, str], dict[str, Array]]]:
+    """Names on one axis or on two, and the rows and methods that bear them."""
+    everywhere = np.ones(len(observed), bool)
+    axes = {
+        axis: {f"K = {n}" if axis == "shots" else str(n): observed.on(axis, [n]) for n in observed.names[axis]}
+        for axis in ("dataset", "backbone", "tier", "shots")
+    }
+    axes["shots"].pop("K = 0", None)
+    methods = list(observed.panel.methods)
+    found = [({"method": m}, {m: everywhere}) for m in methods]
+    found += [({axis: n}, dict.fromkeys(methods, rows)) for axis, names in axes.items() for n, rows in names.items()]
+    for a, b in (("dataset", "backbone"), ("dataset", "tier"), ("dataset", "shots"), ("backbone", "shots")):
+        pairs = product(axes[a].items(), axes[b].items())
+        found += [({a: n, b: k}, dict.fromkeys(methods, rows & other)) for (n, rows), (k, other) in pairs]
+    for axis in ("dataset", "backbone", "shots"):
+        found += [({axis: n, "method": m}, {m: rows}) for (n, rows), m in product(axes[axis].items(), methods)]
+    return found
+
+
+def _traces(
+    claims: Sequence[Claim], rules: Rules, arms: Arms, candidates: Sequence, wanted: Sequence[Claim]
+) -> Float[Array, "c k"]:
+    """How each claim moves when a candidate's accuracies rise by one point."""
+    traces = []
+    for start in range(0, len(candidates), BLOCK):
+        block = candidates[start : start + BLOCK]
+        shifts = {(m, "accuracy"): np.zeros((1 + len(block), len(arms[MATRIX]))) for m in arms[MATRIX].panel.methods}
+        for row, (_, cells) in enumerate(block, start=1):
+            for method, rows in cells.items():
+                shifts[method, "accuracy"][row, rows] = 1.0
+        moved = Evaluator(claims, rules, {**arms, MATRIX: replace(arms[MATRIX], shifts=shifts)})
+        values = np.stack([moved.answer(claim).values for claim in wanted])
+        traces.append(values[:, 1:] - values[:, :1])
+    return np.concatenate(traces, axis=1)

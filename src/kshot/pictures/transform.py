@@ -1,0 +1,83 @@
+"""An encoder as the first step of a scikit-learn pipeline."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from kshot.encode.encoders import load_encoder
+from kshot.encode.protocol import Encoder
+from kshot.encode.sources.held import HeldPicture
+from kshot.methods.parameters import Estimator
+from kshot.pictures.encoded import PictureFile, all_encoded, encode_files, encode_names, stacked_rows
+from kshot.types import Array
+
+PROMPT = "a photo of a {}."
+
+
+class EncodePictures(Estimator):
+    """Picture files, or pictures of Pillow, to unit features: `make_pipeline(EncodePictures(), CLAP())`.
+
+    It learns nothing. Give the head behind it the class names as `text`, with `text_of`: `pipeline.fit(pictures, y,
+    clap__text=EncodePictures().text_of(names))`. To keep a pipeline, keep its head with `save_head`.
+
+    Parameters
+    ----------
+    encoder : Encoder or text, default 'lite0'
+        An `Encoder`, or what `--backbone` takes.
+    device : text, default 'auto'
+        auto, cpu, cuda or mps, for an encoder that is given by its name.
+    """
+
+    def __init__(self, encoder: Any = "lite0", device: str = "auto"):
+        self.encoder, self.device = encoder, device
+
+    def fit(self, X: Any, y: Any = None) -> "EncodePictures":
+        """Return itself."""
+        return self
+
+    def transform(self, X: Sequence[Any]) -> Float[Array, "n d"]:
+        """Unit features of the pictures; one that cannot be read is an error."""
+        return stacked_rows(all_encoded(encode_files(self._loaded(), [as_file(own, row) for row, own in enumerate(X)])))
+
+    def fit_transform(self, X: Sequence[Any], y: Any = None) -> Float[Array, "n d"]:
+        return self.transform(X)
+
+    def text_of(self, classes: Sequence[Any], prompt: str = PROMPT) -> Float[Array, "C d"]:
+        """Text prototypes of class names, in their order; {} of the prompt stands for the name."""
+        names = [str(name) for name in classes]
+        found = encode_names(self._loaded(), names, prompt)
+        return np.stack([found[name].unit for name in names])
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(two_d_array=False, string=True),
+            requires_fit=False,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def _loaded(self) -> Encoder:
+        return self.encoder if isinstance(self.encoder, Encoder) else _loaded(self.encoder, self.device)
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, device: str) -> Encoder:
+    """The last encoder that was named: cross-validation clones the step for every fold."""
+    return load_encoder(name, device=device)
+
+
+def as_file(picture: Any, row: int = 0) -> PictureFile:
+    """A path as it is; a picture of Pillow as one that is read like a file."""
+    if isinstance(picture, str | Path):
+        return Path(picture)
+    return HeldPicture(f"picture {row}", lambda: picture)

@@ -1,0 +1,302 @@
+"""`kshot.compare`: heads as objects, features from arrays, on all cores; the same hits as by name and folder."""
+
+import gc
+import logging
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import cheats
+import numpy as np
+import pytest
+
+import kshot
+from kshot.bench.blinding import overwrite_labels
+from kshot.bench.heads import method_specs
+from kshot.bench.records import load_table
+from kshot.bench.study import parse_study
+from kshot.errors import InputError, KshotError, StudyError
+from kshot.extend import Classifier, MethodInfo, blend
+from kshot.methods import registry
+from kshot.methods.ncm import NCM
+from kshot.solvers.rows import frozen
+
+SEES = frozenset({"text", "support"})
+HEADS = ["zero_shot", kshot.NCM(), kshot.LOOBlend(), kshot.GDA(alpha="loo")]
+BY_NAME = ["zero_shot", "ncm", "loo_blend", "gda_alpha_loo"]
+
+
+def own_class(share_of_pictures=0.5):
+    """A class that no process can import."""
+
+    class Half(Classifier):
+        info = MethodInfo(key="half", title="Half and half", sees=SEES, min_shots=1)
+        share: float = 0.5
+
+        def _fit(self, task):
+            self._set_linear(blend(task.means, task.text, share_of_pictures * self.share))
+
+    return Half
+
+
+@pytest.fixture(scope="module")
+def stored():
+    return kshot.load_features("tuxpaint", "lite0")
+
+
+@pytest.fixture(scope="module")
+def features(stored):
+    """The rows as their file holds them, in memory."""
+    whole = stored.store.images("tuxpaint", "lite0", "all")
+    row = {name: number for number, name in enumerate(whole.ids)}
+    ids = stored.stratum.pool_ids, stored.stratum.test_ids
+    places = [[row[name] for name in part] for part in ids]
+    pool, test = ((whole.X[part], whole.y[part]) for part in places)
+    text = {tier: stored.store.text("tuxpaint", "lite0", tier).prototypes for tier in stored.tiers}
+    known = {"logit_scale": stored.stratum.logit_scale}
+    return kshot.Features.from_arrays("tuxpaint", pool=pool, test=test, text=text, ids=ids, constants=known)
+
+
+def hits(folder_or_results):
+    rows = folder_or_results.to_arrow().to_pylist()
+    return {(row["tier"], row["shots"], row["seed"], row["method"]): row["hits"] for row in rows}
+
+
+def test_the_same_hits_as_a_run_by_name_of_the_stored_features(features, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    grid = {"datasets": ["tuxpaint"], "backbones": ["lite0"], "tiers": ["dataset", "photo"], "shots": [1, 3]}
+    study = parse_study({"name": "s", **grid, "seeds": [0, 1], "methods": BY_NAME}, "s")
+    named = hits(kshot.run(study, workers=1))
+    two = kshot.compare(HEADS, features, shots=[1, 3], seeds=2, tiers=["dataset", "photo"], workers=2)
+    assert hits(two) == named
+    one = kshot.compare(HEADS, "tuxpaint/lite0/photo", shots=[1, 3], seeds=[0, 1], workers=1)
+    assert hits(one) == {key: value for key, value in named.items() if key[0] == "photo"}
+    assert not [path for path in tmp_path.iterdir() if path.name != "records"]
+    on = kshot.run(replace(study, name="other"), on=features, records="on", workers=2)
+    assert {key: value for key, value in hits(on).items() if key[0] != "ensemble"} == named
+
+
+def test_a_class_of_the_session_on_two_processes(features, stored):
+    Half = own_class()
+    results = kshot.compare([Half(), Half(share=1), "clap"], features, shots=[2], seeds=2, tiers=["photo"], workers=2)
+    frame = results.to_pandas()
+    assert set(frame.method) == {"half", "half(share=1)", "clap"}
+    assert set(frame.title) == {"Half and half", "Half and half (share=1)", "CLAP"}
+    for share, name in ((0.5, "half"), (1, "half(share=1)")):
+        for seed in range(2):
+            episode = stored.episode(2, seed, "photo")
+            support, text = episode.reveal(SEES).support, stored.text["photo"]
+            means = np.stack([support.X[support.y == c].mean(axis=0) for c in range(8)])
+            # 0.5 of the class times its share: prototypes (1 − r)·text + r·means.
+            rows = 0.5 * share * means + (1 - 0.5 * share) * text
+            right = (episode.queries @ (rows / np.linalg.norm(rows, axis=1, keepdims=True)).T).argmax(1)
+            expected = np.mean(right == stored.test.y)
+            found = frame[(frame.method == name) & (frame.seed == seed)].accuracy.item()
+            assert found == pytest.approx(expected, abs=0.01)
+    assert results.paired("half", "clap").n == 2
+    assert "Half and half" in repr(results.leaderboard())
+    assert "Half and half" in results.table("leaderboard").latex()
+
+
+def test_records_of_no_folder_end_with_the_results_and_a_report_needs_one(features):
+    results = kshot.compare(["ncm"], features, shots=[1], seeds=1, tiers=["photo"], workers=1)
+    folder = results.folder
+    part = results.where(shots=1)
+    del results
+    gc.collect()
+    assert folder.is_dir()
+    with pytest.raises(StudyError, match=r"Give one: report\('report'\)"):
+        part.report()
+    del part
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_names_tell_heads_apart():
+    Half, Other = own_class(), own_class(0.2)
+    given = [kshot.CLAP(), "clap", kshot.CLAP(seed=1), kshot.TipAdapter(tune="loo"), Half, Half(), Other(), NCM()]
+    specs = method_specs(given)
+    assert [spec.name for spec in specs] == ["clap", "clap(seed=1)", "tip_adapter_loo", "half", "half 2", "ncm"]
+    assert [spec.title for spec in specs][3:5] == ["Half and half", "Half and half 2"]
+    assert (specs[1].use, specs[1].params, specs[1].title) == ("clap", {"seed": 1}, "CLAP (seed=1)")
+    assert [spec.name for spec in method_specs({"mine": Half(), "theirs": kshot.CLAP()})] == ["mine", "theirs"]
+    assert registry.create(specs[4].use).get_params() == {"share": 0.5}
+    importable = method_specs(cheats.Position())[0]
+    assert importable.use == "cheats:Position"
+
+
+def test_a_changed_class_is_computed_again_and_an_unchanged_one_is_not(features, tmp_path, caplog):
+    def compared(cls):
+        options = {
+            "shots": [2],
+            "seeds": 2,
+            "tiers": ["photo"],
+            "workers": 1,
+            "records": tmp_path / "r",
+            "verify": False,
+        }
+        with caplog.at_level(logging.INFO):
+            caplog.clear()
+            return hits(kshot.compare([cls(), "ncm"], features, **options)), caplog.text
+
+    first, _ = compared(own_class())
+    again, said = compared(own_class())
+    assert again == first
+    assert "2 done, 0 to compute" in said
+    changed, said = compared(own_class(0.1))
+    assert "half was changed since 2 of its cells were computed" in said
+    assert changed != first
+    assert {k: v for k, v in changed.items() if k[3] == "ncm"} == {k: v for k, v in first.items() if k[3] == "ncm"}
+
+
+def test_other_machines_are_told_what_they_lack(features):
+    Half, options = own_class(), {"shots": [1], "seeds": 1, "engine": "dask"}
+    with pytest.raises(
+        KshotError, match=r"the head half: in the memory of this session only.*file that they can import"
+    ):
+        kshot.compare([Half()], "tuxpaint/lite0/photo", **options)
+    with pytest.raises(KshotError, match=r"the features tuxpaint/arrays: .*features\.save"):
+        kshot.compare(["ncm"], features, **options)
+
+
+class Dies(NCM):
+    """Takes its process with it."""
+
+    def _fit(self, task):
+        import os
+
+        os._exit(3)
+
+
+def test_a_worker_that_dies_is_named_and_others_errors_arrive(features):
+    held = type("Held", (Dies,), {})
+    with pytest.raises(KshotError, match="workers keep dying"):
+        kshot.compare([held()], features, shots=[1], seeds=2, tiers=["photo"], workers=2, verify=False)
+
+
+def held(cheat):
+    """The cheat as a class that only this session has."""
+    return type(f"My{cheat.__name__}", (cheat,), {})
+
+
+CHEATS = {
+    "Equality": "impossible",
+    "DeclaresTwice": "impossible",
+    "WritesQueries": "impossible",
+    "Frames": "detected",
+    "Memory": "detected",
+    "Remembers": "impossible",
+    "RemembersElsewhere": "impossible",
+    "Position": "detected",
+    "BatchStatistics": "detected",
+    "Unseeded": "detected",
+    # Last: it spoils the methods after it in the same cell.
+    "PatchesScoring": "detected",
+}
+
+
+@pytest.fixture(scope="module")
+def honest():
+    features = kshot.load_features("tuxpaint", "lite0")
+    return hits(kshot.compare(["ncm"], features, shots=[2], seeds=2, tiers=["photo"], workers=1))
+
+
+@pytest.mark.slow
+def test_cheats_of_a_session_fare_as_those_of_a_file(features, honest, caplog, tmp_path):
+    """Impossible: it fails, or gives what honest NCM gives. Detected: the warning names it."""
+    heads = {name: held(getattr(cheats, name))() for name in CHEATS}
+    results = kshot.compare(heads, features, shots=[2], seeds=2, tiers=["photo"], workers=2)
+    rows, warned = results.to_arrow().to_pylist(), [r.message for r in caplog.records if r.levelname == "WARNING"]
+    assert "BatchStatistics" in results.report(tmp_path / "report").page.read_text()
+    for name, expected in CHEATS.items():
+        own = [row for row in rows if row["method"] == name]
+        plain = all(row["status"] == "failed" or row["hits"] == honest["photo", 2, row["seed"], "ncm"] for row in own)
+        named = any(text.startswith(f"{name} was run again") for text in warned)
+        assert ("impossible" if plain else "detected" if named else "remains") == expected, name
+
+
+LABELS: list = []
+
+
+class ReadsGlobal(NCM):
+    """A slip that notebooks make easy."""
+
+    def predict(self, X):
+        return np.array(LABELS[0]) if len(X) == len(LABELS[0]) else super().predict(X)
+
+
+@pytest.mark.parametrize("kind", [list, pytest.param("torch", marks=pytest.mark.slow)])
+def test_labels_that_lie_about_in_the_session_are_overwritten_for_the_detector(stored, kind, caplog):
+    y = stored.test.y
+    copy = pytest.importorskip("torch").tensor(np.array(y)) if kind == "torch" else kind(y)
+    features = kshot.Features.from_arrays("t", pool=stored.pool, test=(stored.test.X, copy), text=stored.text["photo"])
+    LABELS[:] = [copy]
+    results = kshot.compare({"slip": held(ReadsGlobal)()}, features, shots=[1], seeds=1, workers=2)
+    assert results.to_arrow()["accuracy"].to_pylist() == [1.0]
+    assert "without test labels 1" in caplog.text
+    assert np.array_equal(np.asarray(copy), y), "this process keeps its labels"
+    LABELS.clear()
+
+
+def test_only_copies_of_the_labels_are_overwritten():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 203)
+    copies = [y.copy(), np.array(list("abcde"))[y], (y + 7).tolist(), frozen(y), np.stack([y, y], 1)[:, 0]]
+    others = [rng.permutation(y), y[1:].copy(), rng.integers(0, 5, 203)]
+    before = [np.array(one) for one in others]
+    assert overwrite_labels(y) >= len(copies)
+    assert all(len(set(np.asarray(copy).tolist())) == 1 for copy in copies)
+    assert all(np.array_equal(one, kept) for one, kept in zip(others, before, strict=True))
+
+
+class Remembering(Classifier):
+    """A head with state of its own in the class, and without defaults for every parameter."""
+
+    info = MethodInfo(key="ncm", title="Not kshot's", sees=SEES, min_shots=1)
+    seen: ClassVar[list] = []
+
+    def __init__(self, shift):
+        self.shift = shift
+
+    def _fit(self, task):
+        self.seen.append(task.y)
+        self._set_linear(task.means + self.shift * len(self.seen[1:]))
+
+
+def test_a_head_that_takes_arguments_under_a_name_of_kshot(features):
+    head, options = (
+        Remembering(shift=np.eye(1280)[0]),
+        {"shots": [2], "tiers": ["photo"], "workers": 2, "verify": False},
+    )
+    together = hits(kshot.compare([head, "ncm"], features, seeds=3, **options))
+    alone = [hits(kshot.compare([head], features, seeds=[seed], **options)) for seed in range(3)]
+    own = {key: value for key, value in together.items() if key[3] != "ncm"}
+    assert own == {key: value for found in alone for key, value in found.items()}, "no cell sees what another kept"
+    assert next(iter(own))[3].startswith("Remembering(shift=")
+
+
+def test_a_cache_of_exactly_k_pictures(stored, tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    X, y = stored.pool
+    rows = np.concatenate([np.flatnonzero(y == c)[:16] for c in range(8)])
+    cache = kshot.Features.from_arrays("cache", pool=(X[rows], y[rows]), test=stored.test, text=stored.text["photo"])
+    cache.save("features")
+    axes = {"datasets": ["cache"], "backbones": ["arrays"], "tiers": ["text"], "shots": [8, 14, 16], "seeds": [0]}
+    free = parse_study({"name": "free", **axes, "methods": ["ncm", "clap"]}, "s")
+    with caplog.at_level(logging.WARNING):
+        assert set(kshot.run(free, workers=1).to_pandas().shots) == {8, 16}
+    assert "the shots are the whole pool" in caplog.text
+    assert "cache at K = 16" in caplog.text
+    needy = parse_study({"name": "needy", **axes, "methods": ["ncm", "mse_oracle"]}, "s")
+    assert set(kshot.run(needy, workers=1).to_pandas().shots) == {8}
+    kept = kshot.compare(["ncm", "clap"], cache, shots=[14, 16], seeds=1, workers=1).to_pandas()
+    assert set(kept.shots) == {14, 16}
+    shutil.rmtree(Path("records"))
+    assert len(load_table(kshot.run(needy.with_min_residue(0), workers=1).folder)) == 6
+
+
+def test_nothing_to_compare_is_an_error(features):
+    for heads, options in (([], {}), (["ncm"], {"shots": []}), (["ncm"], {"tiers": ["nosuch"]})):
+        with pytest.raises(InputError):
+            kshot.compare(heads, features, **options)

@@ -1,0 +1,93 @@
+"""`--supports`: a study uses the shots that a file names."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kshot import run
+from kshot.bench.diff import compare
+from kshot.bench.header import read_header
+from kshot.bench.records import load_table
+from kshot.bench.study import load_study, study_from_json
+from kshot.data.store import Store
+from kshot.data.stratum import load_stratum
+from kshot.errors import StudyError
+
+STUDY = """
+name = "given"
+datasets = ["pets"]
+backbones = ["mine", "other"]
+tiers = ["photo"]
+shots = [1, 2]
+seeds = [0, 1]
+methods = ["zero_shot", "ncm", "loo_blend", "gda_alpha_val", "clap"]
+"""
+CLASSES = ["cat", "dog", "fox"]
+POOL = 12
+
+
+@pytest.fixture
+def store(folder):
+    (folder / "given.toml").write_text(STUDY)
+    found, rng = Store(folder / "features"), np.random.default_rng(5)
+    centres = rng.normal(size=(3, 16))
+    for backbone in ("mine", "other"):
+        for part, per_class in {"pool": POOL, "test": 40}.items():
+            y = np.repeat(np.arange(3), per_class)
+            X = centres[y] + 2 * rng.normal(size=(len(y), 16))
+            X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+            found.write_images("pets", backbone, part, X, y, [f"{part}/{n:02d}" for n in range(len(y))], CLASSES)
+        unit = (centres / np.linalg.norm(centres, axis=1, keepdims=True)).astype(np.float32)
+        found.write_text("pets", backbone, "photo", unit, None, CLASSES)
+    return found
+
+
+def shots(draw):
+    """{dataset: {K: {seed: pictures}}} from a function of K and seed."""
+    return {"pets": {str(k): {str(seed): draw(k, seed) for seed in (0, 1)} for k in (1, 2)}}
+
+
+def first_rows(k, seed):
+    """Row numbers: the last pictures of every class."""
+    return [POOL * c + POOL - 1 - seed - i for c in range(3) for i in range(k)]
+
+
+def records(name, given=None):
+    Path(f"{name}.json").write_text(json.dumps(given))
+    run("given.toml", records=name, workers=1, supports=f"{name}.json" if given else None)
+    return load_table(name).drop_columns(["fit_seconds", "score_seconds"])
+
+
+def test_the_draws_of_kshot_itself_give_its_own_records_to_the_bit(store):
+    stratum = load_stratum(store, "pets", "mine")
+
+    def drawn(k, seed):
+        return [stratum.pool_ids[row] for row in stratum._drawn(k, seed, "balanced")]
+
+    plain, first, second = records("plain"), records("first", shots(drawn)), records("second", shots(drawn))
+    assert first.equals(second)
+    assert first.drop_columns(["study_hash"]).equals(plain.drop_columns(["study_hash"]))
+    assert compare(Path("plain"), Path("second")).same
+
+
+def test_given_shots_are_those_that_a_head_learns_from(store):
+    rows = records("numbers", shots(first_rows)).to_pylist()
+    by_class = shots(
+        lambda k, s: {c: [f"pool/{r:02d}" for r in first_rows(k, s) if r // POOL == n] for n, c in enumerate(CLASSES)}
+    )
+    assert rows == records("names", by_class).to_pylist()
+    pool, test = (store.images("pets", "other", part) for part in ("pool", "test"))
+    for row in (row for row in rows if row["method"] == "ncm" and row["backbone"] == "other"):
+        chosen = first_rows(row["shots"], row["seed"])
+        means = np.stack([np.mean([pool.X[r] for r in chosen if pool.y[r] == c], axis=0) for c in range(3)])
+        scores = test.X @ (means / np.linalg.norm(means, axis=1, keepdims=True)).T
+        assert row["accuracy"] == np.mean(scores.argmax(axis=1) == test.y)
+    kept = read_header(Path("numbers"))["study"]
+    assert kept["supports"]["pets"]["2"]["1"] == [f"pool/{r:02d}" for r in first_rows(2, 1)]
+    assert (
+        study_from_json(json.dumps(kept)).hash == read_header(Path("numbers"))["hash"] != load_study("given.toml").hash
+    )
+    with pytest.raises(StudyError, match="uses other shots"):
+        run("given.toml", records="numbers", workers=1)

@@ -1,0 +1,132 @@
+"""Features from arrays: whoever made them, with labels of any kind; in memory the same as in a folder."""
+
+import numpy as np
+import pytest
+
+import kshot
+from kshot.data.store import Store
+from kshot.errors import FeatureError, InputError
+
+
+@pytest.fixture
+def world():
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(4, 16)).astype(np.float32)
+    y, yt = np.repeat(np.arange(4), 9), np.tile(np.arange(4), 6)
+    return {
+        "pool": (3 * (T[y] + rng.normal(size=(36, 16))).astype(np.float32), y),
+        "test": ((T[yt] + rng.normal(size=(24, 16))).astype(np.float32), yt),
+        "text": T,
+    }
+
+
+class OnlyDLPack:
+    """What an array of another library shows."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class OnlyArray:
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.array, dtype)
+
+
+def unit(X):
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "needs grad", "dlpack", "__array__", "lists", "float64"])
+def test_whoever_made_the_arrays(world, kind, caplog):
+    torch = pytest.importorskip("torch") if kind in ("torch", "needs grad") else None
+    convert = {
+        "numpy": lambda a: a,
+        "torch": lambda a: torch.tensor(a),
+        "needs grad": lambda a: torch.tensor(a, requires_grad=a.dtype.kind == "f"),
+        "dlpack": OnlyDLPack,
+        "__array__": OnlyArray,
+        "lists": lambda a: a.tolist(),
+        "float64": lambda a: a.astype(np.float64) if a.dtype.kind == "f" else a,
+    }[kind]
+    (X, y), (Xt, yt) = world["pool"], world["test"]
+    made = kshot.Features.from_arrays(
+        "w", pool=(convert(X), convert(y)), test=(convert(Xt), convert(yt)), text=convert(world["text"])
+    )
+    assert np.allclose(made.pool.X, unit(X), atol=1e-6)
+    assert np.allclose(made.test.X, unit(Xt), atol=1e-6)
+    assert np.allclose(made.text["text"], unit(world["text"]), atol=1e-6)
+    assert (made.pool.y == y).all()
+    assert (made.test.y == yt).all()
+    assert "rows are scaled to unit length; their lengths were pool" in caplog.text
+
+
+def test_bfloat16_and_unit_rows_about_which_nothing_is_said(world, caplog):
+    torch = pytest.importorskip("torch")
+    (X, y), (Xt, yt) = world["pool"], world["test"]
+    given = {"test": (unit(Xt), yt), "text": unit(world["text"])}
+    kshot.Features.from_arrays("w", pool=(unit(X), y), **given)
+    assert not caplog.records
+    half = kshot.Features.from_arrays("w", pool=(torch.tensor(X).to(torch.bfloat16), y), **given)
+    assert np.allclose(half.pool.X, unit(X), atol=0.01)
+
+
+@pytest.mark.parametrize("names", [list("dcba"), [10, 7, 3, 1], [True, False]])
+def test_labels_are_taken_as_heads_take_them(world, names):
+    count = len(names)
+    (X, y), (Xt, yt) = (Xy := world["pool"]), world["test"]
+    keep, kept = Xy[1] < count, yt < count
+    labels, asked, T = np.array(names)[y[keep]], np.array(names)[yt[kept]], world["text"][:count]
+    made = kshot.Features.from_arrays("w", pool=(X[keep], labels), test=(Xt[kept], asked), text=T, classes=names)
+    head = kshot.ZeroShot().fit(text=T, classes=names)
+    assert made.episode(1).score(made.episode(1).fit(kshot.ZeroShot())) == np.mean(head.predict(Xt[kept]) == asked)
+    assert made.classes == tuple(map(str, names))
+
+
+def test_saved_and_loaded_they_are_the_same(world, tmp_path):
+    ids = ([f"p{n}" for n in range(36)], [f"t{n}" for n in range(24)])
+    constants = {"logit_scale": 50.0, "anchor_scale": 7.0}
+    tiers = {"photo": world["text"], "other": world["text"][::-1]}
+    made = kshot.Features.from_arrays("w", **(world | {"text": tiers}), ids=ids, constants=constants, backbone="mine")
+    made.save(tmp_path)
+    loaded = kshot.load_features("w", "mine", features=tmp_path)
+    assert type(loaded) is kshot.Features
+    assert made.store.hashes([("w", "mine")]) == loaded.store.hashes([("w", "mine")])
+    assert np.array_equal(made.pool.X, loaded.pool.X)
+    assert loaded.stratum.pool_ids == tuple(ids[0])
+    first, second = (f.episode(4, 1, "photo").reveal(frozenset({"support"})) for f in (made, loaded))
+    assert np.array_equal(first.support.X, second.support.X)
+    assert first.constants == second.constants == constants
+    loaded.save(tmp_path)
+    with pytest.raises(FeatureError, match="holds other features of w/mine"):
+        kshot.Features.from_arrays("w", **world, backbone="mine").save(tmp_path)
+    bundled = kshot.load_features("tuxpaint", "lite0")
+    bundled.save(tmp_path)
+    assert {m.dataset for m in Store(tmp_path).manifests()} == {"w", "tuxpaint"}
+
+
+def test_mistakes_are_named(world):
+    (X, y), (Xt, yt), T = world["pool"], world["test"], world["text"]
+    for change, says in (
+        ({"pool": (X, y[1:])}, "pool has 36 rows but labels of shape"),
+        ({"pool": (X[y < 3], y[y < 3])}, "pool has no row of 1 of 4 classes, the first 3"),
+        ({"test": (Xt[:, 1:], yt)}, "test has 15 dimensions, pool has 16"),
+        ({"text": {"a": T, "b": T[1:]}}, "rows of text differ"),
+        ({"test": (Xt * 0, yt)}, "test has zero vectors in 24 row"),
+        ({"constants": {"scale": 1.0}}, "unknown constant 'scale'"),
+        ({"ids": (["a"] * 36, list(map(str, range(24))))}, "ids repeat"),
+    ):
+        with pytest.raises(InputError, match=says):
+            kshot.Features.from_arrays("w", **(world | change))
+    with pytest.raises(kshot.errors.KshotError, match="cannot be a file name"):
+        kshot.Features.from_arrays("../w", **world)
+    with pytest.raises(FeatureError, match="pictures of w/arrays are in pool and test"):
+        kshot.Features.from_arrays("w", **world, ids=([str(n) for n in range(36)], [str(n) for n in range(24)]))

@@ -1,0 +1,90 @@
+"""The interval over draws and test pictures: by every resample, by hand, by a library, and by how often it covers."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+from kshot.stats.bootstrap import cluster_mean, simultaneous
+from kshot.stats.crossed import crossed_variance, hits_of, on_these_datasets
+from kshot.stats.leaderboard import paired
+from kshot.stats.panel import panel
+from synthetic_records import as_table, synthetic_rows
+
+
+def spread(differences, draws, pictures):
+    """Variance of the mean over every resample of the chosen factors."""
+    rows = product(range(len(differences)), repeat=len(differences)) if draws else [range(len(differences))]
+    columns = list(product(range(differences.shape[1]), repeat=differences.shape[1])) if pictures else [slice(None)]
+    return np.var([differences[list(row)][:, column].mean() for row in rows for column in columns])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_variance_is_that_of_every_resample_with_the_noise_counted_once(seed):
+    rng = np.random.default_rng(seed)
+    differences = rng.integers(-1, 2, (3, 4)) + 2 * rng.integers(0, 2, (3, 1)) + rng.integers(-1, 3, (1, 4))
+    by_draw, by_picture = spread(differences, True, False) * 3 / 2, spread(differences, False, True) * 4 / 3
+    both = spread(differences, True, True)
+    noise = (both - by_draw * 2 / 3 - by_picture * 3 / 4) * 12 / 6
+    wanted = noise + max(by_draw - noise, 0) + max(by_picture - noise, 0)
+    assert crossed_variance(differences, np.arange(3))[0] == pytest.approx(wanted, rel=1e-5)
+
+
+def test_shots_that_are_the_whole_pool_leave_the_pictures_alone():
+    one = np.random.default_rng(0).integers(-1, 2, 300)
+    rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (16,), range(5), ("clap", "lpp"))
+    first, second = [(one > 0).astype(np.int8)] * 5, [(one < 0).astype(np.int8)] * 5
+    found = on_these_datasets(panel(as_table(rows)), first, second)
+    low, high = ttest_1samp(100 * one, 0).confidence_interval()
+    assert (found.mean, found.low, found.high) == pytest.approx((100 * one.mean(), low, high), rel=1e-5)
+
+
+def test_datasets_are_weighed_by_their_cells():
+    """Twice as many cells on the first: variances add with the squares of 2/3 and 1/3."""
+    options = {"tiers": ("dataset",), "seeds": (0, 1, 2, 3), "methods": ("clap", "zero_shot")}
+    rows = synthetic_rows(("alpha",), ("RN50", "ViT-B-16"), **options) + synthetic_rows(("beta",), ("RN50",), **options)
+    whole = panel(as_table(rows))
+    both, one, two = (paired(part, "clap", "zero_shot") for part in (whole, *(of(whole, n) for n in ("alpha", "beta"))))
+    assert both.error == pytest.approx(np.hypot(2 / 3 * one.error, 1 / 3 * two.error))
+    assert both.mean == pytest.approx(
+        cluster_mean(whole.column("clap") - whole.column("zero_shot"), whole.dataset).mean
+    )
+    assert both.n == one.n + two.n
+    assert both.low < one.mean * 2 / 3 + two.mean / 3 < both.high
+
+
+def of(whole, dataset):
+    return whole.where(whole.dataset == dataset)
+
+
+def test_it_stands_alone_beside_or_not_at_all_by_the_number_of_datasets():
+    names = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
+    rows = synthetic_rows(names, ("RN50",), ("dataset",), (2, 4), (0, 1, 2), ("clap", "zero_shot"))
+    for count in range(1, 7):
+        part = panel(as_table([row for row in rows if row["dataset"] in names[:count]]))
+        found = paired(part, "clap", "zero_shot")
+        here = on_these_datasets(part, hits_of(part, "clap"), hits_of(part, "zero_shot"))
+        over = cluster_mean(part.column("clap") - part.column("zero_shot"), part.dataset)
+        assert (over.low is None) == (count < 3)
+        assert (found.low, found.high) == ((here if count < 3 else over).low, (here if count < 3 else over).high)
+        assert found.beside == (replace(here, mean=found.mean) if 3 <= count <= 5 else None)
+        assert found.mean == pytest.approx(here.mean)
+        assert str(found).endswith("interval over draws and pictures") == (count < 3)
+        wider = simultaneous({"a": found, "b": found})["a"]
+        assert wider.low < found.low < found.high < wider.high
+
+
+def test_two_draws_give_none():
+    rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (2, 4), (0, 1), ("clap", "zero_shot"))
+    found = paired(panel(as_table(rows)), "clap", "zero_shot")
+    assert found.low is None
+    assert found.n == 4
+
+
+@pytest.mark.parametrize("draws", [0.0, 0.3])
+def test_it_covers(draws):
+    from tools.one_dataset import Design, covered
+
+    assert 0.92 <= covered(Design(draws=draws, pictures=200), studies=600) <= 0.985
