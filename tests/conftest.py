@@ -27,6 +27,7 @@ CI_ONLY = (
     "encode/caches/test_two_commands.py",
     "encode/test_documented_commands.py",
     "package/test_wheel.py",
+    "paper/test_from_nothing.py",
     "paper/test_rehearsal.py",
     "pictures/test_other_user.py",
     "theory/test_mutations.py",

@@ -2,8 +2,10 @@
 
 import hashlib
 import io
+import json
 import tarfile
 import threading
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -61,13 +63,65 @@ def write_shards(root: Path, splits: dict[str, int], per_shard: int = 12) -> Pat
     return root
 
 
-class Hub:
-    """Serves a folder as the hub does; with `drops` it hangs up in the middle of every fifth answer of a tar file."""
+def write_clip(folder: Path, seed: int, vision: dict | None = None, text: dict | None = None) -> Path:
+    """A CLIP of open_clip with weights drawn from the seed."""
+    import torch
+    from safetensors.torch import save_file
 
-    def __init__(self, root: Path, drops: bool = False, sizes: dict[str, int] | None = None):
+    from kshot.encode.protocol import import_torchvision
+
+    import_torchvision()
+    import open_clip
+
+    whole = CONFIG["model_cfg"]
+    model = whole | {"vision_cfg": vision or whole["vision_cfg"], "text_cfg": whole["text_cfg"] | (text or {})}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "open_clip_config.json").write_text(json.dumps(CONFIG | {"model_cfg": model}))
+    torch.manual_seed(seed)
+    save_file(open_clip.model.CLIP(**model).state_dict(), folder / "open_clip_model.safetensors")
+    return folder
+
+
+def write_siglip(folder: Path, vocabulary: Sequence[str]) -> Path:
+    """SigLIP's kind of text tower in a folder: a tokenizer of transformers, sigmoid loss with a bias."""
+    import torch
+    from safetensors.torch import save_file
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    from kshot.encode.protocol import import_torchvision
+
+    import_torchvision()
+    import open_clip
+
+    words = {word: number for number, word in enumerate(["<pad>", "<unk>", *vocabulary])}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", model_input_names=["input_ids"]
+    ).save_pretrained(folder)
+    text = {"context_length": 16, "vocab_size": len(words), "hf_tokenizer_name": "some/name-at-the-hub", "width": 32}
+    text |= {"tokenizer_kwargs": {"clean": "canonicalize"}, "heads": 2, "layers": 1, "pool_type": "last"}
+    text |= {"no_causal_mask": True, "proj_bias": True}
+    model = CONFIG["model_cfg"] | {"text_cfg": text, "init_logit_bias": -10.0, "custom_text": True}
+    (folder / "open_clip_config.json").write_text(json.dumps(CONFIG | {"model_cfg": model}))
+    torch.manual_seed(0)
+    made = open_clip.model.CustomTextCLIP(**{k: v for k, v in model.items() if k != "custom_text"})
+    save_file(made.state_dict(), folder / "open_clip_model.safetensors")
+    return folder
+
+
+class Hub:
+    """Serves a folder as the hub does; with `drops` it hangs up in the middle of every fifth answer of a tar file.
+
+    `faults` are met one after the other by requests for tar files: a status such as 503, "other bytes" for damaged
+    content, "redirect", a number below 1 for a connection that dies after that share of the bytes.
+    """
+
+    def __init__(self, root: Path, drops: bool = False, sizes: dict[str, int] | None = None, faults=(), wait="0"):
         outer = self
         self.requests: list[tuple[str, str | None]] = []
-        self.root, self.drops, self.sizes = root, drops, sizes or {}
+        self.root, self.drops, self.sizes, self.faults, self.wait = root, drops, sizes or {}, list(faults), wait
 
         class Handler(BaseHTTPRequestHandler):
             def do_HEAD(self):
@@ -87,7 +141,18 @@ class Hub:
 
     def answer(self, request, wanted: str | None) -> None:
         """`wanted` is the range of a GET; without it only the headers that the hub's library asks for are sent."""
-        path = self.root / request.path.lstrip("/")
+        path = self.root / request.path.split("?")[0].lstrip("/")
+        fault = None
+        if wanted and path.suffix == ".tar" and "?" not in request.path and self.faults:
+            fault = self.faults.pop(0)
+        if isinstance(fault, int) or fault == "redirect":
+            request.send_response(302 if fault == "redirect" else fault)
+            request.send_header("Retry-After", self.wait)
+            if fault == "redirect":
+                request.send_header("Location", f"{self.url}{request.path}?again")
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+            return
         if not path.is_file():
             request.send_response(404)
             request.send_header("X-Error-Code", "EntryNotFound")
@@ -104,7 +169,9 @@ class Hub:
         request.end_headers()
         if wanted:
             drops = self.drops and path.suffix == ".tar" and len(self.requests) % 5 == 0
-            request.wfile.write(content[start : len(content) // 2 if drops else None])
+            end = len(content) // 2 if drops else int(fault * len(content)) if isinstance(fault, float) else None
+            sent = bytes(len(content)) if fault == "other bytes" else content
+            request.wfile.write(sent[start:end])
             request.close_connection = True
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from kshot.bench.study import Study, load_study
 from kshot.data.store import Store
 from kshot.paper.folders import MATRIX_STUDY
 from kshot.paper.rehearsal import COOP, COOP_BACKBONES, VIEWED_BACKBONE, WORLDS, write_rehearsal
-from kshot.paper.reproduce import AUGMENTATION, PRECISION, arms, compare_arms, compute_arms, write_reports
+from kshot.paper.reproduce import AUGMENTATION, PRECISION, Reproduction, Selection, arms, compare_arms, write_reports
 
 # Arms that have generated features for some of their encoders only.
 ENCODERS = {"coop": COOP_BACKBONES, AUGMENTATION: (VIEWED_BACKBONE,)}
@@ -31,7 +31,10 @@ def rehearse(folder: Path, datasets: Collection[str]) -> list[str]:
     features, records = folder / "features", folder / "records"
     write_rehearsal(Store(features), datasets)
     studies = [_short(load_study(arm), {*datasets, *(name + COOP for name in datasets)}) for arm in arms()]
-    compute_arms(features, records, studies, workers=os.cpu_count() or 1)
+    road = Reproduction(features, records, Selection(studies), workers=os.cpu_count() or 1)
+    road.matrix()
+    road.probes()
+    road.arms()
     write_reports(features, records, [MATRIX_STUDY, AUGMENTATION, PRECISION])
     return compare_arms(records)
 

@@ -23,7 +23,7 @@ def update(folder: Path, methods: list[str], features: Path) -> int:
     written = 0
     for row in sorted(rows, key=lambda row: [row[name] for name in CELL]):
         cell = Cell(*(row[name] for name in CELL))
-        stratum = loaded_stratum(features, cell.dataset, cell.backbone, study.dtype, hashes)
+        stratum = loaded_stratum(study, features, cell.dataset, cell.backbone, hashes)
         prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, hashes)
         episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
         spec = study.methods()[row["method"]]

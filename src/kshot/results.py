@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kshot.bench.records import Records, load_table, metric_values
-from kshot.bench.status import count_done
+from kshot.bench.status import count_done, recorded_pairs
 from kshot.bench.study import Study
 from kshot.bench.work import check_stored
 from kshot.data import catalog
@@ -217,9 +217,10 @@ class Results:
             return ""
         if done >= wanted:
             return ""
+        here, pairs = recorded_pairs(self.folder)
         return (
-            f"UNFINISHED, {wanted - done:,} of {wanted:,} cells to compute: figures may change, datasets may be "
-            "absent. `kshot run` computes the rest."
+            f"UNFINISHED, {wanted - done:,} of {wanted:,} cells to compute, {here} of {pairs} pairs of dataset and "
+            "backbone begun: figures may change, datasets may be absent. `kshot run` computes the rest."
         )
 
     @cached_property

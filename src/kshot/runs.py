@@ -4,7 +4,7 @@ import hashlib
 import logging
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from kshot.bench.work import check_stored, count_cells, find_work, finished_cell
 from kshot.data.features import Features
 from kshot.data.memory import MemoryStore
 from kshot.data.store import Store, as_store
-from kshot.errors import InputError
+from kshot.errors import InputError, StudyError
 from kshot.files import safe_name
 from kshot.methods import registry
 from kshot.progress import Progress
@@ -219,11 +219,15 @@ def measure(
     workers: int = CORES,
     engine: Engine | str = "local",
     shard: StudyShard = WHOLE,
+    keep: Callable[[Cell], bool] = lambda cell: True,
 ) -> ProbeFolder:
-    """Measure the probes that are not stored yet beside the records; all backbones and draws unless given."""
+    """Measure the probes that are not stored yet beside the records, of the cells whose features are there; all
+    backbones and draws unless given."""
     owner, store, stored = Records(Path(records)), Store(features), ProbeFolder(Path(records))
     check_stored(owner, store)
-    work = find_work(owner.study(), store, owner)
+    work = find_work(owner.study(), store, owner, keep=lambda cell: cell.tier in tiers and keep(cell))
+    if not work.cells:
+        raise StudyError(next(iter(work.absent.values()), f"the study has no cell of the tier {', '.join(tiers)}."))
     seeds = sorted({cell.seed for cell in work.cells})[:draws]
 
     def asked_for(cell: Cell) -> bool:

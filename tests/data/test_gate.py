@@ -47,4 +47,4 @@ def test_run_warns_where_the_gate_fails(tmp_path, caplog, confused, warned):
 
 def test_generated_numbers_have_no_gate(tmp_path):
     write_pets(Store(tmp_path), 9, simulated=True)
-    assert failed_gates(Store(tmp_path), [("Pets", "ViT-B-16"), ("other", "ViT-B-16")]) == []
+    assert failed_gates(Store(tmp_path), [("Pets", "ViT-B-16"), ("other", "ViT-B-16")]) == {}

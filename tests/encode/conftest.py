@@ -1,28 +1,14 @@
-import json
 from pathlib import Path
 
 import pytest
 
-from picture_sets import CONFIG, Hub, write_shards
+from picture_sets import Hub, write_clip, write_shards
 
 
 @pytest.fixture(scope="session")
 def tiny_clip(tmp_path_factory) -> Path:
     """A folder with open_clip_config.json and weights drawn once from a fixed seed."""
-    import torch
-    from safetensors.torch import save_file
-
-    from kshot.encode.protocol import import_torchvision
-
-    import_torchvision()
-    import open_clip
-
-    folder = tmp_path_factory.mktemp("tiny_clip")
-    (folder / "open_clip_config.json").write_text(json.dumps(CONFIG))
-    torch.manual_seed(0)
-    model = open_clip.model.CLIP(**CONFIG["model_cfg"])
-    save_file(model.state_dict(), folder / "open_clip_model.safetensors")
-    return folder
+    return write_clip(tmp_path_factory.mktemp("tiny_clip"), 0)
 
 
 @pytest.fixture
@@ -41,6 +27,7 @@ def serve(tmp_path, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1000)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub-cache"))
+    monkeypatch.setattr("kshot.encode.hub.PAUSES", (0.01, 0.01, 0.01))
     servers = []
 
     def start(root: Path, **options) -> Hub:

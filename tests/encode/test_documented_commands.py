@@ -16,7 +16,7 @@ from picture_sets import picture, write_shards
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "real-features.md").read_text()
-FOUR, OWN, OTHER = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+THREE, OWN, OTHER = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def kshot(line: str, folder: Path, *more: str, **variables: str) -> str:
@@ -30,9 +30,8 @@ def kshot(line: str, folder: Path, *more: str, **variables: str) -> str:
 
 
 @pytest.mark.slow
-def test_four_commands_to_the_studys_ten_datasets(tiny_clip, serve, tmp_path, monkeypatch):
-    install, encode, check, run = FOUR.strip().splitlines()
-    assert install == "pip install 'kshot[encode]'"
+def test_three_commands_to_the_studys_ten_datasets(tiny_clip, serve, tmp_path, monkeypatch):
+    encode, check, run = THREE.strip().splitlines()
     ten = {name: entry for name, entry in datasets().items() if entry.wds}
     assert len(ten) == 10
     for entry in ten.values():

@@ -76,14 +76,14 @@ def test_a_finished_encoding_of_other_pictures_is_not_taken_for_these(folder, tm
     unchanged = Mortal()
     job, _ = encode(folder, store, unchanged)
     assert unchanged.seen == 0
-    encode_pictures([job], store, lambda count: None, Views("tip", 1))
+    encode_pictures([job], store, lambda count: None, {Views("tip", 1): None})
     (folder / "red" / "new.png").write_bytes(picture(0, 9))
     with pytest.raises(FeatureError, match="differs in pictures: 15 then, 16 now"):
         encode(folder, store)
     changed = Encoding("set", "four", find_source(str(folder)), Mortal(), batch=2, threads=1)
     (store.root / "set" / "four" / "all.json").unlink()
     with pytest.raises(FeatureError, match="all-tip-view00 of another encoding"):
-        encode_pictures([changed], store, lambda count: None, Views("tip", 1))
+        encode_pictures([changed], store, lambda count: None, {Views("tip", 1): None})
 
 
 def test_another_process_that_was_faster(folder, tmp_path):

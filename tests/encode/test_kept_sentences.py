@@ -1,5 +1,6 @@
 """The sentences that come with kshot: complete, plain, each about its class."""
 
+import json
 import re
 from collections import Counter
 from itertools import chain
@@ -99,3 +100,19 @@ def test_the_tier_uses_the_kept_sentences_and_reports_classes_without(caplog):
 def test_a_dataset_without_kept_sentences_asks_for_a_file():
     with pytest.raises(KshotError, match="--sentences cupl="):
         from_kept("mine", ["one"], None)
+
+
+@pytest.mark.parametrize(
+    "name", ["Pets.json", "all_prompts/full_prompts/pets_prompts_full.json", "pet_prompts_full.json"]
+)
+def test_a_folder_with_a_file_per_dataset_is_matched_and_reported_alike(tmp_path, caplog, name):
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(
+        json.dumps({"The Abyssinian": ["It has large ears."], "American_Bulldog": ["It barks."]})
+    )
+    found = from_kept("Pets", ["abyssinian", "american bulldog", "Beagle"], "a photo of a {}.", tmp_path)
+    assert found == [["abyssinian. It has large ears."], ["american bulldog. It barks."], ["a photo of a Beagle."]]
+    assert "1 of 3 classes of Pets have no sentences and get the template 'a photo of a {}.': Beagle." in caplog.text
+    river = from_kept("EuroSAT", ["River"], None, tmp_path)
+    assert "has no file of EuroSAT; the sentences that come with kshot are taken" in caplog.text
+    assert river == from_kept("EuroSAT", ["River"], None)

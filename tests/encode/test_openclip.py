@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from kshot.encode.encoders import load_encoder
 from kshot.encode.openclip import _library, load_open_clip
 from kshot.encode.preprocess import Preprocessing
-from kshot.encode.protocol import import_torchvision
 from kshot.encode.reference_vectors import hold_to_reference
 from kshot.errors import FeatureError, KshotError
-from picture_sets import CONFIG, picture
+from picture_sets import picture, write_siglip
 
 
 @pytest.fixture(scope="module")
@@ -141,30 +140,7 @@ def test_a_checkpoint_that_is_a_pickle_is_not_run(tmp_path):
 
 @pytest.fixture(scope="module")
 def siglip(tmp_path_factory):
-    """SigLIP's kind of text tower in a folder: a tokenizer of transformers, sigmoid loss with a bias."""
-    from safetensors.torch import save_file
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    import_torchvision()
-    import open_clip
-
-    folder = tmp_path_factory.mktemp("tiny_siglip")
-    words = {word: number for number, word in enumerate(["<pad>", "<unk>", "a", "photo", "of", "red", "blue"])}
-    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", model_input_names=["input_ids"]
-    ).save_pretrained(folder)
-    text = {"context_length": 16, "vocab_size": 7, "hf_tokenizer_name": "some/name-at-the-hub", "width": 32}
-    text |= {"tokenizer_kwargs": {"clean": "canonicalize"}, "heads": 2, "layers": 1, "pool_type": "last"}
-    text |= {"no_causal_mask": True, "proj_bias": True}
-    model = CONFIG["model_cfg"] | {"text_cfg": text, "init_logit_bias": -10.0, "custom_text": True}
-    (folder / "open_clip_config.json").write_text(json.dumps(CONFIG | {"model_cfg": model}))
-    torch.manual_seed(0)
-    made = open_clip.model.CustomTextCLIP(**{k: v for k, v in model.items() if k != "custom_text"})
-    save_file(made.state_dict(), folder / "open_clip_model.safetensors")
-    return folder
+    return write_siglip(tmp_path_factory.mktemp("tiny_siglip"), ["a", "photo", "of", "red", "blue"])
 
 
 def test_siglips_tokenizer_comes_with_a_local_folder(siglip):

@@ -6,7 +6,7 @@ from kshot.bench.records import Records
 from kshot.bench.study import load_study
 from kshot.data.store import Store
 from kshot.paper.rehearsal import WORLDS, write_stratum
-from kshot.paper.reproduce import compute_arms, reproduce
+from kshot.paper.reproduce import Reproduction, Selection
 
 SMALL = """
 name = "NAME"
@@ -36,7 +36,8 @@ def features(tmp_path, monkeypatch):
 def test_reproduction_goes_on_where_it_was_stopped(features, tmp_path):
     arms = ["paper", "augmentation"]
     records = tmp_path / "records"
-    words = reproduce(features, records, [load_study(arm) for arm in arms], workers=1)
+    words = Reproduction(features, records, Selection(arms)).run()
+    assert "paper: 2 of 2 pairs computed" in words
     assert any("simulated" in sentence.lower() for sentence in words)
     for arm in arms:
         assert (records / arm / "report" / "report.html").is_file()
@@ -48,6 +49,6 @@ def test_reproduction_goes_on_where_it_was_stopped(features, tmp_path):
     cell = next(iter(load_study("augmentation").cells()))
     Records(records / "augmentation").cell_files(cell)[0].unlink()
     kept = {path: path.stat().st_mtime_ns for path in records.glob("*/cells/**/*.parquet")}
-    compute_arms(features, records, [load_study("augmentation")], workers=1)
+    Reproduction(features, records, Selection(["augmentation"])).arms()
     assert Records(records / "augmentation").cell_files(cell)
     assert {path: path.stat().st_mtime_ns for path in kept} == kept

@@ -61,7 +61,7 @@ def load_batch(study: Study, features: Path | Store, batch: CellBatch) -> None:
 
 def _loaded(study: Study, features: Path | Store, batch: CellBatch, cell: Cell) -> tuple[Stratum, Prior | None]:
     where = (features, cell.dataset, cell.backbone)
-    stratum = loaded_stratum(*where, study.dtype, batch.hashes, batch.views, study.supports)
+    stratum = loaded_stratum(study, *where, batch.hashes, batch.views)
     return stratum, loaded_prior(*where, cell.tier, study.dtype, batch.hashes)
 
 
@@ -232,20 +232,33 @@ def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellF
 # Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
 # One stratum at a time: batches hold one, and two of the largest would take a gigabyte.
 @lru_cache(maxsize=1)
-def loaded_stratum(
+def _loaded_stratum(
     features: Path | Store,
     dataset: str,
     backbone: str,
     dtype: str,
+    pool_cap: int | None,
     hashes: frozenset[str],
-    views: frozenset[Views] = frozenset(),
-    supports: str = "",
+    views: frozenset[Views],
+    supports: str,
 ) -> Stratum:
     given = parsed_supports(supports).get(dataset, {})
-    stratum = load_stratum(as_store(features), dataset, backbone, dtype, views, given)
+    stratum = load_stratum(as_store(features), dataset, backbone, dtype, views, given, pool_cap)
     viewed = (digest for stored in stratum.views.values() for digest in stored.hashes)
     _check_unchanged(f"{dataset}/{backbone}", [*stratum.hashes.values(), *viewed], hashes)
     return stratum
+
+
+def loaded_stratum(
+    study: Study,
+    features: Path | Store,
+    dataset: str,
+    backbone: str,
+    hashes: frozenset[str],
+    views: frozenset[Views] = frozenset(),
+) -> Stratum:
+    """The stratum as the study wants it; the last one is kept."""
+    return _loaded_stratum(features, dataset, backbone, study.dtype, study.pool_cap, hashes, views, study.supports)
 
 
 @lru_cache(maxsize=8)

@@ -256,8 +256,8 @@ def isolated_fit(
     """The fit of a recorded cell, ready to be run again, and the test labels, which it does not know."""
     store, sees = as_store(features), frozenset(row["sees"])
     views = spec.views if row["views"] not in ("", "{}") else None
-    given = study.supports_of(cell.dataset)
-    stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, [] if views is None else [views], given)
+    given, asked = study.supports_of(cell.dataset), [] if views is None else [views]
+    stratum = load_stratum(store, cell.dataset, cell.backbone, study.dtype, asked, given, study.pool_cap)
     tiers = store.tiers(cell.dataset, cell.backbone)
     prior = load_prior(store, cell.dataset, cell.backbone, cell.tier, study.dtype) if tiers else None
     episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)

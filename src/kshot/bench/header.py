@@ -86,6 +86,8 @@ def _shortfall(study: Study, found: Study) -> str:
         return "uses other shots (--supports)"
     if study.min_residue != found.min_residue:
         return f"has min_residue {study.min_residue} and not {found.min_residue}"
+    if study.pool_cap != found.pool_cap:
+        return f"has pool_cap {study.pool_cap} and not {found.pool_cap}"
     own, theirs, cells = study.methods(), found.methods(), study.cells()
     gone = [name for name in theirs if name not in own]
     changed = [name for name in theirs if name in own and own[name] != theirs[name]]

@@ -50,7 +50,8 @@ def knob_oracle(study: Study, cells: set[Cell], spec: MethodSpec, store: Store) 
     reads_text = "text" in method.info.sees
     best: dict[Cell, float] = {}
     for dataset, backbone in sorted({(cell.dataset, cell.backbone) for cell in cells}):
-        stratum = load_stratum(store, dataset, backbone, study.dtype, supports=study.supports_of(dataset))
+        given = study.supports_of(dataset)
+        stratum = load_stratum(store, dataset, backbone, study.dtype, supports=given, pool_cap=study.pool_cap)
         for cell in (c for c in cells if (c.dataset, c.backbone) == (dataset, backbone)):
             if reads_text and cell.tier not in store.tiers(dataset, backbone):
                 continue

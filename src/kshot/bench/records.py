@@ -55,8 +55,14 @@ class Records:
         """Held by whoever changes more than one cell's file."""
         return locked(self.header)
 
-    def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
-        """Make the folder this study's, or refuse it when it belongs to another study or other features."""
+    def claim(
+        self, study: Study, dropped: Iterable[Cell], features: dict[str, str], about: Mapping[str, dict] | None = None
+    ) -> None:
+        """Make the folder this study's, or refuse it when it belongs to another study or other features.
+
+        `about` joins what the header says of other strata: their encoders' constants, ignored gates.
+        """
+        told = dict(about or {})
         with self.lock():
             extended: list[str] = []
             # Listed before we look for the header: another driver may be writing it at this moment.
@@ -71,6 +77,7 @@ class Records:
                 else:
                     before = read_header(self.folder)
                     features = before["features"] | features
+                    told = {name: before.get(name, {}) | own for name, own in told.items()}
                     extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
             elif occupied and not (any(self.files()) and self._hashes() == {study.hash}):
                 raise StudyError(f"{self.folder} is not empty and not a records folder. Choose another --records.")
@@ -80,6 +87,7 @@ class Records:
                 "study": json.loads(study.to_json()),
                 "dropped": [list(astuple(cell)) for cell in dropped],
                 "features": features,
+                **told,
             }
             write_header(self.folder, content)
 

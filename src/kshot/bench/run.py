@@ -18,11 +18,12 @@ from kshot.bench.cell import load_batch, run_batch
 from kshot.bench.compact import SUPERSEDED, compact, supersede
 from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, Workload
 from kshot.bench.records import RUNS, Records, records_folder
-from kshot.bench.study import MethodSpec, Study, load_study
+from kshot.bench.study import Cell, MethodSpec, Study, load_study
 from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes, strata_of, thin_cells
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store, as_store
+from kshot.data.stratum import encoder_constants
 from kshot.data.supports import read_supports
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import is_damaged, remove_torn, set_aside, write_text
@@ -85,12 +86,16 @@ def complete(
     engine: Engine,
     method: Sequence[str | MethodSpec] = (),
     shard: StudyShard = WHOLE,
+    keep: Callable[[Cell], bool] | None = None,
 ) -> Path:
-    """Compute what a study, or a shard of it, lacks; return the folder of its records."""
+    """Compute what a study, or a shard of it, lacks; return the folder of its records.
+
+    With `keep`, compute those of these cells whose features are stored.
+    """
     loaded = load_any(study).with_methods(method)
     target = Records(records_folder(records, loaded.name))
     features = features if isinstance(features, Store) else Path(features)
-    work = open_run(loaded, features, target)
+    work = open_run(loaded, features, target, keep)
     todo = count_cells(work.batches(shard.index, shard.count))
     share = f" in shard {shard.index}/{shard.count}" if shard.count > 1 else ""
     logger.info(
@@ -100,9 +105,6 @@ def complete(
     if work.whole_pool:
         spent = ", ".join(sorted({f"{cell.dataset} at K = {cell.shots}" for cell in work.whole_pool}))
         logger.warning(f"the shots are the whole pool, which is fine because no method here looks at others: {spent}.")
-    banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE]
-    for warning in failed_gates(as_store(features), banded) if todo and banded else ():
-        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot features check`.")
     start = time.perf_counter()
     with Progress("cells", todo) as progress:
         compute(work, features, target, engine, shard, progress.advance)
@@ -111,10 +113,21 @@ def complete(
     return target.folder
 
 
-def open_run(study: Study, features: Path | Store, records: Records) -> Work:
+def open_run(
+    study: Study, features: Path | Store, records: Records, keep: Callable[[Cell], bool] | None = None
+) -> Work:
     """Check the study against features and records and make the folder its own."""
-    work = find_work(study, as_store(features), records)
-    records.claim(study, work.dropped, work.features)
+    store = as_store(features)
+    work = find_work(study, store, records, keep=keep)
+    banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE]
+    gates = {"/".join(where): said for where, said in failed_gates(store, banded if work.missing else ()).items()}
+    for warning in gates.values():
+        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot features check`.")
+    constants = {f"{name}/{encoder}": encoder_constants(store, name, encoder) for name, encoder in work.strata}
+    for encoder, own in {where.split("/")[1]: own for where, own in constants.items()}.items():
+        if own["logit_scale"] is not None:
+            logger.info(f"{encoder}: logit scale {own['logit_scale']:.6g}, logit bias {own['logit_bias']}")
+    records.claim(study, work.dropped, work.features, {"constants": constants, "ignored_gates": gates})
     remove_torn(records.folder)
     with records.lock():
         loose, joined = records.files()

@@ -70,6 +70,18 @@ def count_done(folder: Path, study: Study | None = None) -> tuple[int, int]:
     return len(finished_cells(records, study)), len(study.cells()) - len(records.dropped())
 
 
+def recorded_pairs(folder: Path, study: Study | None = None) -> tuple[int, int]:
+    """(dataset, backbone) with records, and all of the study: the paper calls them pairs."""
+    records = Records(folder)
+    study = study or records.study()
+    done: set[tuple[str, str]] = set()
+    if records.header.is_file() and (records.loose() or records.joined()):
+        table = load_table(folder, ["dataset", "backbone"])
+        done = set(zip(table["dataset"].to_pylist(), table["backbone"].to_pylist(), strict=True))
+    whole = {(cell.dataset, cell.backbone) for cell in study.cells()}
+    return len(done & whole), len(whole)
+
+
 def failed_cells(records: Records) -> list[Cell]:
     """The cells in which some method failed."""
     table = load_table(records.folder, [*CELL, "status"])

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -80,6 +80,7 @@ class Study:
     Without `min_residue` the paper's rule holds: a cell whose smallest class keeps fewer than five pool pictures is
     dropped; not where every class has exactly K pictures and no method of the study looks at others. With it no such
     cell is dropped, and methods that look at those pictures are undefined below it.
+    `pool_cap`: of each class, at most so many pictures of an official train split are the pool.
     `answers`: what every head said about every test picture is kept beside the records, for metrics. `supports`: shots
     that somebody else drew, as `kshot.data.supports` reads them.
     """
@@ -89,6 +90,7 @@ class Study:
     dtype: str = "float32"
     min_residue: int | None = None
     answers: bool = True
+    pool_cap: int | None = None
     supports: str = ""
 
     @cached_property
@@ -99,8 +101,9 @@ class Study:
     def to_json(self) -> str:
         """Everything that the study sets; what it leaves to the paper's rule is not named."""
         content = asdict(self)
-        if self.min_residue is None:
-            del content["min_residue"]
+        for rule in ("min_residue", "pool_cap"):
+            if content[rule] is None:
+                del content[rule]
         # Whether answers are kept changes no record.
         del content["answers"]
         content["supports"] = json.loads(self.supports or "{}")
@@ -139,8 +142,9 @@ class Study:
     def extends(self, older: "Study") -> bool:
         """Whether every record of the older study belongs to this one as it is."""
         cells = self.cells()
-        rules = (self.name, self.dtype, self.min_residue, self.supports)
-        return rules == (older.name, older.dtype, older.min_residue, older.supports) and all(
+        rules = (self.name, self.dtype, self.min_residue, self.pool_cap, self.supports)
+        theirs = (older.name, older.dtype, older.min_residue, older.pool_cap, older.supports)
+        return rules == theirs and all(
             spec in cells.get(cell, ()) for cell, specs in older.cells().items() for spec in specs
         )
 
@@ -154,8 +158,23 @@ class Study:
         for name in names:
             if name not in known:
                 raise StudyError(unknown("dataset", name, known, "Choose from the study's own datasets."))
-        kept = (replace(g, datasets=tuple(d for d in g.datasets if d in names)) for g in self.grids)
-        return replace(self, grids=tuple(grid for grid in kept if grid.datasets))
+        return self.only(datasets=names)
+
+    def only(self, **axes: Container[str]) -> "Study":
+        """Only these names on the axes `datasets`, `backbones` and `tiers`; the study may have none of them."""
+        grids = self.grids
+        for axis, names in axes.items():
+            kept = (replace(g, **{axis: tuple(n for n in getattr(g, axis) if n in names)}) for g in grids)
+            grids = tuple(grid for grid in kept if getattr(grid, axis))
+        return replace(self, grids=grids)
+
+    def draws(self, dataset: str) -> dict[Views, set[tuple[int, int, str]]]:
+        """(shots, seed, profile) of the draws whose augmented views some method is given."""
+        found: dict[Views, set[tuple[int, int, str]]] = {}
+        for grid in self.grids:
+            for views in {spec.views for spec in grid.methods if spec.views and dataset in grid.datasets}:
+                found.setdefault(views, set()).update(product(grid.shots, grid.seeds, grid.profiles))
+        return found
 
     def on_features(self, strata: Sequence[tuple[str, str, str]]) -> "Study":
         """The same shots, seeds, profiles and methods on these (dataset, backbone, tier), as a study of its own; their
@@ -232,16 +251,17 @@ def bundled_studies() -> dict[str, Path]:
 
 
 def parse_study(content: dict[str, Any], where: str) -> Study:
-    allowed = {"name", "dtype", "min_residue", "answers", "grid", *OPTIONAL, *AXES}
+    allowed = {"name", "dtype", "min_residue", "pool_cap", "answers", "grid", *OPTIONAL, *AXES}
     for key in content:
         if key not in allowed:
             raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
     dtype = content.get("dtype", "float32")
     if dtype not in DTYPES:
         raise StudyError(f"{where}: dtype is '{dtype}'; allowed are {' and '.join(DTYPES)}.")
-    least = content.get("min_residue")
-    if least is not None and (type(least) is not int or not 0 <= least <= LARGEST):
-        raise StudyError(f"{where}: 'min_residue' must be a whole number from 0 up, not {least}.")
+    counts = [content.get("min_residue"), content.get("pool_cap")]
+    for name, count, low in zip(("min_residue", "pool_cap"), counts, (0, 1), strict=True):
+        if count is not None and (type(count) is not int or not low <= count <= LARGEST):
+            raise StudyError(f"{where}: '{name}' must be a whole number from {low} up, not {count}.")
     answers = content.get("answers", True)
     if not isinstance(answers, bool):
         raise StudyError(f"{where}: 'answers' must be true or false, not {answers}.")
@@ -249,7 +269,8 @@ def parse_study(content: dict[str, Any], where: str) -> Study:
         raise StudyError(f'{where}: a study needs a name, for example name = "mine".')
     shared = {key: content[key] for key in (*AXES, *OPTIONAL) if key in content}
     grids = tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where))
-    study = Study(safe_name("study", content["name"]), grids, dtype, least, answers)
+    least, cap = counts
+    study = Study(safe_name("study", content["name"]), grids, dtype, least, answers, cap)
     _check_names(study, where)
     return study
 
@@ -337,8 +358,9 @@ def study_from_json(text: str) -> Study:
         Grid(**{k: tuple(v) for k, v in g.items() if k != "methods"}, methods=tuple(_spec(m) for m in g["methods"]))
         for g in content["grids"]
     )
+    rules = {name: content.get(name) for name in ("min_residue", "pool_cap")}
     supports = json.dumps(content["supports"], sort_keys=True) if "supports" in content else ""
-    return Study(content["name"], grids, content["dtype"], content.get("min_residue"), supports=supports)
+    return Study(content["name"], grids, content["dtype"], **rules, supports=supports)
 
 
 def _spec(content: dict[str, Any]) -> MethodSpec:

@@ -3,8 +3,8 @@
 Sizes come from the stored features, or from the catalog where nothing is stored yet.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from kshot.bench.record import KEY, cells_of
 from kshot.bench.records import Records, cell_place, load_table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data import catalog, simulated
-from kshot.data.draw import POOL_SHARE
+from kshot.data.draw import POOL_SHARE, drawn_rows
 from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, view_part
-from kshot.data.stratum import pool_labels
-from kshot.errors import StudyError, unknown
+from kshot.data.stratum import pool_labels, pool_rows
+from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import place_of
 from kshot.methods import registry
 from kshot.methods.registry import code_of
@@ -76,7 +76,10 @@ def count_cells(batches: Iterable[CellBatch]) -> int:
 @dataclass(frozen=True)
 class Work:
     """A study against a records folder; beside methods that are `trained` the others cost little. The shots of
-    `whole_pool` cells are all pictures of the pool, which are kept because no method looks at others."""
+    `whole_pool` cells are all pictures of the pool, which are kept because no method looks at others.
+
+    `absent`: why the cells of a (dataset, backbone, tier) are not among `cells`.
+    """
 
     study: Study
     cells: dict[Cell, tuple[MethodSpec, ...]]
@@ -86,6 +89,7 @@ class Work:
     features: dict[str, str]
     trained: frozenset[str]
     whole_pool: frozenset[Cell] = frozenset()
+    absent: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     @property
     def done(self) -> int:
@@ -133,21 +137,61 @@ class Work:
         return self.strata[cell.dataset, cell.backbone].cost(cell.shots, trained)
 
 
-def find_work(study: Study, store: Store, records: Records, *, must_be_stored: bool = True) -> Work:
-    """Check all names, write simulated worlds that are asked for and absent, find what is missing."""
+def find_work(
+    study: Study,
+    store: Store,
+    records: Records,
+    *,
+    must_be_stored: bool = True,
+    keep: Callable[[Cell], bool] | None = None,
+) -> Work:
+    """Check all names, write simulated worlds that are asked for and absent, find what is missing.
+
+    With `keep`, the work is those of these cells whose features are stored, and `absent` names the others.
+    """
     _refuse_main_module(study)
     info = {name: registry.create(spec.use, **spec.params).info for name, spec in study.methods().items()}
     trained = frozenset(name for name, about in info.items() if not about.closed_form)
-    strata = strata_of(study, store, must_be_stored=must_be_stored)
-    check_tiers(study, store)
-    if must_be_stored:
-        check_views(study, store)
-    cells = study.cells()
-    whole_pool = frozenset() if any(map(needs_residue, info.values())) else cells_of_whole_pools(study, strata)
-    dropped = thin_cells(study, strata) - whole_pool
+    cells, absent = study.cells(), {}
+    if keep is None:
+        strata = strata_of(study, store, must_be_stored=must_be_stored)
+        check_tiers(study, store)
+        if must_be_stored:
+            check_views(study, store)
+    else:
+        strata, absent = _stored_parts(study, store, {cell for cell in cells if keep(cell)})
+        here = {place for place in {(c.dataset, c.backbone, c.tier) for c in cells if keep(c)} if place not in absent}
+        cells = {c: specs for c, specs in cells.items() if keep(c) and (c.dataset, c.backbone, c.tier) in here}
+    whole_pool = frozenset() if any(map(needs_residue, info.values())) else cells_of_whole_pools(strata, cells)
+    dropped = thin_cells(study, strata, cells) - whole_pool
     wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}
     missing = missing_cells(records, study, wanted)
-    return Work(study, cells, strata, dropped, missing, store.hashes(strata), trained, whole_pool)
+    return Work(study, cells, strata, dropped, missing, store.hashes(strata), trained, whole_pool, absent)
+
+
+def _stored_parts(
+    study: Study, store: Store, cells: Iterable[Cell]
+) -> tuple[dict[tuple[str, str], Sizes], dict[tuple[str, str, str], str]]:
+    """Sizes of the strata that are stored, and why the cells of a (dataset, backbone, tier) cannot be computed."""
+    strata: dict[tuple[str, str], Sizes] = {}
+    absent: dict[tuple[str, str, str], str] = {}
+    for dataset, backbone in dict.fromkeys((cell.dataset, cell.backbone) for cell in cells):
+        stratum = study.only(datasets=(dataset,), backbones=(backbone,))
+        try:
+            found = strata_of(stratum, store, must_be_stored=True)
+        except KshotError as error:
+            found, reason = {}, str(error)
+        for tier in {cell.tier for cell in cells if (cell.dataset, cell.backbone) == (dataset, backbone)}:
+            try:
+                if found:
+                    check_tiers(stratum.only(tiers=(tier,)), store)
+                    check_views(stratum.only(tiers=(tier,)), store)
+            except KshotError as error:
+                absent[dataset, backbone, tier] = str(error)
+            if not found:
+                absent[dataset, backbone, tier] = reason
+        strata |= found
+    return strata, absent
 
 
 def missing_cells(
@@ -210,9 +254,9 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
         if dataset in catalog.shifts():
             make_shift(dataset, backbone, store)
         if _stored(store, dataset, backbone):
-            strata[dataset, backbone] = _from_store(store, dataset, backbone)
+            strata[dataset, backbone] = _from_store(store, dataset, backbone, study.pool_cap)
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():
-            strata[dataset, backbone] = _from_catalog(dataset, backbone)
+            strata[dataset, backbone] = from_catalog(dataset, backbone, study.pool_cap)
         else:
             raise StudyError(_not_stored(store, dataset, backbone, wanted))
     return strata
@@ -235,23 +279,36 @@ def check_views(study: Study, store: Store) -> None:
     for dataset, backbone, views in wanted:
         part = "all" if store.has(dataset, backbone, "all") else "pool"
         parts = (view_part(part, views.recipe, number) for number in range(views.count))
-        lacks = [name for name in parts if not store.has(dataset, backbone, name)]
+        names = list(parts)
+        lacks = [name for name in names if not store.has(dataset, backbone, name)]
         if lacks:
             raise StudyError(
                 f"the study asks for {views} of {dataset} with {backbone}; {store.root} lacks {len(lacks)} of them, "
                 f"first {lacks[0]}. Encode the pictures again with --views {views.count} --view-recipe {views.recipe}."
             )
+        # All views are of the same pictures; `kshot paper reproduce` makes them of the drawn ones only.
+        pool, viewed = pool_rows(store, dataset, backbone, study.pool_cap), set(store.ids(dataset, backbone, names[0]))
+        ids, y, n_classes = pool.drawable()
+        if not viewed.issuperset(ids):
+            rows = drawn_rows(dataset, ids, y, n_classes, study.draws(dataset)[views])
+            if not viewed.issuperset(ids[row] for row in rows):
+                raise StudyError(
+                    f"the study draws pictures of {dataset} whose {views} by {backbone} are not stored. Delete "
+                    f"{names[0]} and the like and encode them again."
+                )
 
 
-def thin_cells(study: Study, strata: dict[tuple[str, str], Sizes]) -> frozenset[Cell]:
-    return frozenset(
-        cell for cell in study.cells() if strata[cell.dataset, cell.backbone].drops(cell.shots, study.least_residue)
-    )
+def thin_cells(
+    study: Study, strata: dict[tuple[str, str], Sizes], cells: Iterable[Cell] | None = None
+) -> frozenset[Cell]:
+    """The cells, all of the study unless given, whose smallest class keeps too few pool pictures."""
+    least, wanted = study.least_residue, study.cells() if cells is None else cells
+    return frozenset(cell for cell in wanted if strata[cell.dataset, cell.backbone].drops(cell.shots, least))
 
 
-def cells_of_whole_pools(study: Study, strata: dict[tuple[str, str], Sizes]) -> frozenset[Cell]:
+def cells_of_whole_pools(strata: dict[tuple[str, str], Sizes], cells: Iterable[Cell]) -> frozenset[Cell]:
     """The cells whose pool is a cache of exactly K pictures per class."""
-    return frozenset(cell for cell in study.cells() if strata[cell.dataset, cell.backbone].is_cache_of(cell.shots))
+    return frozenset(cell for cell in cells if strata[cell.dataset, cell.backbone].is_cache_of(cell.shots))
 
 
 def needs_residue(method: MethodInfo) -> bool:
@@ -275,10 +332,17 @@ def _stored(store: Store, dataset: str, backbone: str) -> bool:
     return any(store.has(dataset, backbone, part) for part in IMAGE_PARTS)
 
 
-def _from_store(store: Store, dataset: str, backbone: str) -> Sizes:
-    labels, n_classes = pool_labels(store, dataset, backbone)
+def _from_store(store: Store, dataset: str, backbone: str, pool_cap: int | None) -> Sizes:
+    labels, n_classes = pool_labels(store, dataset, backbone, pool_cap)
     part = "all" if store.has(dataset, backbone, "all") else "test"
     manifest = store.manifest(dataset, backbone, part)
+    stored = None if part == "all" else store.manifest(dataset, backbone, "pool").pool_cap
+    if stored is not None and (pool_cap is None or pool_cap > stored):
+        raise StudyError(
+            f"the pool of {dataset} with {backbone} in {store.root} was encoded with at most {stored} pictures of a "
+            f"class; the study wants {'all' if pool_cap is None else pool_cap}. Encode it into another folder: "
+            f"kshot encode --dataset {dataset} --backbone {backbone} --features FOLDER"
+        )
     n_test = manifest.rows if part == "test" else manifest.rows - len(labels)
     smallest = int(np.bincount(labels, minlength=n_classes).min())
     return Sizes(True, n_classes, manifest.dim, n_test, smallest, len(labels))
@@ -290,7 +354,8 @@ def _from_world(world: simulated.World) -> Sizes:
     return Sizes(False, world.classes, world.dim, n_test, world.pool_per_class, n_pool)
 
 
-def _from_catalog(dataset: str, backbone: str) -> Sizes:
+def from_catalog(dataset: str, backbone: str, pool_cap: int | None) -> Sizes:
+    """Sizes by what is published of the dataset."""
     entry = catalog.dataset_entry(dataset)
     assert entry is not None  # the caller looked
     n_test, dim = entry.n_test or 30 * entry.classes, catalog.backbones()[backbone].dim
@@ -301,6 +366,8 @@ def _from_catalog(dataset: str, backbone: str) -> Sizes:
     elif entry.split == "self":
         n_pool = int(n_test * POOL_SHARE / (1 - POOL_SHARE))
         smallest = smallest or n_pool // entry.classes
+        return Sizes(False, entry.classes, dim, n_test, smallest, n_pool)
+    n_pool = n_pool if pool_cap is None else min(n_pool, pool_cap * entry.classes)
     return Sizes(False, entry.classes, dim, n_test, smallest, n_pool)
 
 

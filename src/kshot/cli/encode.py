@@ -44,7 +44,7 @@ def encode(
     ] = DATASETS,
     dataset: Annotated[list[str] | None, Option(help="Name to store; `paper`: the paper's ten. Repeatable.")] = None,
     tier: Annotated[list[str] | None, Option(help="Prompt tier to encode; none unless given. Repeatable.")] = None,
-    sentences: Annotated[list[str] | None, Option(help="TIER=FILE.json: sentences of each class, as a tier.")] = None,
+    sentences: Annotated[list[str] | None, Option(help="TIER=FILE.json, or TIER=FOLDER with a file a dataset.")] = None,
     weights: Annotated[list[str] | None, Option(help="Checkpoint or open_clip folder; or BACKBONE=PATH.")] = None,
     keep_shards: Annotated[Path | None, Option(help="Keep fetched shards in FOLDER/DATASET, to encode again.")] = None,
     views: ViewsOption = 0,
@@ -56,7 +56,7 @@ def encode(
 ) -> None:
     """Encode pictures and prompts into stored features; after an interruption the same command continues."""
     wanted = parse_views(views, view_recipe)
-    files = dict(_named_file(text) for text in sentences or [])
+    files = dict(named_file(text) for text in sentences or [])
     names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
     checkpoints = local_weights(backbone, weights or [])
     sources = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
@@ -70,14 +70,15 @@ def encode(
     typer.echo(f"next: kshot features check --features {features}")
 
 
-def parse_views(count: int, recipe: str) -> Views | None:
-    """Read --views and --view-recipe."""
+def parse_views(count: int, recipe: str) -> dict[Views, None]:
+    """Read --views and --view-recipe; the views are of the whole pool."""
     if recipe not in RECIPES:
         raise InputError(unknown("view recipe", recipe, RECIPES, "Give one of them."))
-    return Views(recipe, count) if count else None
+    return {Views(recipe, count): None} if count else {}
 
 
-def _named_file(text: str) -> tuple[str, Path]:
+def named_file(text: str) -> tuple[str, Path]:
+    """Read --sentences."""
     name, equals, path = text.partition("=")
     if not (equals and name and path):
         raise InputError(f"--sentences {text}: write TIER=FILE.json.")

@@ -1,5 +1,6 @@
 """`kshot paper`: reproduce the paper, and check its numbers, intervals, precision and theory."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -8,17 +9,21 @@ import typer
 from typer import Argument, Option
 
 from kshot.bench.records import Records
-from kshot.bench.study import load_study
 from kshot.cli import shared
+from kshot.cli.encode import named_file
 from kshot.cli.records import print_difference
 from kshot.cli.shared import CORES, FEATURES, console, existing_records
+from kshot.data.catalog import COOP_SUFFIX
+from kshot.encode.encoders import local_weights
+from kshot.encode.hub import DATASETS
 from kshot.errors import InputError, StudyError, unknown
 from kshot.files import write_text
 from kshot.paper.claims import paper_claims, read_claims
 from kshot.paper.compare import arms_table, as_csv, lines_table, verdict_sentences
+from kshot.paper.features import Sources
 from kshot.paper.folders import compare_folders
-from kshot.paper.reproduce import arms, plan_table
-from kshot.paper.reproduce import reproduce as run_arms
+from kshot.paper.plan import plan_tables
+from kshot.paper.reproduce import SMALL, STAGES, Reproduction, Selection, arms
 from kshot.progress import Progress
 from kshot.report.slices import primary
 from kshot.report.table import Number, Table
@@ -40,22 +45,62 @@ class ShownVerdict(StrEnum):
 
 @app.command()
 def reproduce(
-    records: Annotated[Path, Option(help="Folder of the arms' records folders.")] = Path("records"),
+    source: Annotated[str, Argument(help="Where the ten datasets are; {wds} stands for their names.")] = DATASETS,
     study: Annotated[list[str] | None, Option(help="Only this arm of the paper. Repeatable; all unless given.")] = None,
-    plan: Annotated[bool, Option("--plan", help="Print what each arm takes and compute nothing.")] = False,
-    engine: shared.EngineOption = "local",
+    dataset: shared.OnlyDatasets = None,
+    backbone: shared.OnlyBackbones = None,
+    tier: shared.OnlyTiers = None,
+    small: Annotated[bool, Option("--small", help="DTD, EuroSAT and Pets with ViT-B-32, the matrix only.")] = False,
+    plan: Annotated[bool, Option("--plan", help="Print what it takes and compute nothing.")] = False,
+    stage: Annotated[str, Option(help=f"End after this stage: {', '.join(STAGES)}.")] = STAGES[-1],
+    ignore_gate: Annotated[bool, Option("--ignore-gate", help="Compute datasets outside their band.")] = False,
+    coop: Annotated[Path | None, Option(help="Folder with CoOp's split files and their pictures.")] = None,
+    sentences: Annotated[list[str] | None, Option(help="cupl=FOLDER of sentences, one file a dataset.")] = None,
+    weights: Annotated[list[str] | None, Option(help="Checkpoint as BACKBONE=PATH. Repeatable.")] = None,
+    keep_shards: Annotated[Path | None, Option(help="Keep fetched shards in FOLDER/DATASET.")] = None,
+    records: Annotated[Path, Option(help="Folder of the arms' records folders.")] = Path("records"),
     features: shared.FeaturesOption = FEATURES,
+    batch: Annotated[int, Option(min=1, help="Pictures per step.")] = 32,
+    threads: Annotated[int, Option(min=1, help="Threads that decode ahead.")] = 2,
+    device: shared.DeviceOption = "auto",
+    engine: shared.EngineOption = "local",
     workers: shared.WorkersOption = CORES,
 ) -> None:
-    """Run the matrix and all arms, measure probes, write reports, compare; the same command continues."""
+    """Fetch and encode the paper's datasets, run its matrix and arms, compare; the same command continues."""
+    whole = Selection(study or (SMALL["studies"] if small else ()))
     for name in study or ():
         if name not in arms():
             raise InputError(unknown("arm", name, arms(), "These are the paper's studies."))
+    if stage not in STAGES:
+        raise InputError(unknown("stage", stage, STAGES, "They run in this order."))
+    cells = [cell for own in whole.loaded() for cell in own.cells()]
+    known = {
+        "dataset": {cell.dataset.removesuffix(COOP_SUFFIX) for cell in cells},
+        "backbone": {cell.backbone for cell in cells},
+        "tier": {cell.tier for cell in cells},
+    }
+    for kind, given in (("dataset", dataset), ("backbone", backbone), ("tier", tier)):
+        for name in given or ():
+            if name not in known[kind]:
+                raise InputError(unknown(kind, name, known[kind], "The chosen studies have these."))
+    names = (SMALL["datasets"], SMALL["backbones"]) if small else ((), ())
+    choice = replace(whole, datasets=dataset or names[0], backbones=backbone or names[1], tiers=tier or ())
     if plan:
-        console().print(plan_table(features, records, study or arms()))
+        for table in plan_tables(features, records, choice, workers, "cpu" if small else device):
+            console().print(table)
         return
-    studies = [load_study(name) for name in study or arms()]
-    for sentence in run_arms(features, records, studies, workers=workers, engine=engine):
+    sources = Sources(
+        source,
+        coop,
+        local_weights(sorted(known["backbone"]), weights or []),
+        dict(named_file(text) for text in sentences or []),
+        keep_shards,
+        "cpu" if small else device,
+        batch,
+        threads,
+    )
+    road = Reproduction(features, records, choice, sources, workers, engine, ignore_gate)
+    for sentence in road.run(stage):
         console().print(sentence, markup=False)
 
 

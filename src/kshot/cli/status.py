@@ -8,7 +8,7 @@ from typer import Option
 
 from kshot.bench.plan import seconds_left
 from kshot.bench.records import Records
-from kshot.bench.status import RunStatus, added_methods, continued, count_done, run_status
+from kshot.bench.status import RunStatus, added_methods, continued, count_done, recorded_pairs, run_status
 from kshot.bench.study import Study, load_study, names_study
 from kshot.bench.work import find_work
 from kshot.cli.shared import FEATURES, FeaturesOption, RecordsArgument, console, existing_records
@@ -61,7 +61,8 @@ def _show(found: RunStatus, folder: Path, again: str, time_left: str) -> None:
     out = console()
     out.print(f"{found.study}, hash {found.hash}, in {folder}", markup=False)
     cells = f"{found.done:,} done, {found.missing:,} missing, {found.dropped:,} dropped (thin pool)"
-    out.print(f"{found.total:,} cells: {cells}")
+    here, pairs = recorded_pairs(folder)
+    out.print(f"{found.total:,} cells: {cells}; {here} of {pairs} pairs of dataset and backbone begun")
     if time_left:
         out.print(time_left)
     kinds = ("ok", "undefined", "failed")

@@ -1,7 +1,7 @@
 """Which pictures go where: decided by stable ids alone, so that row order and backbone cannot matter."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -49,6 +49,11 @@ def self_split(dataset: str, ids: Sequence[str], y: Int[Array, " N"]) -> Bool[Ar
     return ranks < np.round(POOL_SHARE * sizes)
 
 
+def cap_pool(dataset: str, ids: Sequence[str], y: Int[Array, " N"], most: int) -> Bool[Array, " N"]:
+    """True for at most this many rows of each class: the first in an order seeded once per dataset."""
+    return rank_within_class(y, keyed_order(tuple(ids), "cap", dataset)) < most
+
+
 def draw_support(
     dataset: str,
     ids: Sequence[str],
@@ -87,6 +92,14 @@ def class_shots(
     if profile == "missing":
         return np.where(place < MISSING_SHARE, 0, shots)
     return np.full(n_classes, shots)
+
+
+def drawn_rows(
+    dataset: str, ids: Sequence[str], y: Int[Array, " N"], n_classes: int, draws: Iterable[tuple[int, int, str]]
+) -> Int[Array, " S"]:
+    """Rows that are in the support of any of these (shots, seed, profile)."""
+    shots = ((class_shots(profile, dataset, y, n_classes, k, seed), seed) for k, seed, profile in draws)
+    return np.unique(np.concatenate([draw_support(dataset, ids, y, own, seed) for own, seed in shots]))
 
 
 def asked_classes(profile: str, n_classes: int) -> Int[Array, " A"]:

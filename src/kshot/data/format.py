@@ -43,6 +43,8 @@ class Manifest:
     source: str = ""
     licence: str = ""
     protocol: str = ""
+    # At most so many pool pictures of a class were encoded.
+    pool_cap: int | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
@@ -140,6 +142,7 @@ def is_whole_shard(path: Path) -> bool:
 
 def join_shards(shards: Sequence[Path], target: Path) -> None:
     """One safetensors file from many, straight from their memory maps; labels first keeps all aligned."""
+    shards = [path for path in shards if len(map_tensors(path)["labels"])]
     mapped = [map_tensors(path) for path in shards]
     rows = sum(len(tensors["labels"]) for tensors in mapped)
     features = mapped[0]["features"]

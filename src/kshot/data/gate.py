@@ -40,9 +40,9 @@ def check_stratum(store: Store, dataset: str, backbone: str) -> Iterator[Finding
         yield Finding(False, str(error))
 
 
-def failed_gates(store: Store, strata: Iterable[tuple[str, str]]) -> list[str]:
+def failed_gates(store: Store, strata: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Strata whose zero-shot accuracy lies outside the published band, in words; generated numbers have none."""
-    failed = []
+    failed = {}
     for dataset, backbone in strata:
         entry = datasets().get(dataset)
         known = entry is not None and entry.band is not None and backbone == BAND_BACKBONE
@@ -51,7 +51,7 @@ def failed_gates(store: Store, strata: Iterable[tuple[str, str]]) -> list[str]:
         stratum = load_stratum(store, dataset, backbone)
         if not stratum.simulated:
             gate = _judged(stratum, load_prior(store, dataset, backbone, BAND_TIER).text, BAND_TIER)
-            failed += [] if gate.passed else [f"{dataset} with {backbone}: {gate.what}"]
+            failed |= {} if gate.passed else {(dataset, backbone): f"{dataset} with {backbone}: {gate.what}"}
     return failed
 
 

@@ -116,9 +116,10 @@ class Store:
         self, dataset: str, backbone: str, part: str, shards: Sequence[Path], classes: Sequence[str], **about: Any
     ) -> Manifest:
         """Store pictures that were encoded shard by shard (each one checked), without loading them all."""
-        ids = [name for path in shards for name in read_ids(map_tensors(path))]
+        mapped = [map_tensors(path) for path in shards]
+        ids = [name for tensors in mapped if len(tensors["labels"]) for name in read_ids(tensors)]
         _check_unique(ids)
-        first = map_tensors(shards[0])["features"]
+        first = next(tensors["features"] for tensors in mapped if len(tensors["labels"]))
         like = np.broadcast_to(first[:1], (len(ids), first.shape[1]))
         return self._write(dataset, backbone, part, lambda path: join_shards(shards, path), like, classes, about)
 
@@ -146,6 +147,10 @@ class Store:
         """Memory-mapped pictures, verified by hash."""
         manifest, tensors = self._open(dataset, backbone, part)
         return ImageFeatures(tensors["features"], tensors["labels"], read_ids(tensors), manifest)
+
+    def ids(self, dataset: str, backbone: str, part: str) -> tuple[str, ...]:
+        """The pictures of a part; its hash is not checked."""
+        return read_ids(map_tensors(self._found(dataset, backbone, part)))
 
     def text(self, dataset: str, backbone: str, tier: str) -> TextFeatures:
         """One tier's prototypes, verified by hash."""

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from kshot.data.catalog import dataset_entry
-from kshot.data.draw import asked_classes, class_shots, draw_support, keyed_order, self_split
+from kshot.data.draw import asked_classes, cap_pool, class_shots, draw_support, keyed_order, self_split
 from kshot.data.episode import Episode
 from kshot.data.format import Manifest
 from kshot.data.store import IMAGE_PARTS, ImageFeatures, Store
@@ -112,8 +112,10 @@ def load_stratum(
     dtype: str = "float32",
     views: Iterable[Views] = (),
     supports: Mapping[tuple[int, int], Sequence[str]] = MappingProxyType({}),
+    pool_cap: int | None = None,
 ) -> Stratum:
-    """Read, verify and normalise; official splits where stored, else the 68/32 rule."""
+    """Read, verify and normalise; official splits where stored, with at most `pool_cap` pool pictures of a class, else
+    the 68/32 rule."""
     val = None
     if store.has(dataset, backbone, "all"):
         whole = store.images(dataset, backbone, "all")
@@ -127,8 +129,10 @@ def load_stratum(
     else:
         pool_part, test_part = (store.images(dataset, backbone, "pool"), store.images(dataset, backbone, "test"))
         _check_pair(pool_part, test_part)
-        pool, test = _select(pool_part, None, dtype), _select(test_part, None, dtype)
-        pool_ids, test_ids = pool_part.ids, test_part.ids
+        in_pool = _capped(dataset, pool_part, pool_cap)
+        pool, test = _select(pool_part, in_pool, dtype), _select(test_part, None, dtype)
+        pool_ids = tuple(name for name, here in zip(pool_part.ids, in_pool, strict=True) if here)
+        test_ids = test_part.ids
         manifests = [pool_part.manifest, test_part.manifest]
         if store.has(dataset, backbone, "val"):
             val_part = store.images(dataset, backbone, "val")
@@ -163,12 +167,21 @@ def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str 
     return Prior(frozen(text), norm, stored.manifest.sha256)
 
 
+def encoder_constants(store: Store, dataset: str, backbone: str) -> dict[str, Any]:
+    """What heads take from the encoder of a stratum: logit scale and bias, and the length of its text by tier."""
+    part = "all" if store.has(dataset, backbone, "all") else "test"
+    about = store.manifest(dataset, backbone, part)
+    lengths = {tier: load_prior(store, dataset, backbone, tier).norm for tier in store.tiers(dataset, backbone)}
+    return {"logit_scale": about.logit_scale, "logit_bias": about.logit_bias, "anchor_scale": lengths}
+
+
 def _known(constants: Mapping[str, int | float | None]) -> dict[str, int | float]:
     return {name: value for name, value in constants.items() if value is not None}
 
 
 class Pool(NamedTuple):
-    """The part that holds the pool, without its features; `inside` is False for rows that the 68/32 rule tests on."""
+    """The part that holds the pool, without its features; `inside` is False for rows that the 68/32 rule tests on and
+    for those beyond the cap of their class."""
 
     ids: tuple[str, ...]
     labels: Int[Array, " N"]
@@ -176,20 +189,28 @@ class Pool(NamedTuple):
     classes: tuple[str, ...]
     place: dict[str, int]
 
+    def drawable(self) -> tuple[tuple[str, ...], Int[Array, " N"], int]:
+        """Ids and labels of the rows inside, and the number of classes."""
+        ids = tuple(name for name, here in zip(self.ids, self.inside, strict=True) if here)
+        return ids, self.labels[self.inside], len(self.classes)
 
-def pool_rows(store: Store, dataset: str, backbone: str) -> Pool:
+
+def pool_rows(store: Store, dataset: str, backbone: str, pool_cap: int | None = None) -> Pool:
     """The rows that supports are drawn from."""
     whole = store.has(dataset, backbone, "all")
     part = store.images(dataset, backbone, "all" if whole else "pool")
     labels = np.array(part.y)
-    inside = self_split(dataset, part.ids, labels) if whole else np.ones(len(labels), bool)
+    inside = self_split(dataset, part.ids, labels) if whole else _capped(dataset, part, pool_cap)
     return Pool(part.ids, labels, inside, part.manifest.classes, {name: row for row, name in enumerate(part.ids)})
 
 
-def pool_labels(store: Store, dataset: str, backbone: str) -> tuple[Int[Array, " N"], int]:
+def pool_labels(store: Store, dataset: str, backbone: str, pool_cap: int | None = None) -> tuple[Int[Array, " N"], int]:
     """Labels of the pool and the number of classes, without touching the features."""
-    pool = pool_rows(store, dataset, backbone)
-    return pool.labels[pool.inside], len(pool.classes)
+    return pool_rows(store, dataset, backbone, pool_cap).drawable()[1:]
+
+
+def _capped(dataset: str, pool: ImageFeatures, most: int | None) -> Bool[Array, " N"]:
+    return np.ones(len(pool.ids), bool) if most is None else cap_pool(dataset, pool.ids, np.array(pool.y), most)
 
 
 def _select(part: ImageFeatures, keep: Array | None, dtype: str) -> Labelled:

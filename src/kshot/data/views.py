@@ -32,6 +32,9 @@ class StoredViews:
 
     def of(self, ids: Sequence[str]) -> Float[Array, "E N d"]:
         """Unit rows of these pictures, view by view."""
+        absent = [name for view in self.views for name in ids if name not in view.row]
+        if absent:
+            raise FeatureError(f"the stored views lack the picture {absent[0]}. Delete them and encode them again.")
         rows = [np.asarray(view.X[[view.row[name] for name in ids]]) for view in self.views]
         return frozen(np.stack([unit_rows(X, "views", np.dtype(self.dtype)) for X in rows]))
 
@@ -52,7 +55,8 @@ def open_views(store: Store, base: Manifest, asked: Views, dtype: str) -> Stored
     opened = []
     for number in range(asked.count):
         part = store.images(base.dataset, base.backbone, view_part(base.part, asked.recipe, number))
-        if dict(zip(part.ids, part.y.tolist(), strict=True)) != labels or part.X.shape[1] != base.dim:
+        own = zip(part.ids, part.y.tolist(), strict=True)
+        if any(labels.get(name) != label for name, label in own) or part.X.shape[1] != base.dim:
             raise FeatureError(
                 f"{base.dataset}/{base.backbone}/{part.manifest.part} holds views of other pictures than {base.part}. "
                 "Delete it and encode the views again."

@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from kshot.data.features import Features, load_features
 from kshot.data.format import Manifest, is_whole_shard, map_tensors, write_shard
 from kshot.data.store import BUNDLED, Store, check_images
+from kshot.encode.chosen import Draws, choose
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.prompts import Prompts, encode_tiers, tier_prompts
 from kshot.encode.protocol import Encoder
@@ -20,7 +21,7 @@ from kshot.encode.reference_vectors import hold_to_reference
 from kshot.encode.sources import find_source
 from kshot.encode.sources.held import held_dataset
 from kshot.encode.sources.source import Picture, Shard
-from kshot.encode.targets import Encoding, Target
+from kshot.encode.targets import Decoded, Encoding, Target
 from kshot.errors import FeatureError, InputError
 from kshot.files import remove_torn, safe_name
 from kshot.progress import Progress
@@ -31,11 +32,18 @@ logger = logging.getLogger("kshot")
 
 
 class PictureBatch(NamedTuple):
-    """Ids and labels of pictures, with their inputs for each encoder."""
+    """Pictures of one batch that these targets, which differ in their encoders only, want."""
+
+    targets: Sequence[Target]
+    pictures: Sequence[Decoded]
+
+
+class ShardRows(NamedTuple):
+    """What one target has of a shard."""
 
     ids: list[str]
     labels: list[int]
-    inputs: list[Sequence[Any]]
+    features: list[Array]
 
 
 def check_reference(job: Encoding, store: Store) -> None:
@@ -78,11 +86,11 @@ def encode_dataset(
     prompts = tier_prompts(dataset, source, None, tiers if loaded.text else (), {})
     backbone = safe_name("backbone", stored_name(loaded.backbone))
     job = Encoding(dataset, backbone, source, loaded, batch=batch, threads=threads)
-    encode_jobs([job], Store(Path(features)), views, prompts)
+    encode_jobs([job], Store(Path(features)), {} if views is None else {views: None}, prompts)
     return load_features(dataset, backbone, features=features)
 
 
-def encode_jobs(jobs: Sequence[Encoding], store: Store, views: Views | None, prompts: Prompts) -> None:
+def encode_jobs(jobs: Sequence[Encoding], store: Store, views: Mapping[Views, Draws | None], prompts: Prompts) -> None:
     """Encode the pictures of one dataset with several encoders in one pass, then its prompts."""
     for job in jobs:
         check_reference(job, store)
@@ -94,21 +102,31 @@ def encode_jobs(jobs: Sequence[Encoding], store: Store, views: Views | None, pro
 
 
 def encode_pictures(
-    jobs: Sequence[Encoding], store: Store, progress: Callable[[int], None], views: Views | None = None
+    jobs: Sequence[Encoding],
+    store: Store,
+    progress: Callable[[int], None],
+    views: Mapping[Views, Draws | None] | None = None,
+    pool_cap: int | None = None,
+    viewed: Container[str] | None = None,
 ) -> list[Manifest]:
     """Encode all parts of the jobs' common source, and augmented views of those that supports are drawn from.
 
-    Each shard is read for all encoders and views before the next one, so that it is fetched once. `progress` is called
-    with the number of pictures in each finished batch and each shard that was there already.
+    `views` are made of the pictures in these draws, or of all, by the backbones `viewed`, or by all; of a class of the
+    pool at most `pool_cap` pictures are encoded.
+    Each shard is fetched and decoded once for all encoders and views. `progress` is called with the number of pictures
+    in each finished batch and each shard that was there already.
     """
     remove_torn(store.root)
     source = jobs[0].source
     manifests = []
     for part in dict.fromkeys(shard.part for shard in source.shards()):
-        drawn = views.count if views and part in ("pool", "all") else 0
-        wanted = [("", 0), *((views.recipe, number) for number in range(drawn) if views)]
         shards = [shard for shard in source.shards() if shard.part == part]
-        targets = [Target(job, store, part, recipe, number) for recipe, number in wanted for job in jobs]
+        chosen = choose(jobs, store, part, views or {}, pool_cap)
+        targets = [Target(job, store, part, chosen.pool, pool_cap if part == "pool" else None) for job in jobs]
+        for asked, drawn in chosen.views.items():
+            numbers = range(asked.count)
+            seeing = [job for job in jobs if viewed is None or job.backbone in viewed]
+            targets += [Target(job, store, part, drawn, None, asked.recipe, n) for n in numbers for job in seeing]
         manifests += _encode_part(targets, shards, progress)
     return manifests
 
@@ -119,12 +137,11 @@ def _encode_part(targets: Sequence[Target], shards: Sequence[Shard], progress: C
     missing = [target for target, manifest in found.items() if manifest is None]
     try:
         for number, shard in enumerate(shards):
-            for name in dict.fromkeys(target.name for target in missing):
-                files = {t: t.file(number, shard) for t in missing if t.name == name}
-                lacking = {t: file for t, file in files.items() if not is_whole_shard(file)}
-                progress(sum(len(map_tensors(file)["labels"]) for t, file in files.items() if t not in lacking))
-                if lacking:
-                    _encode_shard(lacking, shard, progress)
+            files = {target: target.file(number, shard) for target in missing}
+            lacking = {target: file for target, file in files.items() if not is_whole_shard(file)}
+            progress(sum(len(map_tensors(file)["labels"]) for t, file in files.items() if t not in lacking))
+            if lacking:
+                _encode_shard(lacking, shard, progress)
         found |= {target: target.join(shards) for target in missing}
     except FeatureError:
         # Another process may have joined the same shards and removed them.
@@ -135,60 +152,66 @@ def _encode_part(targets: Sequence[Target], shards: Sequence[Shard], progress: C
 
 
 def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable[[int], None]) -> None:
-    """Decode the shard once and write a file for each target; the targets differ in their encoders only."""
-    view, jobs = next(iter(files)), [target.job for target in files]
-    source, preprocessings = view.job.source, [job.encoder.preprocessing for job in jobs]
-    ids: list[str] = []
-    labels: list[int] = []
-    rows: list[list[Array]] = [[] for _ in jobs]
-
-    def prepare(picture: Picture) -> list[Any]:
-        return view.inputs(picture, preprocessings)
-
-    for batch in _batches(source.pictures(shard), prepare, view.job.batch, view.job.threads):
-        for own, job, inputs in zip(rows, jobs, batch.inputs, strict=True):
-            own.append(job.encoder.encode_images(inputs).astype(np.float16))
-        ids += batch.ids
-        labels += batch.labels
-        progress(len(batch.ids) * len(jobs))
-    if not ids:
-        raise FeatureError(f"shard {shard.key} of {source.origin} holds no pictures.")
-    y = np.asarray(labels)
-    for own, file in zip(rows, files.values(), strict=True):
-        X = np.concatenate(own)
-        check_images(X, y, ids, source.classes)
+    """Decode every picture of the shard once and write a file for each target."""
+    job = next(iter(files)).job
+    groups: dict[str, list[Target]] = {}
+    for target in files:
+        groups.setdefault(target.name, []).append(target)
+    rows = {target: ShardRows([], [], []) for target in files}
+    tasks = _tasks(job.source.pictures(shard), list(groups.values()), job.batch)
+    for task, inputs in _prepared(tasks, job.threads):
+        for target, own in zip(task.targets, inputs, strict=True):
+            ids, labels, features = rows[target]
+            features.append(target.job.encoder.encode_images(own).astype(np.float16))
+            ids += [decoded.picture.id for decoded in task.pictures]
+            labels += [decoded.picture.label for decoded in task.pictures]
+        progress(len(task.pictures) * len(task.targets))
+    for target, file in files.items():
+        ids, labels, features = rows[target]
+        if not ids and target.wanted is None:
+            raise FeatureError(f"shard {shard.key} of {job.source.origin} holds no pictures.")
+        X = np.concatenate(features or [np.empty((0, target.job.encoder.dim), np.float16)])
+        y = np.asarray(labels, np.int64)
+        check_images(X, y, ids, job.source.classes)
         write_shard(file, X, y, ids)
 
 
-def _batches(
-    pictures: Iterator[Picture], prepare: Callable[[Picture], list[Any]], size: int, threads: int
-) -> Iterator[PictureBatch]:
-    """Batches in the order of the pictures; while one is encoded, `threads` prepare the next.
+def _tasks(pictures: Iterator[Picture], groups: Sequence[Sequence[Target]], size: int) -> Iterator[PictureBatch]:
+    while batch := [Decoded(picture) for picture in islice(pictures, size)]:
+        for targets in groups:
+            chosen = [decoded for decoded in batch if targets[0].wants(decoded.picture)]
+            if chosen:
+                yield PictureBatch(targets, chosen)
+
+
+def _prepared(tasks: Iterable[PictureBatch], threads: int) -> Iterator[tuple[PictureBatch, list[Any]]]:
+    """Tasks in order, with the inputs of each encoder; while one is encoded, `threads` prepare the next.
 
     A picture that cannot be read is logged and left out, so a batch may be smaller, or none.
     """
-    ahead: deque[list[tuple[Picture, Future[list[Any]]]]] = deque()
+    ahead: deque[tuple[PictureBatch, list[Future[list[Any]]]]] = deque()
     pool = ThreadPoolExecutor(threads)
     try:
-        while batch := list(islice(pictures, size)):
-            ahead.append([(picture, pool.submit(prepare, picture)) for picture in batch])
+        for task in tasks:
+            ahead.append((task, [pool.submit(task.targets[0].inputs, p, task.targets) for p in task.pictures]))
             if len(ahead) == 2:
-                yield from _finished(ahead.popleft())
+                yield from _finished(*ahead.popleft())
         while ahead:
-            yield from _finished(ahead.popleft())
+            yield from _finished(*ahead.popleft())
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _finished(waiting: list[tuple[Picture, Future[list[Any]]]]) -> Iterator[PictureBatch]:
-    ids, labels, rows = [], [], []
-    for picture, future in waiting:
+def _finished(task: PictureBatch, waiting: list[Future[list[Any]]]) -> Iterator[tuple[PictureBatch, list[Any]]]:
+    pictures, rows = [], []
+    for decoded, future in zip(task.pictures, waiting, strict=True):
         try:
             rows.append(future.result())
         except InputError as error:
-            logger.warning("left out: %s", error)
+            if not decoded.told:
+                logger.warning("left out: %s", error)
+            decoded.told = True
             continue
-        ids.append(picture.id)
-        labels.append(picture.label)
-    if ids:
-        yield PictureBatch(ids, labels, list(zip(*rows, strict=True)))
+        pictures.append(decoded)
+    if pictures:
+        yield PictureBatch(task.targets, pictures), list(zip(*rows, strict=True))

@@ -5,6 +5,7 @@ A shard is removed when the next one comes, so that the disk does not fill. What
 
 import logging
 import re
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,16 +13,26 @@ from functools import cache
 from pathlib import Path
 
 from kshot.errors import InputError, KshotError, missing_extra, need
+from kshot.files import sha256
 
 HUB = "https://huggingface.co"
 # {wds} stands for clip-benchmark's name of a dataset.
 DATASETS = f"{HUB}/datasets/clip-benchmark/wds_{{wds}}/resolve/main"
 SECONDS_TO_ANSWER = 5
+# Between attempts; in all, a hub may be down for eight minutes.
+PAUSES = (1, 5, 30, 120, 300)
+RETRIED = (408, 429, 500, 502, 503, 504)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+logger = logging.getLogger("kshot")
 _ADDRESS = re.compile(r"(https?://.+?)/datasets/([^/]+/[^/]+?)(?:/(?:resolve|tree)/([^/]+))?/?")
 
 
 def is_url(where: str) -> bool:
     return where.startswith(("http://", "https://"))
+
+
+class WrongChecksumError(Exception):
+    """A file with other content than the hub announced."""
 
 
 class HubDataset:
@@ -40,6 +51,7 @@ class HubDataset:
         self.revision, self.keep = revision or "main", keep
         self.offline = offline_reason(self.endpoint)
         self.own: list[Path] = []
+        self.verified: set[Path] = set()
         weakref.finalize(self, _remove, self.own)
 
     def find(self, file: str) -> Path | None:
@@ -50,22 +62,42 @@ class HubDataset:
         fetched = self.keep is None and not isinstance(cached, str)
         if fetched:
             _remove(self.own)
-        try:
-            options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
-            local = {"local_dir": self.keep, "local_files_only": self.offline is not None}
-            path = Path(hf_hub_download(self.name, file, **options, **local))
-        except Exception as error:  # whatever the library or its HTTP client raises
-            offline = isinstance(error, errors.LocalEntryNotFoundError)
-            if isinstance(error, errors.EntryNotFoundError) and not offline:
-                return None
-            reason = self.offline or " ".join(str(error).split())[:300]
-            raise KshotError(
-                f"cannot fetch {file} of {self.name}: {reason}. What is encoded is kept: run the same command again "
-                "with a connection, log in (hf auth login), or encode a local copy: kshot encode FOLDER …"
-            ) from None
+        options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
+        local = {"local_dir": self.keep, "local_files_only": self.offline is not None}
+        for pause in (*PAUSES, None):
+            try:
+                path = Path(hf_hub_download(self.name, file, **options, **local))
+                self._verify(path, file)
+                break
+            except Exception as error:  # whatever the library or its HTTP client raises
+                offline = isinstance(error, errors.LocalEntryNotFoundError)
+                if isinstance(error, errors.EntryNotFoundError) and not offline:
+                    return None
+                reason = self.offline or " ".join(str(error).split())[:300]
+                if pause is None or self.offline or not _passes(error):
+                    raise KshotError(
+                        f"cannot fetch {file} of {self.name}: {reason}. What is encoded is kept: run the same command "
+                        "again with a connection, log in (hf auth login), or encode a local copy: kshot encode FOLDER …"
+                    ) from None
+                wait = max(pause, _asked_to_wait(error))
+                logger.warning(f"{file} of {self.name}: {reason}; again in {wait:.0f} s")
+                time.sleep(wait)
         if fetched:
             self.own.append(path)
         return path
+
+    def _verify(self, path: Path, file: str) -> None:
+        """Hold a fetched shard to the sha256 that the hub announced; the library looks at its size only."""
+        from huggingface_hub.file_download import get_hf_file_metadata, hf_hub_url
+
+        if self.offline or path in self.verified or not file.endswith(".tar"):
+            return
+        url = hf_hub_url(self.name, file, repo_type="dataset", revision=self.revision, endpoint=self.endpoint)
+        announced = get_hf_file_metadata(url).etag or ""
+        if _SHA256.fullmatch(announced) and sha256(path) != announced:
+            _remove([path])
+            raise WrongChecksumError(f"its sha256 is not {announced[:16]}…, which the hub announced")
+        self.verified.add(path)
 
 
 @cache
@@ -83,6 +115,32 @@ def offline_reason(endpoint: str | None = None) -> str | None:
     except Exception as error:  # whatever the library's HTTP client raises
         return f"the hub cannot be reached ({first_line(error)})"
     return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _passes(error: Exception) -> bool:
+    """Whether a later attempt may succeed: a busy or broken hub, a lost connection, damage on the way."""
+    for cause in _causes(error):
+        status = getattr(getattr(cause, "response", None), "status_code", None)
+        # By name, as versions of the library have different HTTP clients.
+        lost = any(kind.__name__ in ("TransportError", "RequestException") for kind in type(cause).__mro__)
+        if lost or status in RETRIED or isinstance(cause, WrongChecksumError) or "Consistency check" in str(cause):
+            return True
+    return False
+
+
+def _asked_to_wait(error: Exception) -> float:
+    """Seconds that the hub asked for in Retry-After, at most ten minutes."""
+    for cause in _causes(error):
+        headers = getattr(getattr(cause, "response", None), "headers", {})
+        if str(headers.get("Retry-After", "")).isdecimal():
+            return min(600.0, float(headers["Retry-After"]))
+    return 0.0
 
 
 @contextmanager

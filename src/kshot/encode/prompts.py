@@ -12,7 +12,7 @@ import numpy as np
 from kshot.data.catalog import COOP_SUFFIX, tiers
 from kshot.data.store import Store
 from kshot.encode.protocol import PromptFeatures
-from kshot.encode.sentences import kept_sentences, match_classes
+from kshot.encode.sentences import kept_sentences, match_classes, sentence_file, spelling
 from kshot.encode.sources.source import Source
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
@@ -35,26 +35,36 @@ def from_templates(classes: Sequence[str], templates: Sequence[str]) -> list[lis
 def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
     """A JSON file {class: [sentences]}; a sentence that lacks its class name gets it in front.
 
-    Names match when their lower-cased letters and digits agree. One error lists all missing and ambiguous names.
+    Names match by `spelling`. One error lists all missing and ambiguous names.
     """
     written = _read(file)
     by_key: dict[str, list[str]] = {}
     for name in written:
-        by_key.setdefault(_key(name), []).append(name)
-    missing = [name for name in classes if _key(name) not in by_key]
-    ambiguous = [names for name in classes if len(names := by_key.get(_key(name), [])) > 1]
-    empty = [name for name in classes if not missing and not written[by_key[_key(name)][0]]]
+        by_key.setdefault(spelling(name), []).append(name)
+    missing = [name for name in classes if spelling(name) not in by_key]
+    ambiguous = [names for name in classes if len(names := by_key.get(spelling(name), [])) > 1]
+    empty = [name for name in classes if not missing and not written[by_key[spelling(name)][0]]]
     if missing or ambiguous or empty:
         problems = [f"missing: {', '.join(missing)}"] if missing else []
         problems += [f"ambiguous: {' = '.join(names)}" for names in ambiguous]
         problems += [f"without sentences: {', '.join(empty)}"] if empty else []
         raise InputError(f"{file} does not fit the classes; {'; '.join(problems)}.")
-    return [[_with_name(s, name) for s in written[by_key[_key(name)][0]]] for name in classes]
+    return [[_with_name(s, name) for s in written[by_key[spelling(name)][0]]] for name in classes]
 
 
-def from_kept(dataset: str, classes: Sequence[str], template: str | None) -> list[list[str]]:
-    """The sentences that come with kshot; a class that has none gets the dataset's template, with a warning."""
-    kept = kept_sentences().get(dataset.removesuffix(COOP_SUFFIX))
+def from_kept(
+    dataset: str, classes: Sequence[str], template: str | None, folder: Path | None = None
+) -> list[list[str]]:
+    """The sentences that come with kshot, or those of a folder with a file per dataset; a class that has none gets the
+    dataset's template, with a warning."""
+    base = dataset.removesuffix(COOP_SUFFIX)
+    kept = kept_sentences().get(base)
+    if folder is not None:
+        file = sentence_file(folder, base)
+        if file is not None:
+            kept = [(name, own) for name, own in _read(file).items() if own]
+        else:
+            logger.warning(f"{folder} has no file of {base}; the sentences that come with kshot are taken.")
     if kept is None:
         raise InputError(
             f"kshot has no sentences about the classes of {dataset}. Give yours: --sentences cupl=FILE.json with "
@@ -64,7 +74,7 @@ def from_kept(dataset: str, classes: Sequence[str], template: str | None) -> lis
     template = template or tiers()["photo"].template or "{}"
     if found.unmatched:
         logger.warning(
-            f"{len(found.unmatched)} of {len(classes)} classes of {dataset} have no kept sentences and get the "
+            f"{len(found.unmatched)} of {len(classes)} classes of {dataset} have no sentences and get the "
             f"template '{template}': {', '.join(found.unmatched)}."
         )
     filled = from_templates(classes, [template])
@@ -77,10 +87,13 @@ def from_kept(dataset: str, classes: Sequence[str], template: str | None) -> lis
 def tier_prompts(
     dataset: str, source: Source, template: str | None, names: Sequence[str], sentence_files: Mapping[str, Path]
 ) -> Prompts:
-    """Sentences per class for every tier: from the user's file, else kept ones or templates."""
+    """Sentences per class for every tier: from the user's file or folder, else kept ones or templates."""
     prompts: Prompts = {}
     for name in names:
-        if name in sentence_files:
+        given = sentence_files.get(name)
+        if given is not None and given.is_dir():
+            prompts[name] = from_kept(dataset, source.classes, template, given)
+        elif name in sentence_files:
             prompts[name] = from_sentences(source.classes, sentence_files[name])
         elif name == "cupl":
             prompts[name] = from_kept(dataset, source.classes, template)
@@ -152,10 +165,6 @@ def _read(file: Path) -> Mapping[str, list[str]]:
     return content
 
 
-def _key(name: str) -> str:
-    return "".join(_words(name))
-
-
 def _words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.casefold())
 
@@ -166,6 +175,6 @@ def _with_name(sentence: str, name: str) -> str:
 
 def _is_named(name: str, sentence: str) -> bool:
     """Whether successive whole words of the sentence spell the name or its plural."""
-    words, key = _words(sentence), _key(name)
+    words, key = _words(sentence), "".join(_words(name))
     runs = (accumulate(words[start:]) for start in range(len(words)))
     return any(run in (key, f"{key}s", f"{key}es") for own in runs for run in own)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 QUESTIONS = (
@@ -13,6 +14,19 @@ QUESTIONS = (
     "How does one tell it from its nearest neighbours in this dataset?",
     "What does a photo of it show?",
 )
+# What CuPL's repository calls the datasets; it has none of EuroSAT.
+CUPL_NAMES = {
+    "Aircraft": ("airplane",),
+    "Caltech101": ("cal",),
+    "Cars": ("cars",),
+    "DTD": ("texture",),
+    "Flowers102": ("flower",),
+    "Food101": ("food",),
+    "ImageNet": ("imagenet",),
+    "Pets": ("pets", "pet"),
+    "SUN397": ("sun",),
+    "UCF101": ("ucf",),
+}
 _ARTICLES = {"a", "an", "the"}
 
 
@@ -28,6 +42,13 @@ def kept_sentences() -> dict[str, list[tuple[str, list[str]]]]:
     """For every dataset its classes in order, each with one sentence per question."""
     content = lzma.decompress(files("kshot.encode").joinpath("sentences.json.xz").read_bytes())
     return {name: [(c, own) for c, own in classes] for name, classes in json.loads(content).items()}
+
+
+def sentence_file(folder: Path, dataset: str) -> Path | None:
+    """The file of a dataset: DATASET.json, or the name that it has in CuPL's repository."""
+    names = [f"{dataset}.json", *(f"{own}_prompts_full.json" for own in CUPL_NAMES.get(dataset, ()))]
+    found = [file for name in names for file in sorted(folder.rglob(name))]
+    return min(found, key=lambda file: "base_prompts" in file.parts, default=None)
 
 
 def match_classes(classes: Sequence[str], kept: Sequence[tuple[str, list[str]]]) -> Matched:
@@ -49,6 +70,7 @@ def match_classes(classes: Sequence[str], kept: Sequence[tuple[str, list[str]]])
 
 
 def spelling(name: str) -> str:
-    """A name's lower-cased letters and digits without articles."""
-    words = re.split(r"[\W_]+", name.casefold())
-    return "".join(word for word in words if word not in _ARTICLES)
+    """A name's lower-cased letters and digits without articles; the A of an A 340 is none."""
+    words = re.findall(r"[^\W_]+", name.casefold())
+    after = [*words[1:], ""]
+    return "".join(w for w, n in zip(words, after, strict=True) if w not in _ARTICLES or n[:1].isdigit())

@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from kshot.data.format import Manifest, map_tensors, read_ids, read_manifest
 from kshot.data.store import Store, view_part
@@ -14,6 +15,9 @@ from kshot.encode.augment import RECIPES, draw_view
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.source import Listed, Picture, Shard, Source
 from kshot.errors import FeatureError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 WORK = ".encoding"
 
@@ -44,15 +48,37 @@ class Encoding:
         }
 
 
+class Decoded:
+    """A picture that is decoded once for all that is made of it."""
+
+    def __init__(self, picture: Picture):
+        self.picture, self.told = picture, False
+        self._lock, self._image = Lock(), None
+
+    def load(self) -> "Image":
+        with self._lock:
+            if self._image is None:
+                self._image = self.picture.load()
+            return self._image
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A part, or with a recipe one augmented view of it, by one encoder; joined from a file for each shard."""
+    """A part, or with a recipe one augmented view of it, by one encoder; joined from a file for each shard.
+
+    `wanted` are the ids of its pictures, None for all; with `pool_cap` they are so many of each class.
+    """
 
     job: Encoding
     store: Store
     part: str
+    wanted: frozenset[str] | None = None
+    pool_cap: int | None = None
     recipe: str = ""
     number: int = 0
+
+    def wants(self, picture: Picture) -> bool:
+        return self.wanted is None or picture.id in self.wanted
 
     @property
     def name(self) -> str:
@@ -69,6 +95,7 @@ class Target:
     def work(self) -> Path:
         """The folder of the shards' files; another encoder, source or batch size has another one."""
         facts = [self.name, self.job.source.origin, self.job.source.classes, self.job.batch, self.encoder]
+        facts += [] if self.wanted is None else sorted(self.wanted)
         key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
         return self.store.root / WORK / self.job.dataset / self.job.backbone / key
 
@@ -76,18 +103,18 @@ class Target:
         name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
         return self.work / f"{number:05d}-{name}.safetensors"
 
-    def inputs(self, picture: Picture, preprocessings: Sequence[Any]) -> list[Any]:
-        """Decode the picture once and prepare it for each encoder."""
-        image = picture.load()
-        if not self.recipe:
-            return [preprocessing(image) for preprocessing in preprocessings]
-        view = draw_view(picture.id, self.number, image.size, RECIPES[self.recipe])
-        return [preprocessing.view(image, *view) for preprocessing in preprocessings]
+    def inputs(self, decoded: Decoded, alike: Sequence["Target"]) -> list[Any]:
+        """Prepare the picture for the encoders of targets like this one; encoders that prepare alike share it."""
+        image, prepared = decoded.load(), {}
+        view = self.recipe and draw_view(decoded.picture.id, self.number, image.size, RECIPES[self.recipe])
+        for preprocessing in dict.fromkeys(target.job.encoder.preprocessing for target in alike):
+            prepared[preprocessing] = preprocessing.view(image, *view) if view else preprocessing(image)
+        return [prepared[target.job.encoder.preprocessing] for target in alike]
 
     def join(self, shards: Sequence[Shard]) -> Manifest:
         """Join the shards into the part and remove their files."""
         job, files = self.job, [self.file(number, shard) for number, shard in enumerate(shards)]
-        about = job.about() | {"encoder": self.encoder}
+        about = job.about() | {"encoder": self.encoder, "pool_cap": self.pool_cap}
         manifest = self.store.join_images(job.dataset, job.backbone, self.name, files, job.source.classes, **about)
         shutil.rmtree(self.work, ignore_errors=True)
         return manifest
@@ -106,6 +133,12 @@ class Target:
         differs = [key for key in known if manifest.encoder.get(key) != encoder.get(key)]
         if manifest.classes != job.source.classes:
             differs.append("classes")
+        elif manifest.pool_cap is not None and self.pool_cap is None:
+            differs.append(f"pool: at most {manifest.pool_cap} pictures of a class then, all now")
+        elif self.wanted is not None:
+            lacks = self.wanted.difference(read_ids(map_tensors(path.with_suffix(".safetensors"))))
+            if lacks:
+                differs.append(f"pictures: {len(lacks)} that are wanted now are not there")
         elif isinstance(job.source, Listed):
             tensors = map_tensors(path.with_suffix(".safetensors"))
             then = list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))
@@ -114,6 +147,8 @@ class Target:
             if then != now and then != job.source.readable(self.part, {name for name, _ in then}):
                 differs.append(f"pictures: {len(then)} then, {len(now)} now")
         if not differs:
+            # A kill may have come before the shards' files were removed.
+            shutil.rmtree(self.work, ignore_errors=True)
             return manifest
         raise FeatureError(
             f"{path.parent} holds {self.name} of another encoding (differs in {', '.join(differs)}). "

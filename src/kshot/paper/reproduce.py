@@ -1,27 +1,36 @@
-"""Reproduce the paper from features: every arm, the probes, the reports and the comparison."""
+"""Reproduce the paper: features, gate, matrix, probes, arms, reports, comparison; each stage keeps what is there."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kshot.bench.engines import Engine
-from kshot.bench.plan import FORECAST_BASIS, forecast
-from kshot.bench.records import Records, records_around
-from kshot.bench.study import Study, load_study
+from kshot.bench.records import Records
+from kshot.bench.run import choose_engine, complete, load_any
+from kshot.bench.status import recorded_pairs
+from kshot.bench.study import Cell, Study
 from kshot.bench.work import find_work
+from kshot.data.catalog import BAND_BACKBONE
+from kshot.data.gate import failed_gates
 from kshot.data.store import Store
+from kshot.errors import KshotError
 from kshot.files import write_text
 from kshot.paper.claims import paper_claims
 from kshot.paper.compare import as_csv, verdict_sentences
+from kshot.paper.features import Sources, encode_wanted, match_sentences, wanted_features
 from kshot.paper.folders import MATRIX_STUDY, compare_folders
 from kshot.paper.rules import paper_rules
-from kshot.progress import human_seconds
-from kshot.report.table import Table, count
 from kshot.results import load_records
-from kshot.runs import measure, run
+from kshot.runs import measure
 
 logger = logging.getLogger("kshot")
 PRECISION, AUGMENTATION = "precision", "augmentation"
+STAGES = ("sentences", "encode", "gate", "matrix", "probes", "arms", "reports", "comparison")
+CAUSES = "Usual causes: the activation (QuickGELU), the preprocessing, the order of the classes."
+SMALL = {"datasets": ("DTD", "EuroSAT", "Pets"), "backbones": ("ViT-B-32",), "studies": (MATRIX_STUDY,)}
+# Of the comparison, in the terminal.
+MOST_LINES = 10
 
 
 def arms() -> list[str]:
@@ -29,66 +38,135 @@ def arms() -> list[str]:
     return list(paper_rules().paper["studies"])
 
 
-def plan_table(features: Path, records: Path, wanted: Sequence[str]) -> Table:
-    """Missing cells, drops, time and disk of each of these arms; features need not be stored yet."""
-    works = [
-        find_work(load_study(arm), Store(features), Records(records / arm), must_be_stored=False) for arm in wanted
-    ]
-    sizes = [(len(work.cells), len(work.dropped), len(work.missing)) for work in works]
-    costs = [(cost.cpu_seconds, cost.disk_bytes) for cost in forecast(works, records_around(records))]
-    rows = [
-        (arm, *map(count, size), count(len(work.unstored)), *_cost(*cost))
-        for arm, work, size, cost in zip(wanted, works, sizes, costs, strict=True)
-    ]
-    all_sizes, all_costs = (map(sum, zip(*columns, strict=True)) for columns in (sizes, costs))
-    return Table(
-        key="plan",
-        title="What each arm of the paper still takes",
-        columns=("study", "cells", "dropped", "missing", "not stored", "one core", "disk"),
-        rows=(*rows, ("all", *map(count, all_sizes), "", *_cost(*all_costs))),
-        caption=f"Not stored: strata without features. {FORECAST_BASIS} Probes, reports, comparison come on top.",
-        rule=len(rows),
-        below_rule="total",
-    )
+@dataclass(frozen=True)
+class Selection:
+    """Which part of the paper; empty stands for all."""
+
+    studies: Sequence[Study | str] = ()
+    datasets: Collection[str] = ()
+    backbones: Collection[str] = ()
+    tiers: Collection[str] = ()
+
+    def loaded(self) -> list[Study]:
+        return [load_any(study) for study in self.studies or arms()]
+
+    def keep(self, cell: Cell) -> bool:
+        """Whether the cell is chosen; a dataset stands for its CoOp splits too."""
+        named = ((self.datasets, cell.dataset), (self.backbones, cell.backbone), (self.tiers, cell.tier))
+        return all(not names or name in names or name.removesuffix("-coop") in names for names, name in named)
 
 
-def _cost(seconds: float, disk_bytes: float) -> tuple[str, str]:
-    return human_seconds(seconds), f"{disk_bytes / 1e6:.0f} MB"
+@dataclass
+class Reproduction:
+    """One run through the stages; `failed` and `aside` say what could not be had, and why."""
 
+    features: Path
+    records: Path
+    choice: Selection
+    sources: Sources = field(default_factory=Sources)
+    workers: int = 1
+    engine: Engine | str = "local"
+    ignore_gate: bool = False
+    failed: dict[tuple[str, str], str] = field(default_factory=dict)
+    aside: dict[str, str] = field(default_factory=dict)
 
-def reproduce(
-    features: Path, records: Path, studies: Sequence[Study], *, workers: int, engine: Engine | str = "local"
-) -> list[str]:
-    """Run these arms, measure probes, write reports, compare; returns the verdict in sentences.
+    def run(self, last: str = STAGES[-1]) -> list[str]:
+        """All stages up to `last`; returns what was computed, what was not, and the verdict in sentences."""
+        said: list[str] = []
+        for stage in STAGES[: STAGES.index(last) + 1]:
+            logger.info(f"stage {stage}")
+            said = getattr(self, stage)() or said
+        return [*self.summary(), *said]
 
-    Every step keeps what is there, so a second call goes on where the first ended.
-    """
-    compute_arms(features, records, studies, workers=workers, engine=engine)
-    write_reports(features, records, [study.name for study in studies])
-    return compare_arms(records)
+    def keep(self, cell: Cell) -> bool:
+        return self.choice.keep(cell) and cell.dataset not in self.aside
 
+    def sentences(self) -> None:
+        match_sentences(self._lacking(), self.sources)
 
-def compute_arms(
-    features: Path, records: Path, studies: Sequence[Study], *, workers: int, engine: Engine | str = "local"
-) -> None:
-    """Compute what these arms lack, and measure the matrix's probes."""
-    for study in studies:
-        run(study, records=records / study.name, features=features, workers=workers, engine=engine)
-        if study.name == MATRIX_STUDY:
-            measure(records / MATRIX_STUDY, features=features, workers=workers, engine=engine)
+    def encode(self) -> None:
+        self.failed = encode_wanted(self._lacking(), Store(self.features), self.sources)
+
+    def gate(self) -> None:
+        """Set aside the datasets outside their band of published zero-shot accuracies."""
+        names = wanted_features(self.choice.loaded(), self.choice.keep)
+        gates = failed_gates(Store(self.features), [(name, BAND_BACKBONE) for name in names])
+        for (name, _), said in gates.items():
+            if self.ignore_gate:
+                logger.warning(f"{said}; --ignore-gate: computed all the same, and recorded. {CAUSES}")
+            else:
+                logger.warning(f"{said}; set aside. {CAUSES} --ignore-gate computes it all the same.")
+                self.aside[name] = f"outside its band: {said}"
+
+    def matrix(self) -> None:
+        self._compute(lambda name: name == MATRIX_STUDY)
+
+    def probes(self) -> None:
+        if Records(self.records / MATRIX_STUDY).header.is_file() and MATRIX_STUDY in self._names():
+            measure(
+                self.records / MATRIX_STUDY,
+                features=self.features,
+                workers=self.workers,
+                engine=self.engine,
+                keep=self.keep,
+            )
+
+    def arms(self) -> None:
+        self._compute(lambda name: name != MATRIX_STUDY)
+
+    def reports(self) -> None:
+        begun = [name for name in self._names() if any(Records(self.records / name).files())]
+        write_reports(self.features, self.records, begun)
+
+    def comparison(self) -> list[str]:
+        if not any(Records(self.records / name).joined() or Records(self.records / name).loose() for name in arms()):
+            return ["nothing to compare: no cell was computed."]
+        sentences = compare_arms(self.records)
+        return [*sentences[: MOST_LINES - 1], sentences[-1]] if len(sentences) > MOST_LINES else sentences
+
+    def summary(self) -> list[str]:
+        """Pairs of each arm that are computed, and why others are not."""
+        lines = []
+        for study in self.choice.loaded():
+            done, total = recorded_pairs(self.records / study.name, study)
+            lines.append(f"{study.name}: {done} of {total} pairs computed")
+        reasons: dict[str, list[str]] = {}
+        for (dataset, backbone), why in self.failed.items():
+            reasons.setdefault(why, []).append(f"{dataset}/{backbone}")
+        lines += [f"not computed: {_few(where)}: {why}" for why, where in reasons.items()]
+        return lines + [f"not computed: {dataset}, {why}" for dataset, why in self.aside.items()]
+
+    def _lacking(self) -> dict:
+        wanted, store = wanted_features(self.choice.loaded(), self.choice.keep), Store(self.features)
+        return {name: needs for name, needs in wanted.items() if needs.lacking(store, name)}
+
+    def _names(self) -> list[str]:
+        return [study.name for study in self.choice.loaded()]
+
+    def _compute(self, wanted: Callable[[str], bool]) -> None:
+        for study in (study for study in self.choice.loaded() if wanted(study.name)):
+            target = self.records / study.name
+            if not find_work(study, Store(self.features), Records(target), keep=self.keep).cells:
+                logger.warning(f"{study.name}: none of its features are here")
+                continue
+            engine = choose_engine(self.engine, self.workers)
+            complete(study, target, self.features, engine, keep=self.keep)
 
 
 def write_reports(features: Path, records: Path, names: Sequence[str]) -> None:
     """Write the report of each of these arms; two of them are compared with the matrix."""
     matrix = records / MATRIX_STUDY if Records(records / MATRIX_STUDY).header.is_file() else None
     for name in names:
-        found = load_records(
-            records / name,
-            features=features,
-            base=matrix if name == AUGMENTATION else None,
-            precision=matrix if name == PRECISION else None,
-        )
-        logger.info(f"report: {found.report().page}")
+        try:
+            found = load_records(
+                records / name,
+                features=features,
+                base=matrix if name == AUGMENTATION else None,
+                precision=matrix if name == PRECISION else None,
+            )
+            logger.info(f"report: {found.report().page}")
+        except KshotError as error:
+            logger.warning(f"no report of {name}: {error}")
 
 
 def compare_arms(records: Path) -> list[str]:
@@ -96,3 +174,7 @@ def compare_arms(records: Path) -> list[str]:
     judged = compare_folders(records, paper_claims())
     write_text(records / "published.csv", as_csv(judged))
     return [*verdict_sentences(judged), f"wrote {records / 'published.csv'}"]
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -25,6 +25,7 @@ class DatasetEntry:
     n_test: int | None = None
     n_pool: int | None = None
     wds: str | None = None
+    gigabytes: float | None = None
     band: tuple[int, int] | None = None
     smallest_pool: int | None = None
     tip_search: tuple[int, int] | None = None
@@ -49,7 +50,7 @@ class DatasetEntry:
 
 @dataclass(frozen=True, slots=True)
 class BackboneEntry:
-    """An encoder; `open_clip` is its (model, weights) name there."""
+    """An encoder; `open_clip` is its (model, weights) name there, `gmacs` the cost of a picture."""
 
     name: str
     title: str
@@ -58,6 +59,7 @@ class BackboneEntry:
     text: bool = True
     open_clip: tuple[str, str] | None = None
     logit_scale: float | None = None
+    gmacs: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

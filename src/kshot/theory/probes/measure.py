@@ -140,9 +140,7 @@ def _missing(folder: ProbeFolder, study: Study, cells: Mapping[Cell, Sequence[Me
 def run_probe_batch(study: Study, features: Path, folder: ProbeFolder, batch: CellBatch) -> int:
     """Measure and store one batch. Cells without text get no row: every probe is about text and image."""
     first, (spec,) = batch.cells[0], batch.specs
-    stratum = loaded_stratum(
-        features, first.dataset, first.backbone, study.dtype, batch.hashes, supports=study.supports
-    )
+    stratum = loaded_stratum(study, features, first.dataset, first.backbone, batch.hashes)
     prior = loaded_prior(features, first.dataset, first.backbone, first.tier, study.dtype, batch.hashes)
     measured: Measured = []
     if prior is not None and spec.name == GEOMETRY:

@@ -1,0 +1,68 @@
+"""Which pictures of a part are encoded: a capped pool, and augmented views of what some draw uses.
+
+Both depend on the ids and labels of the whole part. They come from features of any encoder that are stored, else from
+the source, whose shards are then read once before the first is decoded.
+"""
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kshot.data.draw import cap_pool, drawn_rows, self_split
+from kshot.data.store import Store
+from kshot.encode.targets import Encoding
+from kshot.types import Views
+
+# (shots, seed, profile) of draws.
+Draws = AbstractSet[tuple[int, int, str]]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Ids of a part that are encoded, and of which views are made; None stands for all."""
+
+    pool: frozenset[str] | None = None
+    views: Mapping[Views, frozenset[str] | None] = field(default_factory=dict)
+
+
+def choose(
+    jobs: Sequence[Encoding], store: Store, part: str, views: Mapping[Views, Draws | None], pool_cap: int | None
+) -> Chosen:
+    """What these draws use of the pool, which holds at most `pool_cap` pictures of a class."""
+    if part not in ("pool", "all"):
+        return Chosen()
+    capped = pool_cap if part == "pool" else None
+    if capped is None and all(draws is None for draws in views.values()):
+        return Chosen(views=dict.fromkeys(views))
+    dataset, n_classes = jobs[0].dataset, len(jobs[0].source.classes)
+    ids, y = _listing(jobs, store, part, capped)
+    if part == "all":
+        keep = self_split(dataset, ids, y)
+    else:
+        keep = np.ones(len(ids), bool) if capped is None else cap_pool(dataset, ids, y, capped)
+    pool = tuple(name for name, here in zip(ids, keep, strict=True) if here)
+    drawn = {
+        asked: frozenset(pool[row] for row in drawn_rows(dataset, pool, y[keep], n_classes, draws)) if draws else None
+        for asked, draws in views.items()
+    }
+    return Chosen(None if capped is None else frozenset(pool), drawn)
+
+
+def _listing(
+    jobs: Sequence[Encoding], store: Store, part: str, capped: int | None
+) -> tuple[tuple[str, ...], np.ndarray]:
+    for job in jobs:
+        if store.has(job.dataset, job.backbone, part):
+            stored = store.images(job.dataset, job.backbone, part)
+            if stored.manifest.pool_cap in (None, capped):
+                return stored.ids, np.array(stored.y)
+    source = jobs[0].source
+    pictures = [
+        (picture.id, picture.label)
+        for shard in source.shards()
+        if shard.part == part
+        for picture in source.pictures(shard)
+    ]
+    return tuple(name for name, _ in pictures), np.array([label for _, label in pictures])
