@@ -283,7 +283,7 @@ def _stratum_mean(
 ) -> Float[Array, " S"]:
     rows = keep & observed.on("dataset", [dataset]) & observed.on("backbone", [backbone]) & np.isfinite(values[0])
     if not rows.any():
-        return np.full(1, np.nan)
+        return np.full(max(len(values), len(observed.counted)), np.nan)
     weights = observed.counted[:, rows]
     return (values[:, rows] * weights).sum(axis=1) / weights.sum(axis=1)
 
