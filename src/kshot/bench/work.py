@@ -177,6 +177,7 @@ def _stored_parts(
     absent: dict[tuple[str, str, str], str] = {}
     for dataset, backbone in dict.fromkeys((cell.dataset, cell.backbone) for cell in cells):
         stratum = study.only(datasets=(dataset,), backbones=(backbone,))
+        reason = ""
         try:
             found = strata_of(stratum, store, must_be_stored=True)
         except KshotError as error:

@@ -64,6 +64,7 @@ class HubDataset:
             _remove(self.own)
         options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
         local = {"local_dir": self.keep, "local_files_only": self.offline is not None}
+        path = Path()
         for pause in (*PAUSES, None):
             try:
                 path = Path(hf_hub_download(self.name, file, **options, **local))

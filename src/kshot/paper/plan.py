@@ -170,7 +170,7 @@ def _arms_table(features: Path, records: Path, choice: Selection, workers: int) 
         key="plan",
         title="What each arm of the paper still takes",
         columns=("study", "pairs stored", "cells", "dropped", "missing", "one core", f"{workers} workers", "disk"),
-        rows=(*rows, ("all", "", *map(count, all_sizes), *_cost(*all_costs, workers))),
+        rows=(*rows, ("all", "", *map(count, all_sizes), *_cost(all_costs[0], all_costs[1], workers))),
         caption=f"{FORECAST_BASIS} Probes, reports, comparison come on top.",
         rule=len(rows),
         below_rule="total",
