@@ -151,7 +151,7 @@ def test_a_knobs_oracle_does_not_depend_on_the_strata_before(tmp_path):
 
     def oracle(*names):
         cells = {Cell(name, "enc", "photo", 4, seed) for name in names for seed in range(5)}
-        found = knob_oracle(study, cells, "tip_adapter_loo", store).accuracy
+        found = knob_oracle(study, cells, MethodSpec("tip_adapter_loo", "tip_adapter_loo"), store).accuracy
         return [found[Cell("b-without-scale", "enc", "photo", 4, seed)] for seed in range(5)]
 
     alone = oracle("b-without-scale")

@@ -15,6 +15,7 @@ MEANS = {
     "a": {RIVAL: 50.0, "lucky": 80.0, "steady": 51.0},
     "b": {RIVAL: 60.0, "lucky": 59.0, "steady": 61.0},
     "c": {RIVAL: 70.0, "lucky": 69.0, "steady": 71.5},
+    "d": {RIVAL: 65.0, "lucky": 64.0, "steady": 66.0},
 }
 
 
