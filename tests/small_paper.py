@@ -14,7 +14,7 @@ from PIL import Image
 
 from kshot.data.catalog import datasets, distributed
 from kshot.data.draw import self_split
-from kshot.encode.openclip import OpenClipEncoder
+from kshot.encode.openclip import OpenClipEncoder, load_open_clip
 from kshot.encode.prompts import encode_tier, from_templates
 from kshot.encode.sentences import kept_sentences
 from picture_sets import CONFIG, add, write_clip, write_siglip
@@ -88,7 +88,7 @@ def align_text(folder: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     state = load_file(folder / "open_clip_model.safetensors")
-    encoder = OpenClipEncoder(GATE, folder)
+    encoder = load_open_clip(GATE, folder)
     rows = range(0, 300, 2)
     # Pictures: a projection that tells the digits apart, whatever the dataset.
     encoder.model.visual.proj = torch.nn.Parameter(torch.eye(192))
@@ -135,7 +135,7 @@ def encoded(encoder: OpenClipEncoder, dataset: str, rows) -> np.ndarray:
 
 def write_hub(root: Path, gate: Path) -> Path:
     """Shards of all datasets but the missing one."""
-    encoder = OpenClipEncoder(GATE, gate)
+    encoder = load_open_clip(GATE, gate)
     for dataset, wds in distributed().items():
         if dataset != MISSING:
             name = wds.replace("/", "-")

@@ -67,6 +67,7 @@ def claims(folder: Path) -> list[dict[str, str]]:
         return [line for line in csv.DictReader(file) if line["arm"] != "cost"]
 
 
+@pytest.mark.slow
 def test_from_nothing_to_published_and_the_same_after_ten_kills(world, tmp_path):
     began = time.monotonic()
     said, _ = (whole := start(world, tmp_path / "whole")).communicate()
