@@ -32,7 +32,7 @@ def attack(name: str, *arguments):
     def register(function):
         for number, argument in enumerate(arguments or (None,)):
             # Workers of pytest must agree on the names, so no name holds a function's address.
-            text = re.sub("<function .*?>", f"function {number}", str(argument))
+            text = re.sub(" at 0x[0-9a-f]+", f" {number}", str(argument))
             label = name if argument is None else f"{name} {text[:60]!a}"
             ATTACKS[label] = function if argument is None else lambda folder, given=argument: function(folder, given)
         return function
