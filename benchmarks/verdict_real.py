@@ -24,8 +24,7 @@ from kshot.paper.arms import MATRIX, gather
 from kshot.paper.cause import find_causes
 from kshot.paper.cells import cell_pair
 from kshot.solvers import ratio_sweep
-from kshot.solvers.rows import class_counts
-from kshot.solvers.shrinkage import mean_variances
+from kshot.solvers.rows import class_counts, mean_variances
 
 STRATA = (("caltech101", "ViT-B-16"), ("fgvc-aircraft", "ViT-B-16"), ("stanford-cars", "ViT-B-32"))
 TIER, SHOTS = "text", (1, 2, 4, 8)

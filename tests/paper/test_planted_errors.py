@@ -32,8 +32,7 @@ from kshot.paper.judge import holds
 from kshot.paper.rehearsal import WORLDS, write_stratum
 from kshot.paper.rules import paper_rules
 from kshot.solvers import ratio_sweep
-from kshot.solvers.rows import class_counts
-from kshot.solvers.shrinkage import mean_variances
+from kshot.solvers.rows import class_counts, mean_variances
 from kshot.stats import bootstrap
 from kshot.stats.panel import Panel
 from kshot.theory import capacity

@@ -26,8 +26,15 @@ from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices
 from kshot.methods.registry import code_of
 from kshot.methods.shared_work import SharedWork, sharing
-from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
-from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
+from kshot.solvers.rows import (
+    class_counts,
+    class_independent_share,
+    class_means,
+    james_stein_ratio,
+    mean_variances,
+    row_blocks,
+    squared_norms,
+)
 from kshot.stats.answers import Answers, answers_of, concatenate
 from kshot.types import FREE_EVIDENCE, Array, Views
 

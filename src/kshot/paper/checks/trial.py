@@ -71,7 +71,7 @@ def support_means(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(mean − mu*, v̂) of each of `replicates` Gaussian supports with this diagonal covariance.
 
-    v̂ comes from `solvers.shrinkage.mean_variances`, the code that the methods run; replicates play the part of
+    v̂ comes from `solvers.rows.mean_variances`, the code that the methods run; replicates play the part of
     classes.
     """
     d = len(spectrum)
