@@ -16,7 +16,7 @@ from kshot.bench.cell import run_cell
 from kshot.bench.record import table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data import stratum as strata_module
-from kshot.data.draw import draw_support
+from kshot.data.episode import draw_support
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.methods import js_blend

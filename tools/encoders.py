@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kshot.data.draw import draw_support
+from kshot.data.episode import draw_support
 from kshot.methods.logistic_probe import LogisticProbe
 from kshot.methods.ncm import NCM
 from kshot.solvers.gaussian import fit_gaussian

@@ -15,12 +15,11 @@ from jaxtyping import Float, Int
 
 from kshot.bench.record import CellFacts, Record
 from kshot.bench.records import Records
-from kshot.bench.study import Cell, MethodSpec, Study
+from kshot.bench.study import Cell, MethodSpec, Study, parsed_supports
 from kshot.bench.work import CellBatch
 from kshot.data.episode import Episode
 from kshot.data.store import Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
-from kshot.data.supports import parsed_supports
 from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices

@@ -10,8 +10,9 @@ from typer import Option
 from kshot.bench.engines.slurm import sbatch_file
 from kshot.bench.plan import FORECAST_BASIS, forecast
 from kshot.bench.records import Records, records_around, records_folder
-from kshot.bench.run import choose_engine, complete, with_supports
+from kshot.bench.run import StudyShard, choose_engine, complete, with_supports
 from kshot.bench.status import failed_records
+from kshot.bench.study import Study, load_study
 from kshot.bench.work import Work, find_work
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
@@ -19,7 +20,7 @@ from kshot.data.store import Store
 from kshot.errors import InputError
 from kshot.progress import human_seconds
 from kshot.results import Results, load_records
-from kshot.runs import forget_failures, verify_methods
+from kshot.runs import forget_failures, parse_stratum, verify_methods
 
 
 def run(
@@ -41,8 +42,8 @@ def run(
     show: Annotated[bool, Option("--report", help="Print leaderboard and verdict, write the report.")] = False,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
-    part, chosen = shared.parse_shard(shard), choose_engine(engine, workers)
-    asked = shared.asked_study(study, on, shots, min_residue)
+    part, chosen = StudyShard.parse(shard), choose_engine(engine, workers)
+    asked = asked_study(study, on, shots, min_residue)
     asked = with_supports(asked, supports, features)
     if retry:
         if part.count > 1:
@@ -60,6 +61,14 @@ def run(
     _end_if_failed(folder)
     if differing:
         raise typer.Exit(1)
+
+
+def asked_study(study: Path, on: list[str] | None, shots: list[int] | None, least: int | None) -> Study:
+    """Load a study, and change it as --on, --shots and --min-residue say."""
+    asked = load_study(study)
+    asked = asked.on_features([parse_stratum(text) for text in on]) if on else asked
+    asked = asked.with_shots(shots) if shots else asked
+    return asked if least is None else asked.with_min_residue(least)
 
 
 def print_verdict(results: Results) -> None:
@@ -99,7 +108,7 @@ def plan(
 ) -> None:
     """Print cells, time, disk and memory of a study before anything runs; features need not be there yet."""
     trusted = method or []
-    loaded = shared.asked_study(study, on, shots, min_residue).with_methods(trusted)
+    loaded = asked_study(study, on, shots, min_residue).with_methods(trusted)
     # A study file may come from anywhere: only code that the user names on the command line is imported.
     skipped = [spec.use for spec in loaded.methods().values() if ":" in spec.use and spec.use not in trusted]
     target = Records(records_folder(records, loaded.name))
@@ -161,7 +170,7 @@ def slurm(
     gpus: Annotated[str | None, Option(help="GPUs of a task, as sbatch takes them: 1 or a100:1.")] = None,
 ) -> None:
     """Print an sbatch array file that runs a study in shards; redirect it to a file and submit that."""
-    asked = shared.asked_study(study, on, shots, min_residue)
+    asked = asked_study(study, on, shots, min_residue)
     folder = records_folder(records, asked.name)
     command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(folder)]
     command += ["--features", str(features), "--workers", str(cpus)]
