@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.data import Data, data
 from benchmarks.measure import alternate, print_ceiling, product_seconds, torch_on_one_thread, verdict
 from kshot.methods.clap import CLAP
-from kshot.solvers.schedule import cosine_rates
+from kshot.solvers.training import cosine_rates
 
 
 def by_autograd(problem: Data, seed: int, epochs: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.forecast import STRATA
 from benchmarks.measure import verdict
+from kshot.bench.engines import ThisProcess
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.record import SECONDS
 from kshot.bench.records import Records, load_table
@@ -44,7 +45,7 @@ def main() -> int:
         folder = Path(temporary)
         for world in STRATA:
             write(world, Store(folder / "features"))
-        one, busy = run_with(LocalEngine(1), folder, "one")
+        one, busy = run_with(ThisProcess(), folder, "one")
         two, _ = run_with(LocalEngine(2), folder, "two")
         dask, _ = run_with(DaskEngine(2), folder, "dask")
     overhead = 1 - busy / one

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.measure import children_seconds
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.plan import forecast
 from kshot.bench.records import Records
 from kshot.bench.run import compute, open_run
@@ -47,7 +47,7 @@ def measured_seconds(world: World, folder: Path) -> float:
     records = Records(folder / "records" / world.name)
     work = open_run(study_on(world), folder / "features", records)
     before = children_seconds()
-    compute(work, folder / "features", records, LocalEngine(1))
+    compute(work, folder / "features", records, ThisProcess())
     return children_seconds() - before
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.data import Data, data
 from benchmarks.measure import alternate, torch_on_one_thread, verdict
 from kshot.methods.taskres import TaskRes
-from kshot.solvers.schedule import cosine_rates
+from kshot.solvers.training import cosine_rates
 
 EPOCHS = 40
 

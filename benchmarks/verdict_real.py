@@ -16,7 +16,7 @@ from kshot.bench.cell import run_cell
 from kshot.bench.record import table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data import stratum as strata_module
-from kshot.data.draw import draw_support
+from kshot.data.episode import draw_support
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.methods import js_blend
@@ -24,8 +24,7 @@ from kshot.paper.arms import MATRIX, gather
 from kshot.paper.cause import find_causes
 from kshot.paper.cells import cell_pair
 from kshot.solvers import ratio_sweep
-from kshot.solvers.rows import class_counts
-from kshot.solvers.shrinkage import mean_variances
+from kshot.solvers.rows import class_counts, mean_variances
 
 STRATA = (("caltech101", "ViT-B-16"), ("fgvc-aircraft", "ViT-B-16"), ("stanford-cars", "ViT-B-32"))
 TIER, SHOTS = "text", (1, 2, 4, 8)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kshot
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records, cell_place, load_table
 from kshot.bench.study import Cell, load_study
 from kshot.board.submission import read_submission
@@ -70,7 +70,7 @@ def submission_of(yard: Path, head: str, name: str, date: str = "2026-11-18") ->
     about.write_text(ABOUT.format(name=name, date=date))
     with standing_in(yard):
         output = yard / "submissions" / name
-        return submit(f"yard_heads:{head}", yard / "small.toml", output, FEATURES, LocalEngine(1), about)
+        return submit(f"yard_heads:{head}", yard / "small.toml", output, FEATURES, ThisProcess(), about)
 
 
 def study(yard: Path):

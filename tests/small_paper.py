@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from kshot.data.catalog import datasets, distributed
-from kshot.data.draw import self_split
+from kshot.data.episode import self_split
 from kshot.encode.openclip import OpenClipEncoder, load_open_clip
 from kshot.encode.prompts import encode_tier, from_templates
 from kshot.encode.sentences import kept_sentences

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from kshot.methods import registry
-from kshot.solvers.rows import class_means, unit_rows
-from kshot.solvers.shrinkage import class_independent_share
+from kshot.solvers.rows import class_independent_share, class_means, unit_rows
 from kshot.types import Labelled
 from problems import Problem
 

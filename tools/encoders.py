@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kshot.data.draw import draw_support
+from kshot.data.episode import draw_support
 from kshot.methods.logistic_probe import LogisticProbe
 from kshot.methods.ncm import NCM
 from kshot.solvers.gaussian import fit_gaussian
-from kshot.solvers.rows import class_means, squared_norms, unit_rows
-from kshot.solvers.shrinkage import population_moments
+from kshot.solvers.rows import class_means, population_moments, squared_norms, unit_rows
 from kshot.stats.bootstrap import cluster_mean
 from kshot.theory.sampling import participation_ratio, unbiased_trace_of_square
 from kshot.types import Labelled

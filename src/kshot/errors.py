@@ -54,6 +54,11 @@ def unknown(kind: str, given: str, allowed: Iterable[str], next_step: str) -> st
     return f"unknown {kind} '{given}'.{meant} Known: {', '.join(names) or 'none'}. {next_step}"
 
 
+def one_line(error: Exception) -> str:
+    """The error's class and message without line breaks."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 def need(module: str, extra: str) -> ModuleType:
     """Import an optional package at the moment it is needed, or say which command installs it."""
     try:

@@ -20,7 +20,7 @@ CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
 IMPORTED = "imported"
 # How many shots each class gets: a field of every cell.
 BALANCED = "balanced"
-# What a study's shots K mean under each profile; `kshot.data.draw` draws them.
+# What a study's shots K mean under each profile; `kshot.data.episode` draws them.
 PROFILES = {
     BALANCED: "K pictures of every class",
     "long-tailed": "from K pictures of one class down to one of another, falling geometrically",

@@ -12,7 +12,7 @@ import pytest
 from folders import comparable
 from kshot.bench.check import check_records, repair_records
 from kshot.bench.compact import compact
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.records import cell_place
 from kshot.bench.run import check_finished, compute, open_run
 from kshot.bench.study import load_study
@@ -70,7 +70,7 @@ def test_rows_that_cannot_be_are_found_and_set_aside(records, folder, change, wh
     assert any("moved to" in sentence for sentence in repair_records(records.folder))
     assert not complaints(records.folder)
     compute(
-        open_run(load_study("small.toml"), folder / "features", records), folder / "features", records, LocalEngine(1)
+        open_run(load_study("small.toml"), folder / "features", records), folder / "features", records, ThisProcess()
     )
     assert comparable(records.folder).equals(before)
 
@@ -82,7 +82,7 @@ def test_a_file_under_another_cells_name_is_damaged(records, folder):
     assert len(records.loose()) == 11
     work = open_run(load_study("small.toml"), folder / "features", records)
     assert [cell_place(cell) for cell in work.missing] == [place_of(records.folder, second)]
-    compute(work, folder / "features", records, LocalEngine(1))
+    compute(work, folder / "features", records, ThisProcess())
     assert comparable(records.folder).equals(before)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from kshot.bench.compact import compact, forget
 from kshot.bench.diff import compare
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.record import CELL
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
@@ -64,7 +64,7 @@ def test_diff_finds_what_moved(records, folder):
     assert same.circumstances == {}
     study = load_study("small.toml").in_precision("float64")
     other = Records(folder / "double")
-    compute(open_run(study, folder / "features", other), folder / "features", other, LocalEngine(1))
+    compute(open_run(study, folder / "features", other), folder / "features", other, ThisProcess())
     found = compare(records.folder, other.folder)
     assert found.circumstances["dtype"] == (["float32"], ["float64"])
     assert {move.of for move in found.moves} == {"zero_shot", "ncm", "loo_blend"}

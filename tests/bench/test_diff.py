@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from kshot.bench.diff import compare
-from kshot.bench.header import write_header
 from kshot.bench.imported import import_records
-from kshot.bench.record import schema
+from kshot.bench.record import schema, write_header
 from kshot.bench.study import Grid, MethodSpec, Study
 from kshot.files import write_table
 from kshot.stats.draw_noise import AGREES, CANNOT_TELL, DIFFERS

@@ -9,7 +9,7 @@ import pytest
 
 from folders import comparable
 from kshot.bench.compact import compact
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.record import contradictory_rows
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
@@ -53,7 +53,7 @@ def test_damage_is_named_counts_as_missing_and_is_computed_again(records, folder
     work = open_run(load_study("small.toml"), folder / "features", records)
     assert len(work.missing) == lost
     assert list((records.folder / "damaged").iterdir()), "what was there is kept for whoever wants to know"
-    compute(work, folder / "features", records, LocalEngine(1))
+    compute(work, folder / "features", records, ThisProcess())
     assert comparable(records.folder).equals(before)
 
 

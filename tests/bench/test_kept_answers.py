@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from folders import comparable, edit
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.record import Record
 from kshot.bench.records import Records, cell_place
 from kshot.bench.run import compute, open_run
@@ -24,7 +24,7 @@ CELL = Cell("sim-pets", "simulated", "dataset", 2, 1)
 
 def run(study, folder, name):
     found = Records(folder / name)
-    compute(open_run(load_study(study), folder / "features", found), folder / "features", found, LocalEngine(1))
+    compute(open_run(load_study(study), folder / "features", found), folder / "features", found, ThisProcess())
     return found
 
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.timing import all_turns
 
 from kshot.bench.costs import CellSize, Measured, Subject, cell_size, earlier_costs, grow
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.plan import SECONDS_TO_START, forecast, seconds_left, worker_bytes
 from kshot.bench.records import Records
 from kshot.bench.run import compute, open_run
@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plan")
     records = Records(folder / "records" / "small")
     work = open_run(parse_study(STUDY, "here"), folder / "features", records)
-    compute(work, folder / "features", records, LocalEngine(1))
+    compute(work, folder / "features", records, ThisProcess())
     return folder
 
 

@@ -8,11 +8,11 @@ import pytest
 from folders import comparable, edit
 from kshot import load_records, run
 from kshot.bench.cell import asked_head
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
-from kshot.data.draw import class_shots
+from kshot.data.episode import class_shots
 from kshot.data.features import load_features
 from kshot.data.store import Store
 from kshot.data.stratum import Prior
@@ -29,7 +29,7 @@ def uneven(records, folder):
     edit("small.toml", "shots = [1, 2]\nseeds = [0, 1, 2]", f"shots = [4]\nseeds = [0, 1]\n{ALL}", to="uneven.toml")
     found = Records(folder / "uneven")
     work = open_run(load_study("uneven.toml"), folder / "features", found)
-    compute(work, folder / "features", found, LocalEngine(1))
+    compute(work, folder / "features", found, ThisProcess())
     return found
 
 
@@ -132,7 +132,7 @@ def halves(records, folder):
     )
     found = Records(folder / "halves")
     work = open_run(load_study("halves.toml"), folder / "features", found)
-    compute(work, folder / "features", found, LocalEngine(1))
+    compute(work, folder / "features", found, ThisProcess())
     return found
 
 
@@ -192,7 +192,7 @@ def test_balanced_cells_are_those_of_a_study_without_profiles(records, folder):
     before = comparable(records.folder).drop_columns(["study_hash"]).to_pylist()
     work = open_run(load_study("more.toml"), folder / "features", records)
     assert all(cell.profile == "missing" for cell in work.missing)
-    compute(work, folder / "features", records, LocalEngine(1))
+    compute(work, folder / "features", records, ThisProcess())
     after = comparable(records.folder).drop_columns(["study_hash"]).to_pylist()
     assert [row for row in after if row["profile"] == "balanced"] == before
 

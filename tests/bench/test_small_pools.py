@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from folders import edit
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study, study_from_json
@@ -50,7 +50,7 @@ def store(folder):
 
 def run(store, study):
     records = Records(store.root.parent / "records")
-    compute(open_run(study, store.root, records), store.root, records, LocalEngine(1))
+    compute(open_run(study, store.root, records), store.root, records, ThisProcess())
     return load_table(records.folder).to_pylist()
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study, parse_study, study_from_json
@@ -42,7 +42,7 @@ def put_views(store, names=NAMES, count=3):
 def computed(content, folder):
     study, records = parse_study(content, "test"), Records(folder / content["name"])
     features = folder / "features"
-    compute(open_run(study, features, records), features, records, LocalEngine(1))
+    compute(open_run(study, features, records), features, records, ThisProcess())
     return records.folder
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kshot import run
 from kshot.bench.diff import compare
-from kshot.bench.header import read_header
+from kshot.bench.record import read_header
 from kshot.bench.records import load_table
 from kshot.bench.study import load_study, study_from_json
 from kshot.data.store import Store

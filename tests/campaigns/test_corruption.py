@@ -11,7 +11,7 @@ import pytest
 
 from colours import ColourEncoder
 from kshot.bench.compact import compact
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import parse_study
@@ -45,7 +45,7 @@ class World:
         self.records, self.joined = Records(folder / "records"), Records(folder / "joined")
         study = parse_study(STUDY, "here")
         work = open_run(study, folder / "features", self.records)
-        compute(work, folder / "features", self.records, LocalEngine(1))
+        compute(work, folder / "features", self.records, ThisProcess())
         shutil.copytree(self.records.folder, self.joined.folder)
         compact(self.joined)
         for label, name in enumerate(CLASSES):

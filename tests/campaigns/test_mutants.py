@@ -11,7 +11,7 @@ EQUIVALENT = {
     # lengths that are off by the tolerance to the last bit
     "data.gate._check_images: worst <= NORM_TOLERANCE -> worst < NORM_TOLERANCE",
     # the only class has place 0, whatever that is divided by
-    "data.draw.class_shots: 1 -> 2 #3",
+    "data.episode.class_shots: 1 -> 2 #3",
     # how many scores are computed at a time
     "data.gate._judged: 1 -> 2",
     "data.gate._judged: MOST_SCORES // len(text) -> MOST_SCORES * len(text)",

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from board_yard import FEATURES, edit_answers, edit_records, honest_yard, raise_results, standing_in, swap_wheel
-from kshot.bench.header import read_header, write_header
+from kshot.bench.record import read_header, write_header
 from kshot.cli.main import app
 from kshot.files import _digest, replace_table
 

@@ -42,7 +42,7 @@ def test_missing_study_and_records(kshot):
     assert_refused(kshot("status", "nowhere"), "no records folder at nowhere", "kshot run")
     assert_refused(kshot("report", "tiny.toml"), "records/tiny", "kshot run")
     assert_refused(kshot("report", "simulated-small"), "records/simulated-small", "kshot run")
-    assert_refused(kshot("show", "Flwers102"), "Did you mean Flowers102")
+    assert_refused(kshot("ls", "Flwers102"), "Did you mean Flowers102")
     assert_refused(kshot("run", "tiny.toml", "--retry", "--shard", "0/2"), "Leave --shard out")
     assert_refused(kshot("records", "probe"), "--on DATASET/BACKBONE/TIER")
 

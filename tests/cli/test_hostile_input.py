@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from kshot.bench.run import StudyShard
 from kshot.bench.study import parse_study
-from kshot.cli.shared import parse_shard
 from kshot.data import gate as check
 from kshot.encode.pictures import decode
 from kshot.encode.sources.csv import csv_source
@@ -26,7 +26,7 @@ AXES = {"datasets": ["a"], "backbones": ["b"], "tiers": ["c"], "shots": [1], "se
 @pytest.mark.parametrize("shard", ["①/3", "1/③", "²/3", "-1/3", "3/3", "1", "/", "1/3/5", "１/３ "])
 def test_shards_that_are_none(shard):
     with pytest.raises(KshotError, match="is not of the form i/n"):
-        parse_shard(shard)
+        StudyShard.parse(shard)
 
 
 def test_a_date_is_no_parameter():

@@ -8,7 +8,7 @@ import pytest
 
 from kshot.bench.study import load_study
 from kshot.data.catalog import datasets
-from kshot.data.draw import too_thin
+from kshot.data.episode import too_thin
 from kshot.data.gate import check_stratum
 from kshot.data.store import BUNDLED, Store
 from kshot.data.stratum import load_prior, load_stratum, pool_labels

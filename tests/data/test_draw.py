@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshot.data.draw import draw_support, self_split, too_thin
+from kshot.data.episode import draw_support, self_split, too_thin
 
 
 def picture_ids(y):

@@ -11,8 +11,7 @@ import pytest
 from kshot import CLAP, NCM, load_features
 from kshot.data import gate as check
 from kshot.data.catalog import datasets
-from kshot.data.draw import asked_classes, class_shots, draw_support, keyed_order, rank_within_class
-from kshot.data.episode import Episode
+from kshot.data.episode import Episode, asked_classes, class_shots, draw_support, keyed_order, rank_within_class
 from kshot.data.gate import check_stratum, failed_gates
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum, pool_labels

@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.run import complete
 from kshot.bench.study import parse_study
 from kshot.data.gate import failed_gates
@@ -40,7 +40,7 @@ def write_pets(store, confused, simulated=False):
 def test_run_warns_where_the_gate_fails(tmp_path, caplog, confused, warned):
     write_pets(Store(tmp_path / "features"), confused)
     with caplog.at_level(logging.WARNING):
-        complete(parse_study(STUDY, "test"), tmp_path / "records", tmp_path / "features", LocalEngine(1))
+        complete(parse_study(STUDY, "test"), tmp_path / "records", tmp_path / "features", ThisProcess())
     assert ("Pets with ViT-B-16: zero-shot with tier ensemble: 10.0 %" in caplog.text) is warned
     assert ("fail the sanity gate: see `kshot features check`" in caplog.text) is warned
 

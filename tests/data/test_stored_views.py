@@ -7,7 +7,7 @@ import pytest
 
 from kshot.bench.study import Grid, MethodSpec, Study
 from kshot.bench.work import check_views
-from kshot.data.draw import draw_support
+from kshot.data.episode import draw_support
 from kshot.data.simulated import BACKBONE, WORLDS, write
 from kshot.data.store import Store, view_part
 from kshot.data.stratum import load_stratum

@@ -8,7 +8,7 @@ import pytest
 
 from kshot.bench.study import load_study
 from kshot.bench.work import from_catalog
-from kshot.data.draw import drawn_rows
+from kshot.data.episode import drawn_rows
 from kshot.data.store import Store
 from kshot.errors import StudyError
 from kshot.paper.features import wanted_features

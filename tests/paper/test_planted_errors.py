@@ -20,7 +20,7 @@ from kshot.bench.cell import run_cell
 from kshot.bench.record import table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data import stratum as strata_module
-from kshot.data.draw import draw_support, too_thin
+from kshot.data.episode import draw_support, too_thin
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.methods import js_blend, loo_blend
@@ -32,8 +32,7 @@ from kshot.paper.judge import holds
 from kshot.paper.rehearsal import WORLDS, write_stratum
 from kshot.paper.rules import paper_rules
 from kshot.solvers import ratio_sweep
-from kshot.solvers.rows import class_counts
-from kshot.solvers.shrinkage import mean_variances
+from kshot.solvers.rows import class_counts, mean_variances
 from kshot.stats import bootstrap
 from kshot.stats.panel import Panel
 from kshot.theory import capacity

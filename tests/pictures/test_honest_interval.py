@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from kshot.data.draw import draw_support
+from kshot.data.episode import draw_support
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.methods import registry

@@ -10,10 +10,9 @@ from kshot.solvers.adapter import Adapter, adapt, blended_feature, train_adapter
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, search_hits
 from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
 from kshot.solvers.gaussian import alpha_hits, fit_gaussian
-from kshot.solvers.optimisers import momentum_sgd
 from kshot.solvers.rows import class_means, class_sums
-from kshot.solvers.schedule import batches, cosine_rates
 from kshot.solvers.text_probe import step_sizes, train_text_probe
+from kshot.solvers.training import batches, cosine_rates, momentum_sgd
 from official import BOTH, agree, inputs, stored, unit
 
 # Largest absolute difference of float32 logits that rounding explains.

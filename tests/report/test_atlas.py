@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from kshot.bench.engines.local import LocalEngine
+from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import parse_study
@@ -37,7 +37,7 @@ STUDY = {
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("atlas")
     features, records = folder / "features", Records(folder / "records")
-    compute(open_run(parse_study(STUDY, "test"), features, records), features, records, LocalEngine(1))
+    compute(open_run(parse_study(STUDY, "test"), features, records), features, records, ThisProcess())
     return panel(load_table(folder / "records"))
 
 

@@ -9,10 +9,9 @@ from kshot.solvers.cache import cache_scores, lay_out
 from kshot.solvers.cosine_probe import train_cosine_probe
 from kshot.solvers.gaussian import fit_gaussian
 from kshot.solvers.logistic import logistic_path
-from kshot.solvers.optimisers import adamw
 from kshot.solvers.rows import class_means, class_sums
-from kshot.solvers.schedule import batches, cosine_rates
 from kshot.solvers.text_probe import step_sizes, train_text_probe
+from kshot.solvers.training import adamw, batches, cosine_rates
 from problems import problem
 
 
@@ -174,7 +173,7 @@ def test_adamw_in_blocks_is_the_same_to_the_last_bit(monkeypatch):
         return weights
 
     whole = after_three_steps()
-    monkeypatch.setattr("kshot.solvers.optimisers.BLOCK", 10)
+    monkeypatch.setattr("kshot.solvers.training.BLOCK", 10)
     assert all(np.array_equal(a, b) for a, b in zip(whole, after_three_steps(), strict=True))
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from kshot.solvers.rows import class_means
-from kshot.solvers.shrinkage import (
+from kshot.solvers.rows import (
     class_independent_share,
+    class_means,
     correct_for_shots,
     james_stein_ratio,
     mean_variances,

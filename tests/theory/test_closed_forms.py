@@ -9,7 +9,7 @@ from scipy.stats import ncx2
 from sklearn.covariance import OAS
 
 from kshot.errors import InputError
-from kshot.solvers.shrinkage import james_stein_ratio, optimal_ratio
+from kshot.solvers.rows import james_stein_ratio, optimal_ratio
 from kshot.theory import blend_error, capacity, sampling, shift, two_class
 
 positive = st.floats(0.01, 10)

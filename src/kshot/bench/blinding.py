@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from kshot.own_code import one_line
+from kshot.errors import one_line
 from kshot.types import Array
 
 

@@ -15,19 +15,25 @@ from jaxtyping import Float, Int
 
 from kshot.bench.record import CellFacts, Record
 from kshot.bench.records import Records
-from kshot.bench.study import Cell, MethodSpec, Study
+from kshot.bench.study import Cell, MethodSpec, Study, parsed_supports
 from kshot.bench.work import CellBatch
 from kshot.data.episode import Episode
 from kshot.data.store import Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
-from kshot.data.supports import parsed_supports
 from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices
 from kshot.methods.registry import code_of
 from kshot.methods.shared_work import SharedWork, sharing
-from kshot.solvers.rows import class_counts, class_means, row_blocks, squared_norms
-from kshot.solvers.shrinkage import class_independent_share, james_stein_ratio, mean_variances
+from kshot.solvers.rows import (
+    class_counts,
+    class_independent_share,
+    class_means,
+    james_stein_ratio,
+    mean_variances,
+    row_blocks,
+    squared_norms,
+)
 from kshot.stats.answers import Answers, answers_of, concatenate
 from kshot.types import FREE_EVIDENCE, Array, Views
 

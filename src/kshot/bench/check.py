@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kshot.bench.compact import compact, forget
-from kshot.bench.header import restore_header
-from kshot.bench.record import KEY, SECONDS, cells_of, contradictory_rows, schema
+from kshot.bench.record import KEY, SECONDS, cells_of, contradictory_rows, restore_header, schema
 from kshot.bench.records import Records
 from kshot.bench.study import Cell
 from kshot.data.gate import Finding

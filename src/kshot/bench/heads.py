@@ -12,7 +12,7 @@ from kshot.bench.study import MethodSpec
 from kshot.errors import InputError, KshotError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_value
-from kshot.methods.session import class_code
+from kshot.own_code import class_code
 
 Head: TypeAlias = str | Classifier | type[Classifier]
 Heads: TypeAlias = Head | Iterable[Head] | Mapping[str, Head]
@@ -67,7 +67,7 @@ def _spec(head: Any, title: str | None, taken: Mapping[str, MethodSpec]) -> Meth
 def _importable(head: Classifier) -> str:
     """The name under which any process can import the head's class; empty for a class of this session."""
     cls, key = type(head), head.info.key
-    if key in registry.BUILTIN and registry.load_class(registry.path_of(key)) is cls:
+    if key in registry.BUILTIN and registry.builtin_class(registry.path_of(key)) is cls:
         return key
     there = getattr(sys.modules.get(cls.__module__), cls.__qualname__, None)
     try:

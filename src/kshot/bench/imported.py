@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kshot.bench.header import write_header
-from kshot.bench.record import KEY, schema
+from kshot.bench.record import KEY, schema, write_header
 from kshot.bench.study import LARGEST, Cell, Grid, MethodSpec, Study
 from kshot.data import catalog
 from kshot.errors import InputError, KshotError, StudyError, unknown

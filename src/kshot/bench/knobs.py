@@ -6,7 +6,7 @@ from typing import Any
 
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.catalog import not_encoded
-from kshot.data.draw import too_thin
+from kshot.data.episode import too_thin
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import FeatureError, KshotError, UndefinedError, unknown

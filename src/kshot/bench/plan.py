@@ -97,9 +97,7 @@ def seconds_left(work: Work, folder: Path) -> float | None:
 
 def _needed(work: Work) -> Counter[tuple[Subject, CellSize]]:
     """How often each method, and the cell itself, meets each size; not below the shots that a method needs."""
-    least = {
-        name: registry.create(spec.use, **spec.params).info.min_shots for name, spec in work.study.methods().items()
-    }
+    least = {name: registry.info(spec.use, spec.params).min_shots for name, spec in work.study.methods().items()}
     found: Counter[tuple[Subject, CellSize]] = Counter()
     for cell, specs in work.missing.items():
         size = work.strata[cell.dataset, cell.backbone]

@@ -1,15 +1,18 @@
-"""What a record is, and the columns it has in a table."""
+"""What a records folder holds: records, the columns they have in a table, and the header study.json."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kshot.bench.study import Cell, Study
+from kshot.bench.study import Cell, Study, study_from_json
+from kshot.errors import StudyError
+from kshot.files import json_seal, write_text
 from kshot.stats.answers import Answers
 from kshot.types import CELL as CELL
 from kshot.types import IMPORTED
@@ -17,6 +20,8 @@ from kshot.types import IMPORTED
 if TYPE_CHECKING:
     import pyarrow as pa
 
+NAME, BACKUP = "study.json", "study-copy.json"
+NEEDED = ("hash", "study", "dropped", "features")
 KEY = (*CELL, "method")
 SECONDS = ("fit_seconds", "score_seconds")
 
@@ -143,3 +148,56 @@ def _row(facts: CellFacts, record: Record) -> dict[str, Any]:
     found = {name: getattr(part, name) for part in (record, facts, record.cell) for name in part.__slots__}
     found["sees"] = sorted(record.sees)
     return {name: json.dumps(v, sort_keys=True) if isinstance(v, dict) else v for name, v in found.items()}
+
+
+def write_header(folder: Path, content: dict[str, Any]) -> None:
+    """Write study.json and then its backup, so that one of the two is whole whenever power fails."""
+    text = json.dumps({**content, "seal": json_seal(content)}, indent=1) + "\n"
+    for name in (NAME, BACKUP):
+        write_text(folder / name, text)
+
+
+def read_header(folder: Path, name: str = NAME) -> dict[str, Any]:
+    """The header, or an error where one letter of it was changed."""
+    path = folder / name
+    if not path.is_file():
+        lost = (folder / "cells").is_dir() or (folder / "compact").is_dir()
+        step = f"`kshot records check {folder} --repair` brings it back" if lost else "Run `kshot run` first"
+        raise StudyError(f"{folder} is not a records folder: it has no study.json. {step}.")
+    try:
+        header = {"extends": [], **json.loads(path.read_text(encoding="utf-8"))}
+        lacks = [key for key in NEEDED if key not in header]
+        seal = header.pop("seal", None)
+    except (OSError, ValueError, TypeError) as error:
+        raise _damaged(path, str(error)) from error
+    if lacks:
+        raise _damaged(path, f"it lacks {', '.join(lacks)}")
+    if seal not in (None, json_seal(header)):
+        raise _damaged(path, "it was changed after it was written")
+    return header
+
+
+def restore_header(folder: Path) -> bool:
+    """Write a lost or damaged header again from its backup; False where the backup is lost too."""
+    try:
+        content = read_header(folder, BACKUP)
+    except StudyError:
+        return False
+    write_header(folder, content)
+    return True
+
+
+def stored_study(folder: Path) -> Study:
+    """The study in the header."""
+    header = read_header(folder)
+    try:
+        return study_from_json(json.dumps(header["study"]))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _damaged(folder / NAME, f"it holds no study: {type(error).__name__} {error}") from error
+
+
+def _damaged(path: Path, why: str) -> StudyError:
+    return StudyError(
+        f"{path} is damaged ({why}). `kshot records check {path.parent} --repair` brings its copy back. "
+        "Choose another --records folder where there is none."
+    )

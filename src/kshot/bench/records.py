@@ -24,10 +24,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from kshot.bench.header import NAME, addable, contradiction, read_header, stored_study, write_header
-from kshot.bench.record import KEY, CellFacts, Record, cells_of, schema, table
+from kshot.bench.additions import addable, contradiction
+from kshot.bench.record import (
+    KEY,
+    NAME,
+    CellFacts,
+    Record,
+    cells_of,
+    read_header,
+    schema,
+    stored_study,
+    table,
+    write_header,
+)
 from kshot.bench.study import Cell, Study
-from kshot.data.draw import class_shots
+from kshot.data.episode import class_shots
 from kshot.errors import StudyError
 from kshot.files import files_at, intact_only, is_temporary, locked, read_tables, replace_table, write_text
 from kshot.stats.answers import Answers, answers_from_table, answers_table

@@ -16,7 +16,7 @@ from types import ModuleType
 
 from kshot.bench.cell import load_batch, run_batch
 from kshot.bench.compact import SUPERSEDED, compact, supersede
-from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, Workload
+from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, ThisProcess, Workload
 from kshot.bench.records import RUNS, Records, records_folder
 from kshot.bench.study import Cell, MethodSpec, Study, load_study
 from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes, strata_of, thin_cells
@@ -25,7 +25,7 @@ from kshot.data.gate import failed_gates
 from kshot.data.store import Store, as_store
 from kshot.data.stratum import encoder_constants
 from kshot.data.supports import read_supports
-from kshot.errors import KshotError, StudyError, unknown
+from kshot.errors import InputError, KshotError, StudyError, unknown
 from kshot.files import is_damaged, remove_torn, set_aside, write_text
 from kshot.progress import Progress, human_seconds
 from kshot.types import BALANCED
@@ -43,6 +43,14 @@ class StudyShard:
     index: int = 0
     count: int = 1
 
+    @classmethod
+    def parse(cls, text: str) -> "StudyShard":
+        """Read i/n."""
+        index, slash, count = text.partition("/")
+        if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
+            return cls(int(index), int(count))
+        raise InputError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
+
 
 WHOLE = StudyShard()
 
@@ -52,6 +60,8 @@ def choose_engine(engine: Engine | str, workers: int) -> Engine:
     if not isinstance(engine, str):
         return engine
     name, _, address = engine.partition(":")
+    if engine == "local" and workers == 1:
+        return ThisProcess()
     if engine == "local":
         from kshot.bench.engines.local import LocalEngine
 
@@ -60,7 +70,7 @@ def choose_engine(engine: Engine | str, workers: int) -> Engine:
         from kshot.bench.engines.dask import DaskEngine
 
         return DaskEngine(workers, address or None)
-    raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see `kshot slurm --help`."))
+    raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see --slurm of `kshot run --help`."))
 
 
 def load_any(study: AnyStudy) -> Study:
@@ -119,8 +129,8 @@ def open_run(
     """Check the study against features and records and make the folder its own."""
     store = as_store(features)
     work = find_work(study, store, records, keep=keep)
-    banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE]
-    gates = {"/".join(where): said for where, said in failed_gates(store, banded if work.missing else ()).items()}
+    banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE and work.missing]
+    gates = {"/".join(where): said for where, said in failed_gates(store, banded).items()} if banded else {}
     for warning in gates.values():
         logger.warning(f"{warning}. These features fail the sanity gate: see `kshot features check`.")
     constants = {f"{name}/{encoder}": encoder_constants(store, name, encoder) for name, encoder in work.strata}

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from kshot.bench.header import addable, contradiction
+from kshot.bench.additions import addable, contradiction
 from kshot.bench.record import CELL, cells_of
 from kshot.bench.records import Records, load_table
 from kshot.bench.study import Cell, MethodSpec, Study

@@ -5,13 +5,12 @@ import json
 import tomllib
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from kshot.data.draw import SMALLEST_RESIDUE
-from kshot.data.supports import parsed_supports
+from kshot.data.episode import SMALLEST_RESIDUE
 from kshot.encode.augment import RECIPES
 from kshot.errors import StudyError, unknown
 from kshot.files import safe_name
@@ -210,6 +209,16 @@ class Study:
         grown = replace(self, grids=tuple(grids))
         _check_names(grown, "with --method")
         return grown
+
+
+@lru_cache(maxsize=4)
+def parsed_supports(text: str) -> Mapping[str, Mapping[tuple[int, int], Sequence[str]]]:
+    """The ids by dataset and (K, seed); nothing for an empty text."""
+    content = json.loads(text or "{}")
+    return {
+        dataset: {(int(k), int(seed)): tuple(ids) for k, seeds in by_shots.items() for seed, ids in seeds.items()}
+        for dataset, by_shots in content.items()
+    }
 
 
 def _name_of(strata: Sequence[tuple[str, str, str]]) -> str:

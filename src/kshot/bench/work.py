@@ -12,7 +12,7 @@ from kshot.bench.record import KEY, cells_of
 from kshot.bench.records import Records, cell_place, load_table
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data import catalog, simulated
-from kshot.data.draw import POOL_SHARE, drawn_rows
+from kshot.data.episode import POOL_SHARE, drawn_rows
 from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, view_part
 from kshot.data.stratum import pool_labels, pool_rows
@@ -150,7 +150,7 @@ def find_work(
     With `keep`, the work is those of these cells whose features are stored, and `absent` names the others.
     """
     _refuse_main_module(study)
-    info = {name: registry.create(spec.use, **spec.params).info for name, spec in study.methods().items()}
+    info = {name: registry.info(spec.use, spec.params) for name, spec in study.methods().items()}
     trained = frozenset(name for name, about in info.items() if not about.closed_form)
     cells, absent = study.cells(), {}
     if keep is None:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kshot.bench.header import read_header
-from kshot.bench.record import CELL, contradictory_rows, schema
+from kshot.bench.record import CELL, contradictory_rows, read_header, schema
 from kshot.bench.records import Records, cell_place
 from kshot.bench.study import Cell
 from kshot.board.rules import Board, KnownCell

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kshot.bench.compact import compact
 from kshot.bench.engines import Engine
-from kshot.bench.header import BACKUP
+from kshot.bench.record import BACKUP
 from kshot.bench.records import Records
 from kshot.bench.run import complete
 from kshot.bench.status import failed_records

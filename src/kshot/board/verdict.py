@@ -17,8 +17,7 @@ from kshot.board.check import Hits, bounded_memory, copied_from, hits_of, record
 from kshot.board.recompute import chosen_cells, recompute
 from kshot.board.rules import Board, open_board
 from kshot.board.submission import Submission, read_submission
-from kshot.errors import KshotError, unknown
-from kshot.own_code import one_line
+from kshot.errors import KshotError, one_line, unknown
 
 VERIFIED, DECLARED, REFUSED = "verified", "declared", "refused"
 LIBRARIES = ("kshot", "numpy", "scipy", "scikit-learn")

@@ -1,10 +1,10 @@
-"""`kshot ls` and `kshot show`: what there is, and everything known about one name."""
+"""`kshot ls`: what there is, and everything known about one name."""
 
 import inspect
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 import typer
 from typer import Argument
@@ -17,19 +17,23 @@ from kshot.errors import KshotError, unknown
 from kshot.methods import registry
 from kshot.types import MethodInfo
 
-Kind = Literal["datasets", "open", "backbones", "tiers", "methods", "studies", "features"]
+KINDS = ("datasets", "open", "backbones", "tiers", "methods", "studies", "features")
 
 
 def ls(
-    what: Annotated[Kind | None, Argument(help="One kind only; open: sets for `kshot features build`.")] = None,
+    what: Annotated[
+        str | None, Argument(help=f"One kind ({', '.join(KINDS)}), or a dataset, backbone, tier or method.")
+    ] = None,
     features: FeaturesOption = FEATURES,
 ) -> None:
-    """List datasets, backbones, prompt tiers, methods, studies and stored features."""
-    for kind in get_args(Kind):
-        if what in (None, kind):
-            typer.secho(kind, bold=True)
-            for line in _lines(kind, features):
-                typer.echo(f"  {line}")
+    """List datasets, backbones, tiers, methods, studies, stored features; or all about one of them."""
+    if what and what not in KINDS:
+        _show(what, features)
+        return
+    for kind in [what] if what else KINDS:
+        typer.secho(kind, bold=True)
+        for line in _lines(kind, features):
+            typer.echo(f"  {line}")
 
 
 def _lines(kind: str, features: Path) -> list[str]:
@@ -77,10 +81,7 @@ def _stored(features: Path) -> list[str]:
     return ([] if own else [nothing]) + [f"{stratum}: {', '.join(rows)}" for stratum, rows in parts.items()]
 
 
-def show(
-    name: Annotated[str, Argument(help="A dataset, backbone, tier or method.")], features: FeaturesOption = FEATURES
-) -> None:
-    """Show everything known about a dataset, backbone, tier or method, and what is stored of it."""
+def _show(name: str, features: Path) -> None:
     everything = list(Store(features).readable())
     stored = [m for m in everything if name in (m.dataset, m.backbone)]
     known = {**catalog.datasets(), **catalog.backbones(), **catalog.tiers()}
@@ -92,7 +93,7 @@ def show(
         facts = asdict(method.info) | {"sees": ", ".join(sorted(method.info.sees)), "parameters": repr(method)}
         typer.echo((inspect.getdoc(type(method)) or "") + "\n")
     elif not stored:
-        names = [*known, *registry.names(), *{m.dataset for m in everything}]
+        names = [*KINDS, *known, *registry.names(), *{m.dataset for m in everything}]
         raise KshotError(unknown("name", name, names, "List them with `kshot ls`."))
     for key, value in facts.items():
         if value not in (None, "", ()):

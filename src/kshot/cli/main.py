@@ -30,7 +30,6 @@ COMMANDS = {
         ("plan", "run:plan", "Print cells, time, disk and memory of a study before it runs"),
         ("status", "status:status", "Show cells done and missing, the time left, and failures"),
         ("report", "report:report", "Print leaderboard and verdict; write tables, figures, page"),
-        ("slurm", "run:slurm", "Print an sbatch file that runs a study in shards"),
     ),
     "Methods": (
         ("judge", "methods:judge", "Run methods beside five others and answer five questions"),
@@ -39,9 +38,8 @@ COMMANDS = {
     "Features": (
         ("encode", "encode:encode", "Encode pictures and prompts into features"),
         ("import", "encode:import_", "Store features that other programs computed"),
-        ("doctor", "doctor:doctor", "Print versions, extras, device, encoders and caches of this machine"),
-        ("ls", "ls:ls", "List datasets, backbones, tiers, methods, studies, features"),
-        ("show", "ls:show", "Show all about a dataset, backbone, tier or method"),
+        ("doctor", "doctor:doctor", "Print versions, extras, device, encoders, caches of this machine"),
+        ("ls", "ls:ls", "List datasets, methods, studies, …; or show all about one name"),
     ),
     "Groups": (
         ("features", "features:app", "check, simulate, build, sample: stored features"),

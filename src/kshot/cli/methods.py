@@ -8,6 +8,7 @@ from typer import Argument, Option
 
 from kshot.bench.knobs import KnobRow, find_knob, knob_rows, knob_strata
 from kshot.cli import shared
+from kshot.cli.run import asked_study
 from kshot.cli.shared import CORES, FEATURES, console
 from kshot.data.store import Store
 from kshot.errors import InputError
@@ -30,7 +31,7 @@ def judge(
     min_residue: shared.MinResidueOption = None,
 ) -> None:
     """Run methods beside zero-shot, the oracle ratio, LOO blend, CLAP and LP++; answer five questions about each."""
-    asked = shared.asked_study(study, on, shots, min_residue)
+    asked = asked_study(study, on, shots, min_residue)
     judgement = judge_methods(methods, asked, records=records, features=features, workers=workers, engine=engine)
     out = console()
     for table in judgement.tables:

@@ -14,6 +14,7 @@ from kshot.bench.diff import Difference, Move, compare
 from kshot.bench.imported import import_records
 from kshot.bench.records import Records
 from kshot.bench.release import open_release, write_release
+from kshot.bench.run import StudyShard
 from kshot.cli import shared
 from kshot.cli.features import print_finding
 from kshot.cli.shared import CORES, FEATURES, RecordsArgument, console, existing_records
@@ -161,7 +162,7 @@ def probe(
         draws=seeds,
         workers=workers,
         engine=engine,
-        shard=shared.parse_shard(shard),
+        shard=StudyShard.parse(shard),
     )
     console().print(f"probes in {stored.folder}; next: kshot report {folder}", markup=False)
 

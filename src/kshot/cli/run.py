@@ -1,6 +1,5 @@
-"""`kshot run`, `plan` and `slurm`: compute the missing cells of a study, or say what that would cost."""
+"""`kshot run` and `plan`: compute the missing cells of a study, or say what that would cost."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +9,9 @@ from typer import Option
 from kshot.bench.engines.slurm import sbatch_file
 from kshot.bench.plan import FORECAST_BASIS, forecast
 from kshot.bench.records import Records, records_around, records_folder
-from kshot.bench.run import choose_engine, complete, with_supports
+from kshot.bench.run import StudyShard, choose_engine, complete, with_supports
 from kshot.bench.status import failed_records
+from kshot.bench.study import Study, load_study
 from kshot.bench.work import Work, find_work
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
@@ -19,7 +19,7 @@ from kshot.data.store import Store
 from kshot.errors import InputError
 from kshot.progress import human_seconds
 from kshot.results import Results, load_records
-from kshot.runs import forget_failures, verify_methods
+from kshot.runs import forget_failures, parse_stratum, verify_methods
 
 
 def run(
@@ -39,10 +39,20 @@ def run(
     retry: Annotated[bool, Option("--retry", help="Compute the cells with a failed method again.")] = False,
     verified: Annotated[bool, Option("--verify", help="Run your own methods again without test labels.")] = False,
     show: Annotated[bool, Option("--report", help="Print leaderboard and verdict, write the report.")] = False,
+    tasks: Annotated[
+        int | None, Option("--slurm", min=1, help="Print an sbatch file of so many array tasks; compute nothing.")
+    ] = None,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
-    part, chosen = shared.parse_shard(shard), choose_engine(engine, workers)
-    asked = shared.asked_study(study, on, shots, min_residue)
+    part, chosen = StudyShard.parse(shard), choose_engine(engine, workers)
+    asked = asked_study(study, on, shots, min_residue)
+    if tasks:
+        given = {"--features": [features], "--workers": [workers], "--on": on, "--shots": shots, "--method": method}
+        given |= {"--min-residue": [min_residue], "--supports": [supports]}
+        options = {name: [one for one in ones or () if one is not None] for name, ones in given.items()}
+        folder = records_folder(records, asked.name)
+        typer.echo(sbatch_file(asked.name, study, folder, options, tasks, workers), nl=False)
+        return
     asked = with_supports(asked, supports, features)
     if retry:
         if part.count > 1:
@@ -60,6 +70,14 @@ def run(
     _end_if_failed(folder)
     if differing:
         raise typer.Exit(1)
+
+
+def asked_study(study: Path, on: list[str] | None, shots: list[int] | None, least: int | None) -> Study:
+    """Load a study, and change it as --on, --shots and --min-residue say."""
+    asked = load_study(study)
+    asked = asked.on_features([parse_stratum(text) for text in on]) if on else asked
+    asked = asked.with_shots(shots) if shots else asked
+    return asked if least is None else asked.with_min_residue(least)
 
 
 def print_verdict(results: Results) -> None:
@@ -99,7 +117,7 @@ def plan(
 ) -> None:
     """Print cells, time, disk and memory of a study before anything runs; features need not be there yet."""
     trusted = method or []
-    loaded = shared.asked_study(study, on, shots, min_residue).with_methods(trusted)
+    loaded = asked_study(study, on, shots, min_residue).with_methods(trusted)
     # A study file may come from anywhere: only code that the user names on the command line is imported.
     skipped = [spec.use for spec in loaded.methods().values() if ":" in spec.use and spec.use not in trusted]
     target = Records(records_folder(records, loaded.name))
@@ -142,32 +160,3 @@ def _human_bytes(size: float) -> str:
     if size < 1e6:
         return f"{size:.0f} B" if size < 1000 else f"{size / 1e3:.0f} kB"
     return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
-
-
-def slurm(
-    study: shared.StudyArgument,
-    method: shared.MethodOption = None,
-    on: shared.OnOption = None,
-    shots: shared.StudyShotsOption = None,
-    min_residue: shared.MinResidueOption = None,
-    records: shared.RecordsOption = None,
-    features: shared.FeaturesOption = FEATURES,
-    shards: Annotated[int, Option(min=1, help="Array tasks.")] = 16,
-    cpus: Annotated[int, Option(min=1, help="Cores, and workers, per task.")] = 4,
-    time: Annotated[str | None, Option(help="Time limit of a task, as sbatch takes it: 2:00:00 or 1-12.")] = None,
-    partition: Annotated[str | None, Option(help="Partition to run in.")] = None,
-    account: Annotated[str | None, Option(help="Account to charge.")] = None,
-    memory: Annotated[str | None, Option(help="Memory of a task: 8G.")] = None,
-    gpus: Annotated[str | None, Option(help="GPUs of a task, as sbatch takes them: 1 or a100:1.")] = None,
-) -> None:
-    """Print an sbatch array file that runs a study in shards; redirect it to a file and submit that."""
-    asked = shared.asked_study(study, on, shots, min_residue)
-    folder = records_folder(records, asked.name)
-    command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(folder)]
-    command += ["--features", str(features), "--workers", str(cpus)]
-    least = None if min_residue is None else [min_residue]
-    repeated = {"--on": on, "--shots": shots, "--min-residue": least, "--method": method}
-    command += [word for option, own in repeated.items() for one in own or () for word in (option, str(one))]
-    given = {"time": time, "partition": partition, "account": account, "mem": memory, "gpus-per-task": gpus}
-    options = {name: value for name, value in given.items() if value is not None}
-    typer.echo(sbatch_file(asked.name, command, Path.cwd(), Path("."), shards, cpus, options), nl=False)

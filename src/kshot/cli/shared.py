@@ -8,13 +8,10 @@ import typer
 from typer import Argument, Option
 from typer.core import TyperGroup
 
-from kshot.errors import InputError, StudyError
+from kshot.errors import StudyError
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from kshot.bench.run import StudyShard
-    from kshot.bench.study import Study
 
 FeaturesOption = Annotated[Path, Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")]
 StudyArgument = Annotated[Path, Argument(help="A study file, or a name of `kshot ls studies`.")]
@@ -88,23 +85,3 @@ def existing_records(where: Path) -> Path:
     if not where.is_dir():
         raise StudyError(f"there is no records folder at {where}. Run `kshot run STUDY` first.")
     return where
-
-
-def parse_shard(text: str) -> "StudyShard":
-    from kshot.bench.run import StudyShard
-
-    index, slash, count = text.partition("/")
-    if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
-        return StudyShard(int(index), int(count))
-    raise InputError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
-
-
-def asked_study(study: Path, on: list[str] | None, shots: list[int] | None, least: int | None) -> "Study":
-    """Load a study, and change it as --on, --shots and --min-residue say."""
-    from kshot.bench.study import load_study
-    from kshot.runs import parse_stratum
-
-    asked = load_study(study)
-    asked = asked.on_features([parse_stratum(text) for text in on]) if on else asked
-    asked = asked.with_shots(shots) if shots else asked
-    return asked if least is None else asked.with_min_residue(least)

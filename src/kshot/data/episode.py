@@ -1,14 +1,23 @@
-"""The evidence guard: a method gets what it declared, and a lock on everything else."""
+"""An episode: the pictures that it draws, and the guard that gives a method what it declared and nothing else.
 
-from collections.abc import Mapping
+Draws depend on stable ids alone, so that row order and backbone cannot matter.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from kshot.errors import EvidenceError
 from kshot.solvers.rows import frozen
-from kshot.types import Array, Evidence, Labelled, Views
+from kshot.types import HALVES, Array, Evidence, Labelled, Views
+
+POOL_SHARE = 0.68
+SMALLEST_RESIDUE = 5
+MISSING_SHARE = 0.25
 
 
 class Episode:
@@ -110,3 +119,108 @@ class Revealed:
         if "support" in self._declared:
             arguments |= {"X": self._declared["support"].X, "y": self._declared["support"].y}
         return arguments
+
+
+@lru_cache(maxsize=64)
+def keyed_order(ids: tuple[str, ...], *key: str | int) -> Int[Array, " N"]:
+    """A random order of the rows: each id hashed with the key, a counter-based generator over ids.
+
+    Adding or removing a picture never reorders the others. Cells that differ in shots ask for the same order.
+    """
+    prefix = "\x1f".join(map(str, key)).encode()
+    state = hashlib.blake2b(prefix, digest_size=8)
+    values = np.empty(len(ids), np.uint64)
+    for row, name in enumerate(ids):
+        own = state.copy()
+        own.update(b"\x1e" + name.encode())
+        values[row] = int.from_bytes(own.digest(), "big")
+    order = np.lexsort((np.asarray(ids), values))
+    order.flags.writeable = False
+    return order
+
+
+def rank_within_class(y: Int[Array, " N"], order: Int[Array, " N"]) -> Int[Array, " N"]:
+    """For each row, how many rows of its class come before it in `order`."""
+    by_class = order[np.argsort(y[order], kind="stable")]
+    starts = np.flatnonzero(np.r_[True, np.diff(y[by_class]) != 0])
+    lengths = np.diff(np.r_[starts, len(y)])
+    ranks = np.empty(len(y), np.int64)
+    ranks[by_class] = np.arange(len(y)) - np.repeat(starts, lengths)
+    return ranks
+
+
+def self_split(dataset: str, ids: Sequence[str], y: Int[Array, " N"]) -> Bool[Array, " N"]:
+    """True for pool rows: per class, the first 68 % in an order seeded once per dataset."""
+    ranks = rank_within_class(y, keyed_order(tuple(ids), "split", dataset))
+    sizes = np.bincount(y)[y]
+    return ranks < np.round(POOL_SHARE * sizes)
+
+
+def cap_pool(dataset: str, ids: Sequence[str], y: Int[Array, " N"], most: int) -> Bool[Array, " N"]:
+    """True for at most this many rows of each class: the first in an order seeded once per dataset."""
+    return rank_within_class(y, keyed_order(tuple(ids), "cap", dataset)) < most
+
+
+def draw_support(
+    dataset: str,
+    ids: Sequence[str],
+    y: Int[Array, " N"],
+    shots: int | Int[Array, " C"],
+    seed: int,
+    given: Sequence[int] = (),
+) -> Int[Array, " S"]:
+    """Rows of the support, class by class, first shot first; nested in `shots`, one number or one per class.
+
+    Rows that are `given` come before those that are drawn.
+    """
+    order = keyed_order(tuple(ids), "support", dataset, seed)
+    if len(given):
+        order = np.concatenate([given, order[~np.isin(order, given)]])
+    ranks = rank_within_class(y, order)
+    chosen = np.flatnonzero(ranks < (shots if isinstance(shots, int) else shots[y]))
+    return chosen[np.lexsort((ranks[chosen], y[chosen]))]
+
+
+def class_shots(
+    profile: str, dataset: str, y: Int[Array, " N"], n_classes: int, shots: int, seed: int
+) -> Int[Array, " C"]:
+    """Shots of every class under a profile of `kshot.types`, at most `shots`; nested in them, and which classes are
+    rare or missing depends on dataset and seed alone."""
+    if profile in HALVES:
+        return np.where(np.isin(np.arange(n_classes), asked_classes("base", n_classes)), shots, 0)
+    if profile == "collected":
+        sizes = np.bincount(y, minlength=n_classes)
+        return np.maximum(1, np.round(shots * sizes / sizes.max())).astype(np.int64)
+    order = keyed_order(tuple(map(str, range(n_classes))), "profile", dataset, seed)
+    place = np.empty(n_classes)
+    place[order] = np.arange(n_classes) / max(n_classes - 1, 1)
+    if profile == "long-tailed":
+        return np.round(shots ** (1 - place)).astype(np.int64)
+    if profile == "missing":
+        return np.where(place < MISSING_SHARE, 0, shots)
+    return np.full(n_classes, shots)
+
+
+def drawn_rows(
+    dataset: str, ids: Sequence[str], y: Int[Array, " N"], n_classes: int, draws: Iterable[tuple[int, int, str]]
+) -> Int[Array, " S"]:
+    """Rows that are in the support of any of these (shots, seed, profile)."""
+    shots = ((class_shots(profile, dataset, y, n_classes, k, seed), seed) for k, seed, profile in draws)
+    return np.unique(np.concatenate([draw_support(dataset, ids, y, own, seed) for own, seed in shots]))
+
+
+def asked_classes(profile: str, n_classes: int) -> Int[Array, " A"]:
+    """The classes that the test asks for: all of them, or one half in the order that the dataset gives them."""
+    middle = -(-n_classes // 2)
+    halves = {"base": np.arange(middle), "new": np.arange(middle, n_classes)}
+    return halves.get(profile, np.arange(n_classes))
+
+
+def smallest_residue(y: Int[Array, " N"], n_classes: int, shots: int) -> int:
+    """Pool pictures left in the scarcest class after drawing `shots` of each."""
+    return int(np.bincount(y, minlength=n_classes).min()) - shots
+
+
+def too_thin(y: Int[Array, " N"], n_classes: int, shots: int) -> bool:
+    """The thin-pool rule: a cell whose smallest residue is below five is dropped and counted."""
+    return smallest_residue(y, n_classes, shots) < SMALLEST_RESIDUE

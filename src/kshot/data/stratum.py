@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from kshot.data.catalog import dataset_entry
-from kshot.data.draw import asked_classes, cap_pool, class_shots, draw_support, keyed_order, self_split
-from kshot.data.episode import Episode
+from kshot.data.episode import Episode, asked_classes, cap_pool, class_shots, draw_support, keyed_order, self_split
 from kshot.data.format import Manifest
 from kshot.data.store import IMAGE_PARTS, ImageFeatures, Store
 from kshot.data.views import StoredViews, open_views

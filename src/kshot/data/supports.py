@@ -4,8 +4,7 @@ Pictures are ids or row numbers of the stored part, as a list or as {class: list
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,6 @@ from kshot.errors import StudyError
 
 # Dataset, backbone, shots and seed.
 Draw = tuple[str, str, int, int]
-
-
-@lru_cache(maxsize=4)
-def parsed_supports(text: str) -> Mapping[str, Mapping[tuple[int, int], Sequence[str]]]:
-    """The ids by dataset and (K, seed); nothing for an empty text."""
-    content = json.loads(text or "{}")
-    return {
-        dataset: {(int(k), int(seed)): tuple(ids) for k, seeds in by_shots.items() for seed, ids in seeds.items()}
-        for dataset, by_shots in content.items()
-    }
 
 
 def read_supports(path: Path, draws: Iterable[Draw], store: Store) -> str:

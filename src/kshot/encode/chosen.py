@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kshot.data.draw import cap_pool, drawn_rows, self_split
+from kshot.data.episode import cap_pool, drawn_rows, self_split
 from kshot.data.store import Store
 from kshot.encode.targets import Encoding
 from kshot.types import Views

@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike
 from kshot.errors import InputError, KshotError, not_fitted
 from kshot.methods.evidence import (
     Task,
-    fill_missing_classes,
+    encode_labels,
+    given_classes,
     labelled,
-    missing_class_rows,
     only_classes_with_shots,
     prepare,
     shared_unit_rows,
 )
-from kshot.methods.labels import encode_labels, given_classes
+from kshot.methods.missing import fill_missing_classes, missing_class_rows
 from kshot.methods.parameters import (
     Estimator,
     check_parameters,
@@ -191,7 +191,7 @@ class Classifier(Estimator):
 
     def _join_text(self, task: Task) -> None:
         """Add the classes without shots by their text; heads with a text side of their own override this."""
-        found = missing_class_rows(self._scores(task.X), task)
+        found = missing_class_rows(self._scores(task.X), task.X, task.text, task.counts > 0)
         self.selected_["text_slope"] = Choice(found.slope, "support")
         if self.info.linear:
             self.weights_ = fill_missing_classes(self.weights_, found.rows, found.has_shots)

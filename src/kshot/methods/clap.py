@@ -20,7 +20,7 @@ from kshot.methods.parameters import (
 )
 from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
 from kshot.solvers.rows import unit_prototypes
-from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
+from kshot.solvers.training import batches, cosine_rates, steps_per_epoch
 from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
 
 INFO = MethodInfo(

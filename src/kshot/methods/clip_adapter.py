@@ -19,8 +19,7 @@ from kshot.methods.parameters import (
     WarmupRate,
 )
 from kshot.solvers.adapter import Adapter, adapt, blended_feature, initial_adapter, train_adapter
-from kshot.solvers.optimisers import momentum_sgd
-from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
+from kshot.solvers.training import batches, cosine_rates, momentum_sgd, steps_per_epoch
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
 
 AdapterSeed: TypeAlias = Annotated[Seed, "Seed of the adapter's random start and of the order of the batches."]

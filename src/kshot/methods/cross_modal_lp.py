@@ -12,7 +12,7 @@ from kshot.methods.evidence import Task, every_view
 from kshot.methods.parameters import BatchSeed, Count, LearningRate, Positive, Share, WeightDecay
 from kshot.solvers.cross_modal import half_sizes, paired_batches, train_cross_modal, warm_cosine
 from kshot.solvers.rows import accuracy
-from kshot.solvers.schedule import last_state
+from kshot.solvers.training import last_state
 from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
 
 INFO = MethodInfo(

@@ -1,32 +1,27 @@
 """The arrays that a method is fitted on: checked, normalised, and only the evidence that it declares.
 
-A class without any shot is fitted in one of two ways. A method that sees text and shots alone learns from the other
-classes, and text gives the class a row in the head's own units. Over the shots, with the mean over the other classes
-taken out because a softmax ignores it, the head's scores s are regressed on text:
-
-    a = sum_ic z_ic·(s_ic − s̄_i) / sum_ic z_ic²,   z_ic = x_i·(t_c − t̄)
-
-A class without shots then scores s̄(x) + a·x·(t_c − t̄). A head that is a multiple of text gets its own rows back, the
-scores of the other classes stay as they are, and a linear head stays linear. To a method that sees further pictures the
-class comes with one row: its text, moved as far as the other classes' pictures lie from theirs.
+Labels of any kind (names, numbers, booleans) become the row numbers 0..C−1 of the text.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from kshot.errors import EvidenceError, InputError, UndefinedError
-from kshot.methods.labels import class_labels, encode_labels, read_labels
+from kshot.methods.missing import with_stand_ins
 from kshot.methods.parameters import ASSUMED
 from kshot.methods.shared_work import once
 from kshot.solvers.ratio_sweep import deflated_means
 from kshot.solvers.rows import class_counts, class_means, unit_prototypes, unit_rows, working_dtype
 from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
+
+NAME_ROWS = "Name the rows of text with classes=[...], in their order."
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,7 @@ def prepare(
         _check_shots(info, min_shots, numbers, names, named=classes is not None)
     views = _check_views(info, views, rows)
     if min_shots == 1 and not _text_can_join(info, len(np.unique(numbers))):
-        rows, numbers, views = _with_stand_ins(rows, numbers, views, T)
+        rows, numbers, views = with_stand_ins(rows, numbers, views, T)
     return Task(
         X=rows,
         y=numbers,
@@ -144,39 +139,11 @@ def part_of(task: Task, rows: Bool[Array, " N"]) -> Task:
     return replace(task, X=task.X[rows], y=task.y[rows], views=views)
 
 
-class MissingRows(NamedTuple):
-    """Scores of the classes without shots above the mean of the others, as rows; and which classes have shots."""
-
-    slope: float
-    rows: Float[Array, "U d"]
-    has_shots: Bool[Array, " C"]
-
-
 def only_classes_with_shots(task: Task) -> Task:
     """The same task without the classes that have no shots."""
     kept = task.counts > 0
     number = np.cumsum(kept) - 1
     return replace(task, y=number[task.y], text=task.text[kept], n_classes=int(kept.sum()), classes=task.classes[kept])
-
-
-def missing_class_rows(scores: Float[Array, "N S"], task: Task) -> MissingRows:
-    """Rows for the classes without shots, from the head's scores of the shots. The slope a is clipped at zero."""
-    has_shots = task.counts > 0
-    centre = task.text[has_shots].mean(axis=0)
-    z = (task.X @ (task.text[has_shots] - centre).T).astype(np.float64)
-    steps = float(np.vdot(z, z))
-    # The means of z over the classes are zero, so those of the scores need not be taken out.
-    slope = max(0.0, float(np.vdot(z, scores)) / steps) if steps else 0.0
-    return MissingRows(slope, (slope * (task.text[~has_shots] - centre)).astype(task.text.dtype), has_shots)
-
-
-def fill_missing_classes(
-    learnt: Float[Array, "S ..."], missing: Float[Array, "U ..."], has_shots: Bool[Array, " C"]
-) -> Array:
-    """One entry per class along the first axis; the missing ones are added to the mean of the learnt ones."""
-    whole = np.empty((len(has_shots), *learnt.shape[1:]), learnt.dtype)
-    whole[has_shots], whole[~has_shots] = learnt, learnt.mean(axis=0) + missing
-    return whole
 
 
 def average_view(task: Task) -> Float[Array, "N d"]:
@@ -249,24 +216,6 @@ def _text_can_join(info: MethodInfo, classes_with_shots: int) -> bool:
     return info.sees == FREE_EVIDENCE and classes_with_shots > 1
 
 
-def _with_stand_ins(
-    rows: Float[Array, "N d"], y: Int[Array, " N"], views: Array | None, text: Float[Array, "C d"]
-) -> tuple[Float[Array, "M d"], Int[Array, " M"], Array | None]:
-    """Add a row for every class without shots: its text plus the mean offset between pictures and text.
-
-    Most classes share that offset; plain text among pictures would win or lose by it alone.
-    """
-    empty = np.flatnonzero(class_counts(y, len(text)) == 0) if len(text) else np.empty(0, np.int64)
-    if not len(empty):
-        return rows, y, views
-    seen = np.unique(y)
-    offset = np.mean([rows[y == c].mean(axis=0) - text[c] for c in seen], axis=0)
-    stand_ins = unit_prototypes(text[empty] + offset.astype(text.dtype))
-    if views is not None:
-        views = np.concatenate([views, np.broadcast_to(stand_ins, (len(views), *stand_ins.shape))], axis=1)
-    return np.concatenate([rows, stand_ins]), np.concatenate([y, empty]), views
-
-
 def _check_views(info: MethodInfo, views: Any, rows: Float[Array, "N d"]) -> Array | None:
     if views is None:
         return None
@@ -277,3 +226,95 @@ def _check_views(info: MethodInfo, views: Any, rows: Float[Array, "N d"]) -> Arr
         raise InputError(f"views must have shape (E, {rows.shape[0]}, {rows.shape[1]}), not {views.shape}.")
     flat = unit_rows(views.reshape(-1, views.shape[2]), "views", rows.dtype)
     return flat.reshape(views.shape)
+
+
+def read_labels(what: str, y: Any, rows: int) -> Shaped[Array, " N"]:
+    """One label per row; whole numbers that are stored as floats become integers."""
+    if y is None:
+        raise InputError(f"{what} requires y to be passed, but the target y is None. Give one label per row.")
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        _warn_of_column()
+        labels = labels[:, 0]
+    if labels.ndim != 1 or len(labels) != rows:
+        raise InputError(f"{what} has {rows} rows but labels of shape {labels.shape}.")
+    if not len(labels):
+        raise InputError(f"{what} is empty.")
+    if labels.dtype.kind == "c":
+        raise InputError(f"labels of {what} are complex numbers. Complex data not supported.")
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            raise InputError(f"labels of {what} hold NaN or infinity: Input y contains NaN or infinity.")
+        whole = labels.astype(np.int64)
+        if not np.array_equal(whole, labels):
+            raise InputError(
+                f"Unknown label type: labels of {what} must be integers, booleans or names, not fractions "
+                f"such as {labels[whole != labels][0]}."
+            )
+        labels = whole
+    return labels
+
+
+def class_labels(
+    labels: Shaped[Array, " N"] | None, n_text: int | None, classes: Sequence[Any] | None
+) -> Shaped[Array, " C"]:
+    """The labels in the order of the text's rows.
+
+    `classes` names the rows. Without it, integers below the number of text's rows are row numbers (and a number that
+    is missing is a class without shots), and other labels are taken in sorted order; there must be as many as text has
+    rows. Without text, every different label is a class.
+    """
+    if classes is not None:
+        return given_classes(classes, n_text)
+    if labels is None or (n_text is not None and _are_below(n_text, labels)):
+        return np.arange(n_text or 0)
+    try:
+        distinct = np.unique(labels)
+    except TypeError as error:
+        raise InputError(f"labels of several kinds cannot be sorted ({error}). {NAME_ROWS}") from error
+    if n_text is not None and len(distinct) != n_text:
+        raise InputError(
+            f"labels span {distinct[0]}..{distinct[-1]}, {len(distinct)} different ones, but text has {n_text} "
+            f"rows. Allowed are row numbers 0..{n_text - 1}, or as many labels as rows. {NAME_ROWS}"
+        )
+    return distinct
+
+
+def encode_labels(what: str, labels: Shaped[Array, " N"], classes: Shaped[Array, " C"]) -> Int[Array, " N"]:
+    """The row of each label; a label that no class has is refused."""
+    places = np.arange(len(classes))
+    if classes.dtype.kind in "iu" and np.array_equal(classes, places) and _are_below(len(classes), labels):
+        return labels.astype(np.int64, copy=False)
+    row = {label: index for index, label in enumerate(classes.tolist())}
+    strange = [label for label in labels.tolist() if label not in row]
+    if strange:
+        raise InputError(
+            f"{len(strange)} labels of {what} are no class of this head, the first of them {strange[0]!r}. "
+            f"Its classes: {', '.join(map(repr, list(row)[:10]))}{' …' if len(row) > 10 else ''}."
+        )
+    return np.array([row[label] for label in labels.tolist()], np.int64)
+
+
+def _are_below(count: int, labels: Shaped[Array, " N"]) -> bool:
+    """Whether all labels are integers from 0 to count − 1."""
+    return labels.dtype.kind in "iu" and bool(labels.min() >= 0 and labels.max() < count)
+
+
+def given_classes(classes: Any, n_text: int | None = None) -> Shaped[Array, " C"]:
+    """Check a caller's list of classes."""
+    names = np.asarray(classes)
+    if names.ndim != 1 or not len(names) or len(set(names.tolist())) != len(names):
+        raise InputError("classes must be a list of different labels, one per class.")
+    if n_text is not None and len(names) != n_text:
+        raise InputError(f"classes names {len(names)} classes, but text has {n_text} rows.")
+    return names
+
+
+def _warn_of_column() -> None:
+    from sklearn.exceptions import DataConversionWarning
+
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected; it is read as a flat list.",
+        DataConversionWarning,
+        stacklevel=5,
+    )

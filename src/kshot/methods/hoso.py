@@ -9,9 +9,8 @@ from kshot.methods.clip_adapter import AdaptedFeature, AdapterSeed, Reduction
 from kshot.methods.evidence import Task, every_view, part_of
 from kshot.methods.parameters import BatchSize, Epochs, LearningRate, LogitScale, Share, WarmupRate, WeightDecay
 from kshot.solvers.adapter import Adapter, adapt, initial_adapter, ratio_losses, train_adapter
-from kshot.solvers.optimisers import adamw
 from kshot.solvers.rows import shot_numbers
-from kshot.solvers.schedule import batches, cosine_rates, steps_per_epoch
+from kshot.solvers.training import adamw, batches, cosine_rates, steps_per_epoch
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
 
 RATIOS = np.linspace(0.0, 1.0, 101)

@@ -6,8 +6,7 @@ from kshot.methods.base import Classifier
 from kshot.methods.blending import blend, ratio_summary
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import LogitScale
-from kshot.solvers.rows import squared_norms
-from kshot.solvers.shrinkage import common_offset, james_stein_ratio, mean_variances
+from kshot.solvers.rows import common_offset, james_stein_ratio, mean_variances, squared_norms
 from kshot.stats.selected import RATIO
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
 

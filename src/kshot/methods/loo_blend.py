@@ -10,7 +10,7 @@ from kshot.methods.blending import RatioKnob, blend
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import LogitScale
 from kshot.solvers.ratio_sweep import GRID
-from kshot.solvers.shrinkage import correct_for_shots
+from kshot.solvers.rows import correct_for_shots
 from kshot.stats.selected import RATIO, curve_name
 from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
 

@@ -8,8 +8,7 @@ from kshot.methods.blending import RatioKnob, blend, ratio_summary
 from kshot.methods.evidence import Task
 from kshot.methods.parameters import LogitScale
 from kshot.solvers.ratio_sweep import GRID
-from kshot.solvers.rows import class_counts, squared_norms
-from kshot.solvers.shrinkage import optimal_ratio, population_moments
+from kshot.solvers.rows import class_counts, optimal_ratio, population_moments, squared_norms
 from kshot.stats.selected import RATIO, curve_name
 from kshot.types import Choice, MethodInfo
 

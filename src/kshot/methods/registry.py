@@ -1,31 +1,22 @@
-"""Methods by name: built in, of installed packages (entry points), `package.module:Class`, or objects of a session;
-and a hash of the code of those that are not built in."""
+"""Methods by name: built in, of installed packages (entry points), `package.module:Class`, or objects of a session."""
 
-import ast
-import hashlib
-import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from inspect import getattr_static
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kshot.errors import KshotError, unknown
+from kshot.errors import KshotError, one_line, unknown
 from kshot.methods.base import Classifier
 from kshot.methods.parameters import check_parameters
-from kshot.methods.session import session_code
-from kshot.own_code import load_named, one_line
+from kshot.own_code import code_hash, file_digests, files_of, load_named, session_code
 from kshot.types import MethodInfo
 
 ENTRY_POINT_GROUP = "kshot.methods"
-SUFFIXES = (".py", ".so", ".pyd")
-INSTALLED = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +82,18 @@ def create(name: str, **params: Any) -> Classifier:
     if name in _held:
         return _held[name][0].with_params(**params)
     entry = _entry(name)
-    method = load_class(entry.path)() if name in BUILTIN else _made(entry.path)
+    method = builtin_class(entry.path)() if name in BUILTIN else _made(entry.path)
     method.set_params(**{**entry.params, **params})
     check_parameters(method)
     return method
 
 
 def info(name: str, params: Mapping[str, Any] | None = None) -> MethodInfo:
-    """The `info` of a method by its name; without parameters, mostly read off the class."""
-    if name in _held:
-        return create(name, **(params or {})).info
-    entry = _entry(name)
-    described = getattr_static(load_class(entry.path), "info")
-    if isinstance(described, MethodInfo) and not params:
-        return described
+    """The `info` of a method by its name, read off the class of a built-in one where no parameter may change it."""
+    if name in BUILTIN and not params:
+        described = getattr_static(builtin_class(BUILTIN[name].path), "info")
+        if isinstance(described, MethodInfo):
+            return described
     return create(name, **(params or {})).info
 
 
@@ -160,11 +149,9 @@ def name_of(method: Classifier) -> str:
     return known.get(path, path)
 
 
-def load_class(path: str) -> type[Classifier]:
-    cls = load_named("method", path)
-    if not (isinstance(cls, type) and issubclass(cls, Classifier)):
-        raise KshotError(f"'{path}' is not a kshot.methods.base.Classifier; see docs/add-a-method.md.")
-    return cls
+def builtin_class(path: str) -> type[Classifier]:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 def _is_python(module: ModuleType) -> bool:
@@ -173,7 +160,9 @@ def _is_python(module: ModuleType) -> bool:
 
 
 def _made(path: str) -> Classifier:
-    cls = load_class(path)
+    cls = load_named("method", path)
+    if not (isinstance(cls, type) and issubclass(cls, Classifier)):
+        raise KshotError(f"'{path}' is not a kshot.methods.base.Classifier; see docs/add-a-method.md.")
     try:
         return cls()
     except Exception as error:
@@ -195,13 +184,8 @@ def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
     """
     if use in _held:
         return _held[use][1]
-    return code_hash({name: _read_file(path)[0] for name, path in source_files(use, params).items()})
-
-
-def code_hash(digests: Mapping[str, str]) -> str:
-    """Of source files, given the sha256 of each by its name; empty where there are none."""
-    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(digests.items()))
-    return hashlib.sha256(lines.encode()).hexdigest()[:16] if digests else ""
+    files = source_files(use, params)
+    return code_hash(file_digests(files)) if files else ""
 
 
 def source_files(use: str, params: Mapping[str, Any] | None = None) -> dict[str, Path]:
@@ -212,62 +196,5 @@ def source_files(use: str, params: Mapping[str, Any] | None = None) -> dict[str,
         path = path_of(name)
         top = path.partition(":")[0].partition(".")[0]
         if ":" in path and top.isidentifier() and top != "kshot":
-            files |= _files_of(top)
+            files |= files_of(top)
     return files
-
-
-def _files_of(top: str) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    spec = _spec(top)
-    for place in _places(spec) if spec else ():
-        root, waiting, met = place.parent, [place], {place}
-        while waiting:
-            for path in _sources(waiting.pop()):
-                found[path.relative_to(root).as_posix()] = path
-                imported = _read_file(path)[1]
-                beside = {root / name for name in imported} | {root / f"{name}.py" for name in imported}
-                fresh = beside - met if not set(INSTALLED) & set(root.parts) else set()
-                met |= fresh
-                waiting += sorted(fresh)
-    return found
-
-
-def _read_file(path: Path) -> tuple[str, frozenset[str]]:
-    about = path.stat()
-    return _read(path, about.st_mtime_ns, about.st_size)
-
-
-def _spec(top: str) -> ModuleSpec | None:
-    """As an import would find it, whatever was imported before; the current folder comes last."""
-    try:
-        return PathFinder.find_spec(top, [*sys.path, os.getcwd()]) or find_spec(top)
-    except (ImportError, ValueError):
-        return None
-
-
-def _places(spec: ModuleSpec) -> list[Path]:
-    """The folders of a package, or the file of a module."""
-    return [Path(place) for place in spec.submodule_search_locations or ([spec.origin] if spec.origin else [])]
-
-
-def _sources(place: Path) -> Iterator[Path]:
-    """The file itself, or the source files below the folder."""
-    paths = sorted(place.rglob("*")) if place.is_dir() else [place]
-    return (path for path in paths if path.suffix in SUFFIXES and path.is_file())
-
-
-@lru_cache(maxsize=10_000)
-def _read(path: Path, changed: int, size: int) -> tuple[str, frozenset[str]]:
-    """The sha256 of a file, and the top names of what it imports."""
-    content = path.read_bytes()
-    try:
-        tree = ast.parse(content) if path.suffix == ".py" else ast.Module([], [])
-    except (SyntaxError, ValueError):
-        tree = ast.Module([], [])
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.partition(".")[0])
-    return hashlib.sha256(content).hexdigest(), frozenset(names - {"kshot"})

@@ -18,7 +18,7 @@ from kshot.methods.parameters import (
 )
 from kshot.solvers.residual_probe import train_residual
 from kshot.solvers.rows import squared_norms, unit_prototypes
-from kshot.solvers.schedule import batches, cosine_rates, last_state, steps_per_epoch
+from kshot.solvers.training import batches, cosine_rates, last_state, steps_per_epoch
 from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Choice, MethodInfo
 
 # From so many classes on, the official scripts use a tenth of the rate (ImageNet).

@@ -14,7 +14,7 @@ from kshot.methods.tip_adapter import INFO as TRAINING_FREE
 from kshot.methods.tip_adapter import CacheHead
 from kshot.solvers.cache import search_hits
 from kshot.solvers.key_training import train_keys
-from kshot.solvers.schedule import batches, half_cosine, last_state, steps_per_epoch
+from kshot.solvers.training import batches, half_cosine, last_state, steps_per_epoch
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
 
 INFO = replace(TRAINING_FREE, key="tip_adapter_f", title="Tip-Adapter-F", closed_form=False, rotation_free=False)

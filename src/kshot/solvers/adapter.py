@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.optimisers import Update
 from kshot.solvers.rows import squared_norms
-from kshot.solvers.schedule import training_steps
-from kshot.solvers.softmax import exponentials, softmax_residual
+from kshot.solvers.softmax import exponentials
+from kshot.solvers.training import Update, softmax_residual, training_steps
 from kshot.types import Array
 
 

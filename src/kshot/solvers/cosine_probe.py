@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.solvers.rows import row_blocks, span_basis, squared_norms
-from kshot.solvers.schedule import training_steps
-from kshot.solvers.softmax import softmax_residual
+from kshot.solvers.training import softmax_residual, training_steps
 from kshot.types import Array
 
 

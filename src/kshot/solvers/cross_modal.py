@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.optimisers import adamw
-from kshot.solvers.schedule import half_cosine, training_steps
-from kshot.solvers.softmax import softmax_residual
+from kshot.solvers.training import adamw, half_cosine, softmax_residual, training_steps
 from kshot.types import Array
 
 WARMUP_STEPS, FIRST_RATE = 50, 1e-5

@@ -10,9 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from kshot.solvers.optimisers import adamw
-from kshot.solvers.schedule import training_steps
-from kshot.solvers.softmax import softmax_residual
+from kshot.solvers.training import adamw, softmax_residual, training_steps
 from kshot.types import Array
 
 

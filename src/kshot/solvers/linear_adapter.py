@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.optimisers import adam
 from kshot.solvers.rows import row_blocks, squared_norms
-from kshot.solvers.softmax import softmax_residual
+from kshot.solvers.training import adam, softmax_residual
 from kshot.types import Array
 
 

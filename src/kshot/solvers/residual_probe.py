@@ -9,10 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.optimisers import adam
 from kshot.solvers.rows import squared_norms
-from kshot.solvers.schedule import training_steps
-from kshot.solvers.softmax import softmax_residual
+from kshot.solvers.training import adam, softmax_residual, training_steps
 from kshot.types import Array
 
 

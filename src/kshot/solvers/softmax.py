@@ -1,4 +1,4 @@
-"""Softmax: its losses and gradients, and scores turned into calibrated probabilities."""
+"""Softmax: its losses, and scores turned into calibrated probabilities."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,15 +13,6 @@ def exponentials(logits: Float[Array, "n C"], y: Int[Array, " n"]) -> tuple[Floa
     np.exp(logits, out=logits)
     total = logits.sum(axis=1)
     return np.log(total) - own, total
-
-
-def softmax_residual(logits: Float[Array, "b C"], y: Int[Array, " b"], factor: float, *, in_turn: bool = False) -> None:
-    """Replace logits by factor·(softmax − one-hot), in place; `in_turn` adds the classes up one after another."""
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    total = np.cumsum(logits, axis=1)[:, -1:] if in_turn else logits.sum(axis=1, keepdims=True)
-    logits *= factor / total
-    logits[np.arange(len(y)), y] -= factor
 
 
 def calibrate(scores: Float[Array, "M C"], y: Int[Array, " M"]) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.solvers.rows import row_blocks, span_basis, squared_norms
-from kshot.solvers.softmax import softmax_residual
+from kshot.solvers.training import softmax_residual
 from kshot.types import Array
 
 

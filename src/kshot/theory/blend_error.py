@@ -1,6 +1,6 @@
 """Squared error of a blend, and when James–Stein provably lowers it (paper, Prop. 1 to 3).
 
-The ratio of least error, its James–Stein plug-in and the K-correction are in `kshot.solvers.shrinkage`, because
+The ratio of least error, its James–Stein plug-in and the K-correction are in `kshot.solvers.rows`, because
 methods use them too.
 g² = |t − mu*|² is the squared bias of the text prototype, v = tr Sigma*/K the squared error of the mean.
 """

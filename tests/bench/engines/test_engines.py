@@ -1,5 +1,6 @@
 """The same records whatever computes them."""
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,6 @@ import pytest
 from engines.slurm_node import SlurmNode, available
 from folders import comparable
 from kshot.bench.engines.slurm import sbatch_file
-from kshot.errors import InputError
 
 CELLS = 2 * 3 * 2
 
@@ -80,22 +80,21 @@ def test_unknown_engine(undisturbed, kshot):
     assert "unknown engine 'local:tcp://x'" in kshot("run", "steady.toml", "--engine", "local:tcp://x").stderr
 
 
-def test_the_sbatch_file_is_shown_and_quoted():
-    text = sbatch_file(
-        "s", ["kshot", "run", "my study.toml"], Path("/a folder"), Path("."), 4, 2, {"time": "1-12", "mem": "8G"}
-    )
+def test_the_sbatch_file_is_shown_and_quoted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = {"--on": ["a/b/c", "d/e/f"], "--shots": []}
+    text = sbatch_file("s", Path("my study.toml"), Path("records"), options, tasks=4, cpus=2)
     assert "#SBATCH --array=0-3" in text
+    assert "#SBATCH --cpus-per-task=2" in text
     assert "#SBATCH --requeue" in text
-    assert "#SBATCH --time=1-12\n#SBATCH --mem=8G\n" in text
-    with pytest.raises(InputError, match="--account 'a; b' cannot stand in an sbatch file"):
-        sbatch_file("s", ["kshot"], Path("."), Path("."), 4, 2, {"account": "a; b"})
-    assert "cd '/a folder'" in text
-    assert """exec kshot run 'my study.toml' --shard "${SLURM_ARRAY_TASK_ID}/4\"""" in text
+    assert f"cd {shlex.quote(str(tmp_path))}\n" in text
+    ours = "-m kshot run 'my study.toml' --records records --on a/b/c --on d/e/f"
+    assert f"""{ours} --shard "${{SLURM_ARRAY_TASK_ID}}/4\"""" in text
 
 
 @pytest.mark.skipif(not available(), reason="no SLURM on this machine (Debian: slurmctld slurmd slurm-client munge)")
 def test_slurm(undisturbed, kshot, tmp_path):
-    printed = kshot("slurm", "steady.toml", "--records", "other", "--shards", 3, "--cpus", 1)
+    printed = kshot("run", "steady.toml", "--records", "other", "--slurm", 3, "--workers", 1)
     Path("job.sh").write_text(printed.stdout)
     (tmp_path / "slurm").mkdir()
     with SlurmNode(tmp_path / "slurm") as node:

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
+from kshot.bench.engines import ThisProcess
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records
 from kshot.bench.run import compute, open_run
@@ -74,7 +75,7 @@ def records(stored):
     """Two draws, run and probed here."""
     target = Records(stored / "records")
     work = open_run(load_study(stored / "two.toml"), stored / "features", target)
-    compute(work, stored / "features", target, LocalEngine(1))
+    compute(work, stored / "features", target, ThisProcess())
     for batch in probe_batches(work, ProbeFolder(target.folder), GROUPS, everything):
         run_probe_batch(work.study, stored / "features", ProbeFolder(target.folder), batch)
     return target

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from threadpoolctl import threadpool_limits
+
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import CellBatch
 from kshot.data.memory import MemoryStore
@@ -68,3 +70,14 @@ class Engine(Protocol):
     """Runs all batches of a workload; `finished` is called with the number of cells of each completed batch."""
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None: ...
+
+
+@dataclass(frozen=True)
+class ThisProcess:
+    """One batch after another, here, with one BLAS thread."""
+
+    def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
+        with threadpool_limits(1):
+            for batch in workload.batches:
+                workload.run(workload.study, workload.features, workload.target, batch)
+                finished(len(batch.cells))

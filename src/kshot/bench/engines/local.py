@@ -1,4 +1,4 @@
-"""This process, or several others on this machine, one BLAS thread each.
+"""Several processes on this machine, one BLAS thread each.
 
 Workers are spawned. Heads and features that only this process has are inherited by forked ones, a new one for each
 cell, so that nothing passes from cell to cell. A worker process that dies leaves its cells missing, never failed: the
@@ -24,26 +24,19 @@ from threadpoolctl import threadpool_limits
 
 from kshot.bench.engines import Workload
 from kshot.bench.work import CellBatch, count_cells
-from kshot.errors import KshotError
-from kshot.own_code import one_line
+from kshot.errors import KshotError, one_line
 
 DEATHS_WITHOUT_PROGRESS = 3
 
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """`workers` processes; a single worker is this process."""
+    """`workers` processes."""
 
     workers: int
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
         remaining = list(workload.batches)
-        if self.workers == 1:
-            with threadpool_limits(1):
-                for batch in remaining:
-                    workload.run(workload.study, workload.features, workload.target, batch)
-                    finished(len(batch.cells))
-            return
         deaths = 0
         while remaining:
             before = count_cells(remaining)

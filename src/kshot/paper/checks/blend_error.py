@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from kshot.paper.checks.trial import WORST_Z, Effort, Verdict, power_law, support_means, worst_z
-from kshot.solvers import shrinkage
+from kshot.solvers import rows
 from kshot.solvers.rows import squared_norms
 from kshot.theory import blend_error
 
@@ -38,12 +38,12 @@ def plug_in(rng: np.random.Generator, effort: Effort) -> list[Verdict]:
         z_v.append(worst_z(v_hat, v))
         z_g2.append(worst_z(d2 - v_hat, g2))
         z_risk.append(worst_z(risk, float(blend_error.blend_risk(0.7, g2, v))))
-        best = float(shrinkage.optimal_ratio(np.array([g2]), np.array([v]))[0])
+        best = float(rows.optimal_ratio(np.array([g2]), np.array([v]))[0])
         found: Any = minimize_scalar(blend_error.blend_risk, args=(g2, v), bounds=(0, 1), options={"xatol": 1e-9})
         ratio_gap.append(abs(best - found.x))
         risk_gap.append(abs(blend_error.optimal_risk(g2, v) - found.fun))
-        substituted = np.clip(shrinkage.optimal_ratio(d2 - v_hat, v_hat), 0, 1)
-        identity.append(np.abs(shrinkage.james_stein_ratio(v_hat, d2) - substituted).max())
+        substituted = np.clip(rows.optimal_ratio(d2 - v_hat, v_hat), 0, 1)
+        identity.append(np.abs(rows.james_stein_ratio(v_hat, d2) - substituted).max())
     return [
         Verdict("Prop. 1: squared error of a blend, |z|", max(z_risk), WORST_Z),
         Verdict("Prop. 1: λ* against numerical minimisation", max(ratio_gap), 1e-6),
@@ -86,7 +86,7 @@ def dominance(rng: np.random.Generator, effort: Effort) -> list[Verdict]:
         d2, raw = squared_norms(means - bias), squared_norms(means)
         gain, change = (
             squared_norms(ratio[:, None] * (means - bias) + bias) - raw
-            for ratio in (shrinkage.james_stein_ratio(v_hat, d2), 1 - v_hat / d2)
+            for ratio in (rows.james_stein_ratio(v_hat, d2), 1 - v_hat / d2)
         )
         formula.append(worst_z(change, blend_error.unclipped_risk_change(g2, 1.0, d, shots)))
         if blend_error.dominates_mean(shots, d):
@@ -112,8 +112,8 @@ def shot_correction(rng: np.random.Generator, effort: Effort) -> list[Verdict]:
         before, after = (
             float(grid[np.argmin(blend_error.blend_risk(grid, g2, trace / k))]) for k in (shots - 1, shots)
         )
-        gaps.append(abs(shrinkage.correct_for_shots(before, shots) - after))
+        gaps.append(abs(rows.correct_for_shots(before, shots) - after))
     return [
         Verdict("K-correction: optimum at K − 1 becomes that at K", max(gaps), 5e-5),
-        Verdict("K-correction: a ratio of 1 stays 1", abs(shrinkage.correct_for_shots(1.0, 4.0) - 1), 0.0),
+        Verdict("K-correction: a ratio of 1 stays 1", abs(rows.correct_for_shots(1.0, 4.0) - 1), 0.0),
     ]

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import kstest
 
 from kshot.paper.checks.trial import WORST_Z, Effort, Verdict, power_law, support_means, worst_z
-from kshot.solvers import shrinkage
+from kshot.solvers import rows
 from kshot.solvers.rows import squared_norms
 from kshot.theory import sampling
 
@@ -30,9 +30,9 @@ def sampling_isotropic(rng: np.random.Generator, effort: Effort) -> list[Verdict
         for sample, law in ((d2, of_d2), (v_hat, of_v)):
             distance.append(kstest(sample, law.cdf).statistic * np.sqrt(n))
         correlation.append(abs(np.corrcoef(d2, v_hat)[0, 1]) * np.sqrt(n))
-        ratio = float(shrinkage.optimal_ratio(np.array([g2]), np.array([v]))[0])
+        ratio = float(rows.optimal_ratio(np.array([g2]), np.array([v]))[0])
         predicted = sampling.isotropic_standard_error(ratio, d, shots)
-        spread.append(abs(shrinkage.james_stein_ratio(v_hat, d2).std() / predicted - 1))
+        spread.append(abs(rows.james_stein_ratio(v_hat, d2).std() / predicted - 1))
         by_delta = np.sqrt(of_v.var() / (g2 + v) ** 2 + v**2 * of_d2.var() / (g2 + v) ** 4)
         delta.append(abs(by_delta / predicted - 1))
     noise = WORST_Z / np.sqrt(2 * n)
@@ -58,7 +58,7 @@ def sampling_general(rng: np.random.Generator, effort: Effort) -> list[Verdict]:
         ):
             variances.append(worst_z((sample - sample.mean()) ** 2, float(truth)))
         predicted = sampling.general_standard_error(1.0, TRACE, square, along, SHOTS)
-        spread.append(abs(shrinkage.james_stein_ratio(v_hat, d2).std() / predicted - 1))
+        spread.append(abs(rows.james_stein_ratio(v_hat, d2).std() / predicted - 1))
     # What fewer replicates than the study's add to the error of a standard deviation.
     noise = 3 * (1 / np.sqrt(2 * n) - 1 / np.sqrt(2 * REPLICATES))
     # k equal eigenvalues use k directions, whatever their size.
@@ -86,7 +86,7 @@ def _spectra(rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
 def _isotropic_gap() -> float:
     gaps = []
     for d, shots, g2 in ((64, 2, 0.3), (256, 4, 1.0), (512, 16, 2.0)):
-        ratio = float(shrinkage.optimal_ratio(np.array([g2]), np.array([1 / shots]))[0])
+        ratio = float(rows.optimal_ratio(np.array([g2]), np.array([1 / shots]))[0])
         general = sampling.general_standard_error(g2, 1.0, 1 / d, g2 / d, shots)
         gaps.append(abs(general / sampling.isotropic_standard_error(ratio, d, shots) - 1))
     return float(max(gaps))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.paper.checks.trial import WORST_Z, Effort, Verdict, worst_z
-from kshot.solvers import shrinkage
+from kshot.solvers import rows
 from kshot.solvers.rows import squared_norms
 from kshot.theory import shift
 
@@ -59,9 +59,9 @@ def _decomposition(rng: np.random.Generator) -> list[Verdict]:
     delta -= delta.mean(axis=0)
     offset = rng.normal(size=DIMENSION)
     text = means + offset + delta
-    found = shrinkage.common_offset(means, text)
+    found = rows.common_offset(means, text)
     share = (offset @ offset) / (offset @ offset + squared_norms(delta).mean())
-    gap = abs(shrinkage.class_independent_share(means, text) - share)
+    gap = abs(rows.class_independent_share(means, text) - share)
     return [
         Verdict("Eq. 12: the common offset is found", float(np.abs(found - offset).max()), 1e-12),
         Verdict("Eq. 12: class-independent share", float(gap), 1e-12),

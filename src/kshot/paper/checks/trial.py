@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kshot.solvers import rows, shrinkage
+from kshot.solvers import rows
 
 SEED = 20260726
 # Largest |z| among some hundred independent normal statistics: exceeded once in about a thousand runs.
@@ -71,7 +71,7 @@ def support_means(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(mean − mu*, v̂) of each of `replicates` Gaussian supports with this diagonal covariance.
 
-    v̂ comes from `solvers.shrinkage.mean_variances`, the code that the methods run; replicates play the part of
+    v̂ comes from `solvers.rows.mean_variances`, the code that the methods run; replicates play the part of
     classes.
     """
     d = len(spectrum)
@@ -83,5 +83,5 @@ def support_means(
         y = np.repeat(np.arange(n), shots)
         means = rows.class_means(X, y, n)
         all_means.append(means)
-        variances.append(shrinkage.mean_variances(X, y, means))
+        variances.append(rows.mean_variances(X, y, means))
     return np.concatenate(all_means), np.concatenate(variances)

@@ -5,8 +5,14 @@ from jaxtyping import Float
 
 from kshot.methods.blending import blend
 from kshot.solvers.ratio_sweep import GRID, accuracy_curve, sweep_predictions
-from kshot.solvers.rows import class_counts, class_means, squared_norms, unit_prototypes
-from kshot.solvers.shrinkage import optimal_ratio, population_moments
+from kshot.solvers.rows import (
+    class_counts,
+    class_means,
+    optimal_ratio,
+    population_moments,
+    squared_norms,
+    unit_prototypes,
+)
 from kshot.stats.correlation import rank_correlation
 from kshot.theory.probes.spread import support_ratios
 from kshot.types import Array, Labelled

@@ -13,7 +13,7 @@ from kshot.bench.cell import loaded_prior, loaded_stratum
 from kshot.bench.engines import Workload
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import CellBatch, Work
-from kshot.data.draw import too_thin
+from kshot.data.episode import too_thin
 from kshot.data.stratum import Prior, Stratum
 from kshot.errors import InputError
 from kshot.solvers.rows import class_counts, class_means

@@ -3,8 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from kshot.solvers.rows import class_means, squared_norms
-from kshot.solvers.shrinkage import class_independent_share, common_offset
+from kshot.solvers.rows import class_independent_share, class_means, common_offset, squared_norms
 from kshot.theory.probes.blends import blend_accuracy, oracle_ratio, prototype_accuracy
 from kshot.theory.probes.spread import support_ratios
 from kshot.theory.shift import squared_cosines

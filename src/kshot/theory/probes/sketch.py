@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.bench.study import Study
-from kshot.data.draw import too_thin
+from kshot.data.episode import too_thin
 from kshot.data.store import IMAGE_PARTS, Store
 from kshot.data.stratum import Stratum, load_prior, load_stratum
 from kshot.solvers.rows import class_means, squared_norms

@@ -6,8 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from kshot.solvers.rows import class_counts, class_means, squared_norms
-from kshot.solvers.shrinkage import james_stein_ratio, mean_variances, optimal_ratio, population_moments
+from kshot.solvers.rows import (
+    class_counts,
+    class_means,
+    james_stein_ratio,
+    mean_variances,
+    optimal_ratio,
+    population_moments,
+    squared_norms,
+)
 from kshot.theory.sampling import (
     general_standard_error,
     isotropic_standard_error,

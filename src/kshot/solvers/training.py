@@ -1,9 +1,11 @@
-"""In-place update rules for a list of weights; they remember what they need between calls."""
+"""What trained heads share: learning rates, batches, the gradient of the loss, and in-place update rules."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from kshot.solvers.rows import row_blocks
 from kshot.types import Array
@@ -14,6 +16,69 @@ BETA1, BETA2 = 0.9, 0.999
 # Numbers per block: Adam passes over its arrays a dozen times, and temporaries this small stay in the cache
 # and are never given back to the system, whose fresh pages cost more than the arithmetic.
 BLOCK = 24 * 1024
+
+
+def half_cosine(steps: Int[Array, " n"], period: int, peak: float) -> Float[Array, " n"]:
+    """From `peak` at step 0 to 0 at step `period`."""
+    return peak / 2 * (1 + np.cos(np.pi * steps / period))
+
+
+def cosine_rates(epochs: int, peak: float, warmup: float) -> Float[Array, " epochs"]:
+    """One epoch at `warmup`, then half a cosine from `peak` towards 0 (CLAP's schedule)."""
+    rates = half_cosine(np.arange(epochs) - 1, epochs, peak)
+    rates[:1] = warmup
+    return rates
+
+
+def steps_per_epoch(images: int, size: int, *, keep_short: bool = False) -> int:
+    return -(-images // size) if keep_short else max(1, images // size)
+
+
+def batches(
+    seed: int, rows: int, images: int, size: int, *, keep_short: bool = False
+) -> Iterator[Int[Array, " b"] | None]:
+    """Row numbers of every step; None means all rows, whose order cannot matter.
+
+    Each epoch sorts one uniform draw per row and keeps whole batches, or the short last one too. The number of
+    batches counts images, the draw counts rows (views included).
+    """
+    steps = steps_per_epoch(images, size, keep_short=keep_short)
+    if steps == 1 and rows <= size:
+        while True:
+            yield None
+    generator = np.random.RandomState(seed)
+    while True:
+        order = generator.rand(rows).argsort()
+        for step in range(steps):
+            yield order[step * size : (step + 1) * size]
+
+
+def training_steps(
+    views: Sequence[Float[Array, "N d"]],
+    y: Int[Array, " N"],
+    steps: Iterator[Int[Array, " b"] | None],
+    rates: Float[Array, " T"],
+    per_epoch: int = 1,
+) -> Iterator[tuple[Float[Array, "b d"], Int[Array, " b"], float]]:
+    """Rows, labels and learning rate of every step; epoch e learns from view e mod V."""
+    for step, rate in enumerate(rates.tolist()):
+        chosen = next(steps)
+        rows = slice(None) if chosen is None else chosen
+        yield views[step // per_epoch % len(views)][rows], y[rows], rate
+
+
+def last_state(states: Iterator[Array]) -> Array:
+    """The last of the states."""
+    return deque(states, maxlen=1).pop()
+
+
+def softmax_residual(logits: Float[Array, "b C"], y: Int[Array, " b"], factor: float, *, in_turn: bool = False) -> None:
+    """Replace logits by factor·(softmax − one-hot), in place; `in_turn` adds the classes up one after another."""
+    logits -= logits.max(axis=1, keepdims=True)
+    np.exp(logits, out=logits)
+    total = np.cumsum(logits, axis=1)[:, -1:] if in_turn else logits.sum(axis=1, keepdims=True)
+    logits *= factor / total
+    logits[np.arange(len(y)), y] -= factor
 
 
 def momentum_sgd(weights: Sequence[Array], momentum: float = 0.9) -> Update:

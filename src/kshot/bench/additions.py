@@ -1,0 +1,50 @@
+"""Whether a study may add to the records of another one, and what says no."""
+
+from kshot.bench.study import MethodSpec, Study
+
+
+def addable(study: Study, found: Study) -> list[str]:
+    """Methods that only the folder's study has and `--method` can name."""
+    if (study.name, study.dtype) != (found.name, found.dtype):
+        return []
+    own = study.methods()
+    return [name for name, spec in found.methods().items() if name not in own and spec == MethodSpec(name, name)]
+
+
+def contradiction(study: Study, found: Study) -> str | None:
+    """Why records of the study `found` do not belong to `study`; None where they do."""
+    if study.hash == found.hash or study.extends(found):
+        return None
+    return (
+        f"holds records of study '{found.name}' with hash {found.hash}, but this is '{study.name}' with hash "
+        f"{study.hash}, which {_shortfall(study, found)}; cells and methods may only be added."
+    )
+
+
+def _shortfall(study: Study, found: Study) -> str:
+    if study.name != found.name:
+        return "is another one"
+    if study.dtype != found.dtype:
+        return f"computes in {study.dtype} and not in {found.dtype}"
+    if study.supports != found.supports:
+        return "uses other shots (--supports)"
+    if study.min_residue != found.min_residue:
+        return f"has min_residue {study.min_residue} and not {found.min_residue}"
+    if study.pool_cap != found.pool_cap:
+        return f"has pool_cap {study.pool_cap} and not {found.pool_cap}"
+    own, theirs, cells = study.methods(), found.methods(), study.cells()
+    changed = [name for name, spec in theirs.items() if own.get(name) != spec]
+    lost = [cell for cell in found.cells() if cell not in cells]
+    thinner = [
+        cell
+        for cell, specs in found.cells().items()
+        if any(spec.name not in changed and spec not in cells.get(cell, specs) for spec in specs)
+    ]
+    parts = [
+        f"changes the method {name} (was {theirs[name]}, is {own[name]})" if name in own else f"lacks the method {name}"
+        for name in changed
+    ]
+    for cells_of, what in ((lost, "lacks {} cells"), (thinner, "has fewer methods in {} cells")):
+        if cells_of:
+            parts.append(f"{what.format(f'{len(cells_of):,}')}, such as {cells_of[0].in_words()}")
+    return " and ".join(parts)
