@@ -67,7 +67,7 @@ def strata(panel: Panel, context: Context) -> Content:
 def _headroom_sentence(shown: Panel, context: Context, strata: list, surplus: np.ndarray) -> str:
     """`surplus` has CLAP's in its first row."""
     if not context.headroom or CLAP not in shown.methods:
-        return f"Headroom is not at hand; {HOW_TO_PROBE}."
+        return f"Headroom was not measured; {HOW_TO_PROBE}."
     predicted = np.array([context.headroom.get(stratum, np.nan) for stratum in strata])
     difficulty = np.array([finite_mean(in_stratum(shown, *stratum).column(ZERO_SHOT)) for stratum in strata])
     names = np.array(strata).reshape(-1, 2)
