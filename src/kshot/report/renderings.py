@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kshot.report.table import Table
 
-# How LaTeX writes what it would take for a command, or lacks.
+# Characters that LaTeX reads as commands or does not have.
 LATEX = {
     "\\": r"\textbackslash{}",
     **{c: "\\" + c for c in "&%$#_{}"},
@@ -32,7 +32,7 @@ LATEX = {
 }
 # Shrinks what is wider than the text; the brace is closed behind the tabular.
 NO_WIDER = r"\resizebox{\ifdim\width>\linewidth \linewidth\else\width\fi}{!}{%"
-# Wider than any table: where nobody looks through a window, nothing is cut.
+# Wider than any table, so that nothing is cut.
 UNBOUNDED = 100_000
 
 
@@ -97,7 +97,7 @@ def latex(table: "Table") -> str:
 
 
 def plain(table: "Table") -> str:
-    """As a terminal without end would show it."""
+    """As a terminal of unlimited width shows it."""
     from rich.console import Console
 
     console = Console(width=UNBOUNDED, highlight=False, color_system=None)

@@ -1,6 +1,6 @@
 """Datasets in memory: of the `datasets` library, of torchvision, and pandas frames of paths and labels.
 
-They are known by what they offer, so none of these libraries is imported here.
+They are recognised by their attributes, so none of these libraries is imported here.
 """
 
 import io

@@ -29,7 +29,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The unit of resuming: `key` names what to read, and differs where the pictures are known to differ."""
+    """Pictures that are encoded together, whole or again; `key` changes when they change."""
 
     part: str
     key: str

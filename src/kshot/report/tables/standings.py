@@ -1,4 +1,4 @@
-"""Who stands where: by shots, by dataset, by every metric, and against the oracle ratio."""
+"""Rankings: by shots, by dataset, by metric, and against the oracle ratio."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ from kshot.stats.panel import Panel
 
 OF_THESE = "all K, on these datasets"
 TIED, TURNED_OVER = " ≈", " ‡"
-# No merit of a head: it stands beside the ECE to be read with it.
+# A bound to read the ECE by, not a quality of a head: no value of it is marked as best.
 NOISE = "ece_noise"
 
 

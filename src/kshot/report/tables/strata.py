@@ -1,4 +1,4 @@
-"""Below the means: each stratum, and picture by picture."""
+"""Each stratum by itself, and two heads picture by picture."""
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def _stored(probed: Probed, stratum: tuple[str, str, str]) -> list[Number]:
 
 
 def sample_level(panel: Panel, context: Context) -> Table | str:
-    """McNemar's exact test in every cell: where do pictures, not datasets, tell two heads apart?"""
+    """McNemar's exact test in every cell: in how many of them the test pictures tell two heads apart."""
     shown = primary(panel)
     ranked = [s.method for s in leaderboard(shown).ranked[:2]]
     pairs = [tuple(ranked)] if len(ranked) == 2 else []
