@@ -90,7 +90,7 @@ dist: $(VENV)/.installed  ## sdist and wheel in dist, checked
 	$(PY) -m twine check --strict dist/*
 
 readme: bench  ## put the tables of `make bench` into the README
-	$(PY) tools/update_readme.py
+	$(PY) -m tools.update_readme
 
 open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep its report in docs/open
 	$(KSHOT) run open

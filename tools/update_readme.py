@@ -3,9 +3,20 @@
 import re
 from pathlib import Path
 
+from tools.update_clip import (
+    FINDINGS,
+    OPEN,
+    ORACLE,
+    RECORDS,
+    SHARED_SHOTS,
+    SHOWN,
+    paper_numbers,
+    sets_of,
+    with_interval,
+)
+
 from kshot.report.table import Table
 from kshot.results import load_records
-from update_clip import FINDINGS, OPEN, ORACLE, RECORDS, SHARED_SHOTS, SHOWN, paper_numbers, sets_of, with_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_BREAK = "\u00a0"

@@ -1,7 +1,5 @@
 """Whatever stands side by side is averaged over the same cells: records with holes against means written out."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -115,23 +113,6 @@ def test_by_shots_counts_the_cells_where_all_exist(name, shots, methods):
             assert float(cell) == pytest.approx(mean_difference(sides[method], oracle, common))
         else:
             assert str(cell) == "–"
-
-
-def test_prior_upgrade_keeps_one_shot_though_leave_one_out_has_no_ratio_there():
-    def ratios(method, tier):
-        return {
-            (row["dataset"], row["backbone"], row["shots"], row["seed"]): json.loads(row["selected"])["lambda"]
-            for row in ROWS
-            if row["method"] == method and row["tier"] == tier and row["status"] == "ok"
-        }
-
-    sides = [ratios(m, tier) for m in ("oracle_lambda", "loo_blend") for tier in ("dataset", "photo")]
-    oracle, loo = (set(before) & set(after) for before, after in (sides[:2], sides[2:]))
-    row = shown("prior_upgrade", "→ dataset")
-    assert {shots for _, _, shots, _ in oracle} > {shots for _, _, shots, _ in loo}
-    assert str(row[-1]) == str(len(oracle))
-    assert float(row[3]) == pytest.approx(mean_difference(*sides[:2], oracle))
-    assert float(row[4]) == pytest.approx(mean_difference(*sides[2:], loo & oracle))
 
 
 def test_bars_have_one_set_of_cells_and_name_who_has_none():

@@ -297,7 +297,7 @@ def test_classes_that_were_not_trained_stand_beside_those_that_were():
     assert [str(line[4]) for line in made.rows][:2] == ["+20.00 [+20.00, +20.00]", "−10.00 [−10.00, −10.00]"]
     assert str(made.rows[4][4]) == "–"
     assert made.rule == 5
-    assert "Told. 6 draws" in made.notes[0]
+    assert "Told. 6 draws" in made.caption
 
 
 SURVEY = {

@@ -12,7 +12,7 @@ from kshot.encode.protocol import Encoder, pick_device
 from kshot.errors import InputError, KshotError, need, unknown
 from kshot.files import real_path
 
-# What the tools name where a small encoder is used: the first CLIP, of which most numbers are published.
+# The CLIP that `kshot fit` suggests instead of a small encoder; most published numbers are of it.
 CLIP = "openai/clip-vit-base-patch16"
 
 

@@ -208,9 +208,9 @@ def _finished(task: PictureBatch, waiting: list[Future[list[Any]]]) -> Iterator[
         try:
             rows.append(future.result())
         except InputError as error:
-            if not decoded.told:
+            if not decoded.logged:
                 logger.warning("left out: %s", error)
-            decoded.told = True
+            decoded.logged = True
             continue
         pictures.append(decoded)
     if pictures:

@@ -1,6 +1,5 @@
 """Prompt tiers: classes to sentences, sentences to prototypes, prototypes into the store."""
 
-import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from kshot.data.catalog import COOP_SUFFIX, tiers
 from kshot.data.store import Store
 from kshot.encode.protocol import PromptFeatures
 from kshot.encode.sentences import kept_sentences, match_classes, sentence_file, spelling
+from kshot.encode.sources.coop import read_json
 from kshot.encode.sources.source import Source
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
@@ -153,10 +153,7 @@ def _templates(source: Source, template: str | None, tier: str, sentence_files: 
 
 
 def _read(file: Path) -> Mapping[str, list[str]]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file} is not a readable JSON file ({error}).") from None
+    content = read_json(file)
     fits = isinstance(content, dict) and all(
         isinstance(own, list) and all(isinstance(s, str) for s in own) for own in content.values()
     )

@@ -35,7 +35,7 @@ class Encoder:
     text : function
         A list of n sentences → (n, d); without it class names cannot help.
     name : text
-        What the encoder is known by. kshot cannot look into functions, so other weights or another preprocessing need
+        Name of the encoder. kshot cannot look into functions, so other weights or another preprocessing need
         another name; features of such an encoder are not cached.
     logit_scale, logit_bias : numbers
         Logits are scale·cosine + bias, as the model was trained.

@@ -52,7 +52,7 @@ class Decoded:
     """A picture that is decoded once for all that is made of it."""
 
     def __init__(self, picture: Picture):
-        self.picture, self.told = picture, False
+        self.picture, self.logged = picture, False
         self._lock, self._image = Lock(), None
 
     def load(self) -> "Image":

@@ -26,7 +26,7 @@ logger = logging.getLogger("kshot")
 
 BATCH = 32
 THUMBNAIL_PIXELS = 96
-# Cache folders that were warned about.
+# Cache folders whose warning was shown.
 _unwritable: set[Path] = set()
 
 

@@ -1,4 +1,4 @@
-"""What a report may know beside the records; whatever is absent is said to be absent."""
+"""Inputs of a report beside its records; a table that lacks one of them gives the reason."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,7 +84,7 @@ class MethodText:
 
 @dataclass(frozen=True, slots=True)
 class EntryMark:
-    """What a board says of one of its methods: how it was checked, and the address of its own page."""
+    """How a method of a board was checked, and the address of its own page."""
 
     status: str
     page: str = ""

@@ -1,4 +1,4 @@
-"""What the page carries: the records as compact columns that the browser can recompute everything from."""
+"""Data of the page: the records as compact columns, from which the browser computes everything again."""
 
 import base64
 import json

@@ -54,13 +54,13 @@ def where(datasets: int) -> str:
 
 
 def intervals(panel: Panel) -> str:
-    """What the intervals of these cells are over."""
+    """What the intervals of paired differences over these cells are over."""
     here = where(len(panel.names("dataset")))
     return ON_DATASETS.format(where=here) if here else INTERVALS
 
 
 def over_datasets(panel: Panel) -> str:
-    """The same for figures that are no difference of two methods: these have an interval over datasets or none."""
+    """What the intervals of other figures than paired differences are over: datasets, or there are none."""
     return TOO_FEW if where(len(panel.names("dataset"))) else INTERVALS
 
 
@@ -103,7 +103,7 @@ def missing(panel: Panel, wanted: Iterable[str]) -> str:
 
 
 def why_empty(panel: Panel) -> str:
-    """Why a table has no figure, where it does not know better."""
+    """The reason for an empty table whose maker gives none."""
     if not panel.has_text.any():
         return "no cell of these records has text."
     failed, shown = failures(panel), primary(panel)

@@ -1,4 +1,4 @@
-"""The five things the paper asks of every new blend, as a table and in words."""
+"""The paper's five questions about a new blend, as a table and in words."""
 
 import json
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ Difference = tuple[Estimate, Estimate]
 
 @dataclass(frozen=True)
 class OwnKnob:
-    """The newcomer's knob and its test-set oracle in per cent, by (dataset, backbone, tier, shots, seed)."""
+    """The new method's knob and its test-set oracle in per cent, by (dataset, backbone, tier, shots, seed)."""
 
     name: str
     oracle: Mapping[tuple, float]
 
 
 def judgement_table(panel: Panel, method: str, knob: OwnKnob | None) -> Table:
-    """Differences in points, newcomer minus the other, over all K and from K = 4."""
+    """Differences in points, new method minus the other, over all K and from K = 4."""
     rows = []
     for question, words, difference in _questions(panel, method, knob):
         overall, late = difference or (None, None)
@@ -37,7 +37,7 @@ def judgement_table(panel: Panel, method: str, knob: OwnKnob | None) -> Table:
         columns=("question", "all K", "n", "K≥4", "in words"),
         rows=tuple(rows),
         caption=sentences(
-            f"Newcomer minus the other, percentage points on identical shots; {counted(panel)}.",
+            f"New method minus the other, percentage points on identical shots; {counted(panel)}.",
             intervals(panel),
             f"Its own knob: {knob.name}, tuned on the test labels."
             if knob
@@ -81,7 +81,7 @@ def _compared(panel: Panel, method: str, other: str) -> tuple[str, Difference | 
     if other not in panel.methods:
         return f"{other} is not registered or not in this study", None
     if other == method:
-        return "the newcomer itself", None
+        return "the new method itself", None
     parts = panel, panel.where(panel.shots >= 4)
     return _judged(*(paired(part, method, other) for part in parts))
 

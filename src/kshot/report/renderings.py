@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kshot.report.table import Table
 
-# How LaTeX writes what it would take for a command, or lacks.
+# Characters that LaTeX reads as commands or does not have.
 LATEX = {
     "\\": r"\textbackslash{}",
     **{c: "\\" + c for c in "&%$#_{}"},
@@ -32,7 +32,7 @@ LATEX = {
 }
 # Shrinks what is wider than the text; the brace is closed behind the tabular.
 NO_WIDER = r"\resizebox{\ifdim\width>\linewidth \linewidth\else\width\fi}{!}{%"
-# Wider than any table: where nobody looks through a window, nothing is cut.
+# Wider than any table, so that nothing is cut.
 UNBOUNDED = 100_000
 
 
@@ -97,7 +97,7 @@ def latex(table: "Table") -> str:
 
 
 def plain(table: "Table") -> str:
-    """As a terminal without end would show it."""
+    """As a terminal of unlimited width shows it."""
     from rich.console import Console
 
     console = Console(width=UNBOUNDED, highlight=False, color_system=None)
@@ -107,7 +107,8 @@ def plain(table: "Table") -> str:
 
 
 def terminal_parts(table: "Table", room: int) -> "Iterator[RichTable | str]":
-    """One table where the window is wide enough, else several below each other that repeat the first column."""
+    """One table where the window is wide enough, else several below each other that repeat the first column; then the
+    caption, as wide as the widest of them."""
     if not table.rows:
         yield _rich_text(f"{table.title}: {table.caption}")
         return
@@ -118,13 +119,16 @@ def terminal_parts(table: "Table", room: int) -> "Iterator[RichTable | str]":
         if len(parts[-1]) > 1 and sum(needed[j] for j in wider) + _frame(len(wider)) > room:
             parts.append([0])
         parts[-1].append(column)
+    widest = 1
     for place, columns in enumerate(parts):
         wanted = [_width(table, column) for column in columns]
         least = [needed[column] for column in columns]
-        part = _rich(table, columns, _narrowed(wanted, least, room - _frame(len(columns))))
+        widths = _narrowed(wanted, least, room - _frame(len(columns)))
+        widest = max(widest, sum(widths) + _frame(len(columns)))
+        part = _rich(table, columns, widths)
         part.title = _rich_text(table.title if not place else f"{table.title}, continued")
-        part.caption = _rich_text(table.caption) if place + 1 == len(parts) else None
         yield part
+    yield _rich_text(textwrap.fill(table.caption, widest, break_on_hyphens=False))
 
 
 def _width(table: "Table", column: int) -> int:
@@ -163,7 +167,7 @@ def _rich(table: "Table", columns: list[int], widths: list[int]) -> "RichTable":
     from rich import box
     from rich.table import Table as RichTable
 
-    shown = RichTable(box=box.SIMPLE_HEAD, caption_justify="left")
+    shown = RichTable(box=box.SIMPLE_HEAD)
     for index, width in zip(columns, widths, strict=True):
         justify = "left" if index == 0 else "right"
         shown.add_column(_rich_text(table.columns[index]), justify=justify, width=width, overflow="fold")

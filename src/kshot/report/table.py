@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, SupportsInt, TypeAlias
 
@@ -91,11 +91,17 @@ class Table:
     rows: tuple[tuple[TableCell, ...], ...]
     caption: str
     rule: int | None = None
-    best: frozenset[tuple[int, int]] = frozenset()
-    second: frozenset[tuple[int, int]] = frozenset()
+    best: Set[tuple[int, int]] = frozenset()
+    second: Set[tuple[int, int]] = frozenset()
     key: str = ""
     below_rule: str = "reference points"
     picture: str = ""
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether it holds any number but a count of zero."""
+        numbers = [cell for row in self.rows for cell in row[1:] if isinstance(cell, Number)]
+        return any(cell.mean == cell.mean and not (cell.spec.endswith("d") and cell.mean == 0) for cell in numbers)
 
     def texts(self) -> list[tuple[str, ...]]:
         """The rows as every rendering shows them."""
@@ -143,24 +149,10 @@ class Table:
         yield from renderings.terminal_parts(self, options.max_width)
 
 
-@dataclass(frozen=True)
-class Content:
-    """What the maker of a table fills in: `notes` become its caption, `title` stands for the registry's."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[TableCell]]
-    notes: Sequence[str]
-    rule: int | None = None
-    best: Iterable[tuple[int, int]] = ()
-    second: Iterable[tuple[int, int]] = ()
-    below_rule: str = "reference points"
-    title: str = ""
-
-    @property
-    def has_figures(self) -> bool:
-        """Whether it holds any number but a count of zero."""
-        numbers = [cell for row in self.rows for cell in row[1:] if isinstance(cell, Number)]
-        return any(cell.mean == cell.mean and not (cell.spec.endswith("d") and cell.mean == 0) for cell in numbers)
+def content(columns: Sequence[str], rows: Iterable[Sequence[TableCell]], notes: Iterable[str], **options: Any) -> Table:
+    """What the maker of a table fills in: `notes` become its caption; title and key are those of the registry."""
+    caption = " ".join(note for note in notes if note)
+    return Table(options.pop("title", ""), tuple(columns), tuple(map(tuple, rows)), caption, **options)
 
 
 def _plain(cell: TableCell, part: str) -> str | float | int | None:

@@ -23,9 +23,9 @@ WORDS = {
     "no text": "These records hold no cell with text prototypes, so there is no ratio to judge.",
     "no oracle": f"What the ratio is worth is unknown: these records hold no result of {ORACLE}.",
     "worth": "Blending at its best, with the ratio tuned on the test labels, is worth {gain} points over "
-    "zero-shot{ends}{where}: nobody who turns this knob can get more.",
+    "zero-shot{ends}{where}: no way to choose this knob gives more.",
     "ends": ", and {gain} over the better of text alone and pictures alone",
-    "chosen": "Chosen {how} ({title}), the ratio ends {gap} points from that ceiling ({n} cells).",
+    "chosen": "With the ratio chosen {how} ({title}), accuracy is {gap} points from that limit ({n} cells).",
     "no probe": "Whether {method} beats the ceiling is unknown: these records hold no result of it.",
     "probe": "{title}, which needs no validation data, {stands} the ratio tuned on test labels{where}: {overall} "
     "points over all K{late}.",
@@ -39,7 +39,7 @@ WORDS = {
     "tied": "not told apart from it, because the interval over {over} reaches zero: {titles}",
     "more": " and {n} more",
     "alone": "no other validation-free method is tied with it{where}",
-    "no ties": "ties cannot be told, because an interval takes three datasets, or hits of three draws",
+    "no ties": "ties are unknown, because an interval takes three datasets, or hits of three draws",
     "datasets": "{G} datasets",
     "draws": "draws and test pictures",
     "here": "here",
@@ -60,7 +60,7 @@ WORDS = {
 
 def verdict(panel: Panel, own: Sequence[str] = ()) -> list[str]:
     """A few sentences, each with its numbers, over the cells of the leaderboard; what the records cannot answer is
-    said. `own`: methods that do not come with kshot."""
+    named. `own`: methods that do not come with kshot."""
     shown = primary(panel)
     if not len(shown):
         return [WORDS["no text"]]
@@ -147,7 +147,7 @@ def _leader(panel: Panel) -> list[str]:
 
 
 def _others(panel: Panel, board: Leaderboard) -> str:
-    """Whether the data tell the others from the leader."""
+    """The heads that the data cannot tell from the leader."""
     behind = {panel.titles[placing.method]: placing.behind_leader for placing in board.ranked[1:]}
     compared = {title: found for title, found in behind.items() if found and found.n}
     if not compared:

@@ -149,7 +149,7 @@ def text_writer(
 
 
 def cache_provenance(cache: Cache, notes: Sequence[str]) -> dict[str, Any]:
-    """What the manifests say about where the rows came from."""
+    """Layout, hashes of the files and notes, for the manifests."""
     return {"layout": cache.layout, "files": {path.name: sha256(path) for path in cache.files()}, "notes": list(notes)}
 
 
@@ -182,7 +182,7 @@ def _classes(
 
 
 def _notes(cache: Cache, parts: dict[str, Rows]) -> list[str]:
-    """Half precision, averaged views, and test rows that are also in the pool: measured, never corrected."""
+    """Notes on half precision, averaged views, and test rows that are also in the pool; nothing is corrected."""
     half = [cache.parts[part].features.file.name for part, rows in parts.items() if rows.X.dtype == np.float16]
     notes = [f"float16 rows, stored as they are: {', '.join(dict.fromkeys(half))}"] if half else []
     notes += [

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kshot.encode.pictures import decode
-from kshot.encode.sources.source import Listed, Picture, readable_class
+from kshot.encode.sources.source import Listed, Picture, path_below, readable_class
 from kshot.errors import InputError
-from kshot.files import real_path
 
 PROTOCOL = "coop"
 PARTS = {"train": "pool", "val": "val", "test": "test"}
@@ -77,12 +76,9 @@ def coop_source(file: Path) -> Listed:
     split = read_split(file)
     rows = [(PARTS[part], row) for part in PARTS for row in getattr(split, part)]
     folder = _folder(file, [row for _, row in rows])
-    inside = real_path(folder)
     pictures, absent = [], []
     for part, row in rows:
-        path = real_path(inside / row.path)
-        if not path.is_relative_to(inside):
-            raise InputError(f"{file}: '{row.path}' lies outside {inside}.")
+        path = path_below(folder, row.path, str(file))
         if not path.is_file():
             absent.append(row.path)
         pictures.append(Picture(part, row.path, row.label, partial(decode, path, f"{file}: {row.path}")))

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from kshot.encode.pictures import decode
 from kshot.encode.sources.picture_folder import PARTS
-from kshot.encode.sources.source import Listed, Picture
+from kshot.encode.sources.source import Listed, Picture, path_below
 from kshot.errors import InputError
-from kshot.files import real_path
 
 COLUMNS = ("path", "label")
 
@@ -42,8 +41,6 @@ def _row(file: Path, number: int, line: dict[str, str], label: dict[str, int]) -
         raise InputError(f"{file} line {number}: part '{part}'; allowed are {', '.join(PARTS)}.")
     if "\0" in line["path"]:
         raise InputError(f"{file} line {number}: a path with a zero byte names no file.")
-    path = real_path(file.parent / line["path"])
-    if not path.is_relative_to(real_path(file.parent)):
-        raise InputError(f"{file} line {number}: '{line['path']}' lies outside {file.parent}.")
+    path = path_below(file.parent, line["path"], f"{file} line {number}")
     load = partial(decode, path, f"{file} line {number}: {path.name}")
     return Picture(PARTS.get(part, part), line["path"], label[line["label"]], load)

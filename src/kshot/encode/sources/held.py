@@ -1,6 +1,6 @@
 """Datasets in memory: of the `datasets` library, of torchvision, and pandas frames of paths and labels.
 
-They are known by what they offer, so none of these libraries is imported here.
+They are recognised by their attributes, so none of these libraries is imported here.
 """
 
 import io
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode, on_white, seen
 from kshot.encode.sources.picture_folder import PARTS
-from kshot.encode.sources.source import Listed, Picture, named_classes
+from kshot.encode.sources.source import Listed, Picture, named_classes, only_column
 from kshot.encode.sources.tables import SPLITS, split_parts
 from kshot.errors import InputError
 
@@ -127,23 +127,16 @@ def _split(data: Any, split: str) -> _Split:
 def _of_datasets(data: Any, split: str) -> _Split:
     """A `datasets.Dataset`: one column of pictures, one of labels."""
     kinds = {name: type(kind).__name__ for name, kind in data.features.items()}
-    image = _only(kinds, "image", [name for name, kind in kinds.items() if kind == "Image"])
+    shown = [f"{name} ({kind})" for name, kind in kinds.items()]
+    image = only_column("the dataset", shown, "image", [name for name, kind in kinds.items() if kind == "Image"])
     named = [name for name, kind in kinds.items() if kind == "ClassLabel"]
-    label = _only(kinds, "label", named or [name for name in kinds if name != image])
+    label = only_column("the dataset", shown, "label", named or [name for name in kinds if name != image])
     names = getattr(data.features[label], "names", None)
 
     def picture(row: int) -> HeldPicture:
         return HeldPicture(f"{split}/{row:07d}", lambda: data[row][image])
 
     return _Split(list(data[label]), names, picture)
-
-
-def _only(kinds: Mapping[str, str], wanted: str, fitting: list[str]) -> str:
-    """The only column that fits, or the one named `image` or `label`."""
-    if wanted in fitting or len(fitting) == 1:
-        return wanted if wanted in fitting else fitting[0]
-    shown = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
-    raise InputError(f"the dataset has the columns {shown}; which holds the {wanted}s? Rename it to '{wanted}'.")
 
 
 def _of_torchvision(data: Any, split: str) -> _Split:

@@ -2,12 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from kshot.errors import InputError
+from kshot.files import real_path
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,7 +29,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The unit of resuming: `key` names what to read, and differs where the pictures are known to differ."""
+    """Pictures that are encoded together, whole or again; `key` changes when they change."""
 
     part: str
     key: str
@@ -117,3 +119,20 @@ def named_classes(named: Sequence[str] | None, labels: set[Any], where: Any) -> 
     if all(isinstance(label, int) and label >= 0 for label in labels):
         return tuple(map(str, range(max(labels) + 1)))
     raise InputError(f"{where} has labels that are neither class numbers nor words, such as {next(iter(labels))}.")
+
+
+def only_column(where: Any, columns: Iterable[str], wanted: str, fitting: Sequence[str]) -> str:
+    """The only column that fits, or the one named `image` or `label`."""
+    if wanted in fitting or len(fitting) == 1:
+        return wanted if wanted in fitting else fitting[0]
+    raise InputError(
+        f"{where} has the columns {', '.join(columns)}; which holds the {wanted}s? Rename it to '{wanted}'."
+    )
+
+
+def path_below(folder: Path, name: str, where: str) -> Path:
+    """The file that a list names; a path that leaves the folder is refused."""
+    path = real_path(folder / name)
+    if not path.is_relative_to(real_path(folder)):
+        raise InputError(f"{where}: '{name}' lies outside {folder}.")
+    return path

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode
-from kshot.encode.sources.source import Picture, Shard, named_classes
+from kshot.encode.sources.source import Picture, Shard, named_classes, only_column
 from kshot.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,9 +74,10 @@ def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
     """Read the schema and the labels; pictures are read when they are asked for."""
     schema, _ = _open(next(iter(tables.values()))[0])
     features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
-    image = _column(root, schema, "image", [name for name in schema.names if _holds_pictures(schema.field(name).type)])
+    pictures = [name for name in schema.names if _holds_pictures(schema.field(name).type)]
+    image = only_column(root, schema.names, "image", pictures)
     named = [name for name in schema.names if features.get(name, {}).get("_type") == "ClassLabel"]
-    label = _column(root, schema, "label", named or [name for name in schema.names if name != image])
+    label = only_column(root, schema.names, "label", named or [name for name in schema.names if name != image])
     parts, chunks, labels = split_parts(root, set(tables)), {}, set()
     for split, files in tables.items():
         start = 0
@@ -101,14 +102,6 @@ def split_parts(where: Path | str, splits: set[str]) -> dict[str, str]:
         found = ", ".join(sorted(splits))
         raise InputError(f"{where} has the splits {found}; needed are train and one of test, validation.")
     return {"train": "pool", "test": "test", "validation": "val" if "test" in splits else "test"}
-
-
-def _column(root: Path, schema: "pa.Schema", wanted: str, fitting: list[str]) -> str:
-    """The only column that fits, or the one named `image` or `label`."""
-    if len(fitting) == 1 or wanted in fitting:
-        return wanted if wanted in fitting else fitting[0]
-    columns = ", ".join(schema.names)
-    raise InputError(f"{root} has the columns {columns}; which holds the {wanted}s is not clear. Name it '{wanted}'.")
 
 
 def _holds_pictures(kind: "pa.DataType") -> bool:

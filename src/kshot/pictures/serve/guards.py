@@ -1,4 +1,4 @@
-"""Who may use the server, from which sites, and how much they may send."""
+"""Access to the server: token, sites, and the size of a request."""
 
 import hmac
 import io

@@ -43,7 +43,8 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
     share = finite_mean(own.share)
     known_share = f",\n{100 * share:.0f} % of the squared distance" if share == share else ""
     middle = (middle_text + middle_image) / 2
-    named = axis.annotate(f"common offset{known_share}", middle, (4, 4), textcoords="offset points")
+    behind = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1}
+    named = axis.annotate(f"common offset{known_share}", middle, (4, 6), textcoords="offset points", bbox=behind)
     # A long note near the edge would otherwise leave no room for the axes.
     named.set_in_layout(False)
     for method, marker, name, size in OBJECTIVES:

@@ -118,7 +118,7 @@ def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
 def headroom_against_surplus(panel: Panel, context: Context) -> "Figure | str":
     """The predicted headroom of each stratum against CLAP's measured surplus over the oracle ratio."""
     if not context.headroom:
-        return f"headroom not at hand: {HOW_TO_PROBE}"
+        return f"headroom was not measured; {HOW_TO_PROBE}"
     if not {CLAP, ORACLE} <= set(panel.methods):
         return f"these records do not hold {CLAP} and {ORACLE}"
     shown = primary(panel)
@@ -146,7 +146,7 @@ def offset_and_per_class(panel: Panel, context: Context) -> "Figure | str":
     shown, probed = primary(panel), context.probed.of(panel)
     steps = sorted(float(name.removeprefix(TRANSLATION)) for name in probed.values if name.startswith(TRANSLATION))
     if not steps:
-        return f"no probes beside these records: {HOW_TO_PROBE}"
+        return f"no probes beside these records; {HOW_TO_PROBE}"
     figure, axes = new_figure(6.4, 2.5, 1, 2)
     _translation(axes[0], shown, probed, focus(panel).tier, steps)
     _per_class(axes[1], shown, probed, focus(panel).tier)

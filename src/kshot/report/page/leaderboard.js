@@ -151,7 +151,7 @@ function renderBoard(cells) {
     element("td", { class: !row.method.reference && row.mean === bestMean ? "best" : null }, number(row.mean, digits)),
     element("td", {}, row.method.key === state.baseline ? "the reference" : interval(row.against, digits + (scale === 100))),
     ...(both ? [element("td", { class: "beside" }, row.against.beside && row.method.key !== state.baseline ? ends(row.against.beside, digits + (scale === 100)) : ABSENT)] : []),
-        element("td", {}, row.against.n),
+    element("td", {}, row.against.n),
     ...(severalMarks ? [element("td", {}, duration(row.fit))] : []))));
   const apart = (transductive) => rows.filter((row) => row.method.reference && row.method.transductive === transductive);
   document.getElementById("board").replaceChildren(element("thead", {}, head), body(free, null),
@@ -163,10 +163,10 @@ function renderBoard(cells) {
     : "No intervals: fewer than three datasets; those over draws and pictures exist for accuracy, and where the page has room for hits. ";
   document.getElementById("board-note").textContent = kept.length
     ? `${kept.length} cells in ${G} dataset${G === 1 ? "" : "s"}, ${kept.length < cells.length ? `of ${cells.length} chosen; the others lack some of the shown K` : "all that were chosen"}. ` +
-      `Mean and difference count the ${counted.length} with ${which}, the same in every row: a method that lacks one has none. ` +
+      `Mean and difference count the ${counted.length} with ${which}, the same in every row; a method that lacks one of them has no mean. ` +
       intervals + (data.hits_thinned && (both || (here && ofAccuracy)) ? `${data.hits_thinned} ` : "") +
-      (apart(true).length ? "Below the first rule: transductive heads, which saw all test pictures at once. " : "") +
-      "Below the last rule: reference points, which look at what a user does not have. Neither is ever ranked."
+      (apart(true).length ? "Below the first rule: transductive heads, which saw all test pictures at once; they are not ranked. " : "") +
+      "Below the last rule: reference points, which look at what a user does not have; they are not ranked."
     : "No cell is left; widen the filters.";
 }
 

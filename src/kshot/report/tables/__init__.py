@@ -1,13 +1,13 @@
 """Every table of a report in reading order, and what each of them needs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kshot.errors import StudyError, unknown
 from kshot.report.context import Context
 from kshot.report.notes import provenance, sentences, why_empty
 from kshot.report.slices import focus, of_one_profile
-from kshot.report.table import Content, Table, metric_name
+from kshot.report.table import Table, metric_name
 from kshot.report.tables import (
     about_study,
     contrasts,
@@ -31,7 +31,7 @@ class TableEntry:
     """
 
     title: str
-    make: Callable[[Panel, Context], Content | str]
+    make: Callable[[Panel, Context], Table | str]
     any_metric: bool = False
     all_profiles: bool = False
     answers: bool = False
@@ -99,17 +99,7 @@ def make_table(key: str, panel: Panel, context: Context | None = None) -> Table:
     if isinstance(made, str) or not made.has_figures:
         reason = made if isinstance(made, str) else why_empty(panel)
         return Table(title, (), (), reason, key=key)
-    return Table(
-        title=made.title or title,
-        columns=tuple(made.columns),
-        rows=tuple(map(tuple, made.rows)),
-        caption=sentences(*made.notes, provenance(panel)),
-        rule=made.rule,
-        best=frozenset(made.best),
-        second=frozenset(made.second),
-        key=key,
-        below_rule=made.below_rule,
-    )
+    return replace(made, title=made.title or title, caption=sentences(made.caption, provenance(panel)), key=key)
 
 
 def all_tables(panel: Panel, context: Context | None = None) -> list[Table]:

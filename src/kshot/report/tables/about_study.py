@@ -9,7 +9,7 @@ from jaxtyping import Float
 from kshot.report.context import Context
 from kshot.report.notes import counted, over_datasets
 from kshot.report.slices import ZERO_SHOT
-from kshot.report.table import ABSENT, SECONDS, Content, Number, count, interval, number
+from kshot.report.table import ABSENT, SECONDS, Number, Table, content, count, interval, number
 from kshot.stats.bootstrap import cluster_mean, finite_median
 from kshot.stats.panel import Panel
 from kshot.types import Array
@@ -17,7 +17,7 @@ from kshot.types import Array
 SHOT_SLICES = {"all K": (1, 10**9), "K=1": (1, 1), "K=2": (2, 2), "K≥4": (4, 10**9)}
 
 
-def datasets(panel: Panel, context: Context) -> Content:
+def datasets(panel: Panel, context: Context) -> Table:
     """Sizes, and zero-shot accuracy against its published band where one applies."""
     rows = []
     for dataset in panel.names("dataset"):
@@ -43,7 +43,7 @@ def datasets(panel: Panel, context: Context) -> Content:
             )
         )
     bands = f"{context.band_backbone} with tier {context.band_tier}" if context.band_backbone else "no backbone"
-    return Content(
+    return content(
         ("dataset", "classes", "test pictures", "split", "cells", "zero-shot %", "published", "gate"),
         rows,
         [
@@ -54,7 +54,7 @@ def datasets(panel: Panel, context: Context) -> Content:
     )
 
 
-def cost(panel: Panel, context: Context) -> Content:
+def cost(panel: Panel, context: Context) -> Table:
     """Seconds per fit and per thousand pictures scored, as recorded, over the cells that hold every method."""
     common = panel.with_all(panel.methods)
     rows = []
@@ -74,7 +74,7 @@ def cost(panel: Panel, context: Context) -> Content:
                 count(np.count_nonzero(np.isfinite(everywhere))),
             )
         )
-    return Content(
+    return content(
         ("method", "fit, median", "fit, longest", "longest at", "score 1,000 pictures, median", "n"),
         rows,
         [
@@ -85,7 +85,7 @@ def cost(panel: Panel, context: Context) -> Content:
     )
 
 
-def precision(panel: Panel, context: Context) -> Content | str:
+def precision(panel: Panel, context: Context) -> Table | str:
     """What moves when the same cells are computed in another precision."""
     other = context.other_precision
     if other is None:
@@ -102,7 +102,7 @@ def precision(panel: Panel, context: Context) -> Content | str:
             figures = (number(float(moved.mean()), 3), number(float(moved.max()), 2))
             change = interval(cluster_mean(move, shared.dataset))
             rows.append((panel.titles[method], count(len(moved)), identical, *figures, change))
-    return Content(
+    return content(
         ("method", "cells", "identical", "mean |move|", "largest move", "mean move"),
         rows,
         [
@@ -113,7 +113,7 @@ def precision(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def augmentation(panel: Panel, context: Context) -> Content | str:
+def augmentation(panel: Panel, context: Context) -> Table | str:
     """What augmented views change, paired with the study that has none: overall, and where one shot is all there is."""
     used, base = _views_of(panel), context.without_views
     if not used:
@@ -126,7 +126,7 @@ def augmentation(panel: Panel, context: Context) -> Content | str:
     for method, move in _moves(panel, shared, used):
         changes = (interval(cluster_mean(move[keep], shared.dataset[keep])) for keep in slices)
         rows.append((panel.titles[method], used[method], *changes, count(np.count_nonzero(np.isfinite(move)))))
-    return Content(
+    return content(
         ("method", "views", *SHOT_SLICES, "n"),
         rows,
         [

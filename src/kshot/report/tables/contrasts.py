@@ -5,7 +5,7 @@ import numpy as np
 from kshot.report.context import Context
 from kshot.report.notes import counted, intervals, left_out, missing, over_datasets
 from kshot.report.slices import CLAP, FOLD_GDA, JS, LOO, LPP, NCM, ORACLE, ZERO_SHOT, focus, primary, single
-from kshot.report.table import Content, count, interval, number, signed
+from kshot.report.table import Table, content, count, interval, number, signed
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.correlation import rank_correlation
 from kshot.stats.leaderboard import paired, paired_with
@@ -24,7 +24,7 @@ def _contrasted(panel: Panel) -> list[str]:
     return [*CENTRAL, FOLD_GDA] if FOLD_GDA in panel.methods else list(CENTRAL)
 
 
-def per_backbone(panel: Panel, context: Context) -> Content:
+def per_backbone(panel: Panel, context: Context) -> Table:
     """Zero-shot accuracy, class-independent share, and the central contrasts within each backbone."""
     shown, methods = primary(panel), _contrasted(panel)
     rows = []
@@ -35,7 +35,7 @@ def per_backbone(panel: Panel, context: Context) -> Content:
         zero_shot = number(cluster_mean(own.column(ZERO_SHOT), own.dataset).mean)
         contrasts = map(interval, paired_with(own, methods, ORACLE).values())
         rows.append((backbone, zero_shot, interval(share, 1, sign=False), *contrasts, count(len(own))))
-    return Content(
+    return content(
         ("backbone", "zero-shot %", "share %", *(panel.titles.get(m, m) for m in methods), "n"),
         rows,
         [
@@ -62,7 +62,7 @@ def _rank_sentence(rows: list[tuple]) -> str:
     )
 
 
-def further_contrasts(panel: Panel, context: Context) -> Content | str:
+def further_contrasts(panel: Panel, context: Context) -> Table | str:
     """What the shrinkage adds to image means, what centring does to it, and every method against the LOO blend."""
     shown = primary(panel)
     pairs = [(JS, NCM), (NCM, ORACLE), (JS, ZERO_SHOT), (CENTRED, JS), (LOO, ZERO_SHOT)]
@@ -76,7 +76,7 @@ def further_contrasts(panel: Panel, context: Context) -> Content | str:
         if contrast.n:
             names = f"{panel.titles[method]} − {panel.titles[baseline]}"
             rows.append((names, interval(contrast), count(contrast.n)))
-    return Content(
+    return content(
         ("contrast", "mean", "n"),
         rows,
         [
@@ -88,7 +88,7 @@ def further_contrasts(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def by_shots(panel: Panel, context: Context) -> Content:
+def by_shots(panel: Panel, context: Context) -> Table:
     """The central contrasts at each K for one backbone; the pooled rows have the cells where all of them exist."""
     shown, methods = single(panel), _contrasted(panel)
     slices = {f"K={k}": shown.where(shown.shots == k) for k in np.unique(shown.shots)}
@@ -97,7 +97,7 @@ def by_shots(panel: Panel, context: Context) -> Content:
     for name, cells in (slices | pooled).items():
         common = cells.with_all((ORACLE, *methods))
         rows.append((name, *map(interval, paired_with(common, methods, ORACLE).values()), count(len(common))))
-    return Content(
+    return content(
         ("shots", *(panel.titles.get(m, m) for m in methods), "n"),
         rows,
         [
@@ -111,7 +111,7 @@ def by_shots(panel: Panel, context: Context) -> Content:
     )
 
 
-def text_free(panel: Panel, context: Context) -> Content | str:
+def text_free(panel: Panel, context: Context) -> Table | str:
     """A plain probe on each backbone against the text backbone's oracle ratio on the same shots."""
     probes = [m for m in PROBES if m in panel.methods]
     if not probes:
@@ -122,7 +122,7 @@ def text_free(panel: Panel, context: Context) -> Content | str:
     sides = [(b, m) for b in (*without_text, backbone) for m in probes]
     slices = {f"K={k}": (k, k) for k in np.unique(reference.shots).tolist()}
     pooled = {"K≥4 pooled": (4, ANY)} if reference.shots.max() >= 4 else {}
-    return Content(
+    return content(
         ("shots", *(f"{b}, {panel.titles[m]}" for b, m in sides)),
         [
             (name, *(interval(_against(panel, b, m, bound, *keep)) for b, m in sides))

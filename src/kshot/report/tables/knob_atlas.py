@@ -12,7 +12,7 @@ from jaxtyping import Float, Int, Shaped
 from kshot.report.context import Context
 from kshot.report.notes import over_datasets
 from kshot.report.slices import CLAP, FOLD_GDA, GAUSS_PROBE, LPP, ORACLE
-from kshot.report.table import ABSENT, Content, count, interval, number
+from kshot.report.table import ABSENT, Table, content, count, interval, number
 from kshot.stats.bootstrap import cluster_mean
 from kshot.stats.panel import Panel
 from kshot.types import Array
@@ -57,7 +57,7 @@ class KnobCells:
         return None if by is None else self.accuracy[by] - self.known
 
 
-def knobs(panel: Panel, context: Context) -> Content | str:
+def knobs(panel: Panel, context: Context) -> Table | str:
     """Accuracy under each selector, the knob's worth, and what free selection recovers of it."""
     order = surveys(panel)
     if not order:
@@ -76,7 +76,7 @@ def knobs(panel: Panel, context: Context) -> Content | str:
                 count(len(cells.rows)),
             )
         )
-    return Content(
+    return content(
         ("knob", *NAMES.values(), "worth", "recovered", "n"),
         rows,
         [
@@ -91,7 +91,7 @@ def knobs(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def fixed_heads(panel: Panel, context: Context) -> Content | str:
+def fixed_heads(panel: Panel, context: Context) -> Table | str:
     """Each head as it comes against the oracle blend, the two probes and our own, on the same cells."""
     rivals = [name for name in (ORACLE, CLAP, LPP, FOLD_GDA, GAUSS_PROBE) if name in panel.methods]
     surveyed: dict[str, KnobCells] = {}
@@ -120,7 +120,7 @@ def fixed_heads(panel: Panel, context: Context) -> Content | str:
         rows.append((head, number(float(fixed.mean()) if len(shared) else None), *against, count(len(shared))))
     rule = sum(head not in transductive for head in heads)
     rows[:rule] = sorted(rows[:rule], key=lambda row: -float(row[1]))
-    return Content(
+    return content(
         ("head", "accuracy", *(f"minus {panel.titles[rival]}" for rival in rivals), "n"),
         rows,
         [

@@ -5,7 +5,7 @@ import numpy as np
 from kshot.report.context import Context
 from kshot.report.notes import counted, left_out, missing, over_datasets
 from kshot.report.slices import JS, LOO, ORACLE, ZERO_SHOT, focus, primary
-from kshot.report.table import Content, count, interval, number
+from kshot.report.table import Table, content, count, interval, number
 from kshot.stats.bootstrap import cluster_means
 from kshot.stats.correlation import spearman
 from kshot.stats.panel import Panel
@@ -14,7 +14,7 @@ GENERIC = "photo"
 ESTIMATES = (JS, "centred_js_blend", LOO, "loo_blend_kcorr", "mse_oracle")
 
 
-def prior_upgrade(panel: Panel, context: Context) -> Content | str:
+def prior_upgrade(panel: Panel, context: Context) -> Table | str:
     """What a better prompt changes, paired within (dataset, backbone, K, seed)."""
     known = panel.with_text()
     tiers = known.names("tier")
@@ -35,7 +35,7 @@ def prior_upgrade(panel: Panel, context: Context) -> Content | str:
         zero_shot, d2, oracle, loo = cluster_means(change[complete], datasets[complete])
         cells = (interval(zero_shot), interval(d2, 4), interval(oracle, 3), interval(loo, 3))
         rows.append((f"→ {tier}", *cells, count(zero_shot.n)))
-    return Content(
+    return content(
         ("tier", "Δ zero-shot, points", "Δ d²", "Δ oracle λ", "Δ LOO λ", "n"),
         rows,
         [
@@ -47,7 +47,7 @@ def prior_upgrade(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def ratio_tracking(panel: Panel, context: Context) -> Content:
+def ratio_tracking(panel: Panel, context: Context) -> Table:
     """Each estimate of the ratio beside the oracle's, one pair per cell."""
     shown = primary(panel)
     oracle, plain = shown.column(ORACLE, "ratio"), shown.column(ZERO_SHOT)
@@ -60,7 +60,7 @@ def ratio_tracking(panel: Panel, context: Context) -> Content:
             means = (number(float(values.mean()), 3) for values in figures)
             rhos = (interval(spearman(ratio, oracle, shown.dataset, given)) for given in (None, plain))
             rows.append((panel.titles[method], *means, *rhos, count(both.sum())))
-    return Content(
+    return content(
         ("estimate", "mean λ", "mean oracle λ", "mean |error|", "Spearman", "given zero-shot", "n"),
         rows,
         [

@@ -5,14 +5,14 @@ import numpy as np
 from kshot.report.context import Context
 from kshot.report.notes import over_datasets
 from kshot.report.slices import ZERO_SHOT, focus
-from kshot.report.table import Content, best_cells, interval, metric_cells, number
+from kshot.report.table import Table, best_cells, content, interval, metric_cells, number
 from kshot.stats.bootstrap import Estimate, cluster_means
 from kshot.stats.leaderboard import best_first, counting
 from kshot.stats.panel import Panel
 from kshot.types import BALANCED, HALVES, PROFILES, Array
 
 
-def profiles(panel: Panel, context: Context) -> Content | str:
+def profiles(panel: Panel, context: Context) -> Table | str:
     """Means by profile and, paired within dataset, backbone, K and seed, what each differs from balanced shots."""
     shown = counting(panel.where((panel.tier == focus(panel).tier) & panel.has_text))
     names = [name for name in PROFILES if name in shown.names("profile")]
@@ -27,7 +27,7 @@ def profiles(panel: Panel, context: Context) -> Content | str:
     balanced = _columns(parts[BALANCED], order)
     changes = [_where_complete(_columns(parts[name], order) - balanced, parts[BALANCED]) for name in names[1:]]
     meanings = "; ".join(f"{name}: {PROFILES[name]}" for name in names)
-    return Content(
+    return content(
         ("method", *names, *(f"{name} − {BALANCED}" for name in names[1:])),
         [
             (panel.titles[m], *metric_cells(panel.metric, means[m]), *map(interval, change))
@@ -43,7 +43,7 @@ def profiles(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def unseen(panel: Panel, context: Context) -> Content | str:
+def unseen(panel: Panel, context: Context) -> Table | str:
     """Where some classes have no shots: the accuracy on pictures of the others, and on theirs."""
     if "unseen" not in context.measured:
         return 'no class is without shots, or no answers are kept; a study asks for it with profiles = ["missing"].'
@@ -55,7 +55,7 @@ def unseen(panel: Panel, context: Context) -> Content | str:
     return _both(("with shots", "without shots"), seen, unseen, note)
 
 
-def base_to_new(panel: Panel, context: Context) -> Content | str:
+def base_to_new(panel: Panel, context: Context) -> Table | str:
     """Either half of the classes on its own, after shots of the first."""
     if not set(panel.names("profile")).issuperset(HALVES):
         return 'these records do not go from base to new; a study asks for it with profiles = ["base", "new"].'
@@ -64,7 +64,7 @@ def base_to_new(panel: Panel, context: Context) -> Content | str:
     return _both(tuple(HALVES), parts["base"], parts["new"], f"{meanings}.")
 
 
-def _both(names: tuple[str, ...], trained: Panel, untrained: Panel, note: str) -> Content:
+def _both(names: tuple[str, ...], trained: Panel, untrained: Panel, note: str) -> Table:
     """Two means, their harmonic mean within each cell, and what training changes on classes that were not trained."""
     recorded = np.any(trained.row >= 0, axis=0)
     inductive = [
@@ -77,7 +77,7 @@ def _both(names: tuple[str, ...], trained: Panel, untrained: Panel, note: str) -
     gains = dict(zip(inductive, _where_complete(apart, untrained), strict=True))
     free = set(trained.free_methods())
     order = sorted(inductive, key=lambda m: (m not in free, *(-np.nan_to_num(means[m][[2, 0]])), m))
-    return Content(
+    return content(
         ("method", *names, "harmonic mean", f"{names[1]} − zero-shot"),
         [(trained.titles[m], *map(number, means[m]), interval(gains[m])) for m in order],
         [

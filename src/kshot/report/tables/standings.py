@@ -1,4 +1,4 @@
-"""Who stands where: by shots, by dataset, by every metric, and against the oracle ratio."""
+"""Rankings: by shots, by dataset, by metric, and against the oracle ratio."""
 
 from dataclasses import replace
 
@@ -19,10 +19,11 @@ from kshot.report.notes import (
 )
 from kshot.report.slices import ORACLE, ZERO_SHOT, focus, primary, single
 from kshot.report.table import (
-    Content,
     Number,
+    Table,
     TableCell,
     best_cells,
+    content,
     count,
     interval,
     metric_cells,
@@ -36,11 +37,11 @@ from kshot.stats.panel import Panel
 
 OF_THESE = "all K, on these datasets"
 TIED, TURNED_OVER = " ≈", " ‡"
-# No merit of a head: it stands beside the ECE to be read with it.
+# A bound to read the ECE by, not a quality of a head: no value of it is marked as best.
 NOISE = "ece_noise"
 
 
-def leaderboard_table(panel: Panel, context: Context) -> Content:
+def leaderboard_table(panel: Panel, context: Context) -> Table:
     """Mean accuracy by shots with the combination guard; reference points below the rule."""
     shown = primary(panel)
     board = leaderboard(shown)
@@ -54,7 +55,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Content:
     means = [np.array([p.by_shots[k] for p in board.ranked]) for k in board.shots]
     means.append(np.array([p.mean for p in board.ranked]))
     guarded = shown.where(shown.present_at_every_shot_count())
-    return Content(
+    return content(
         ("method", *_shot_columns(board), *_distance_columns(board)),
         rows,
         [
@@ -77,7 +78,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Content:
     )
 
 
-def transductive(panel: Panel, context: Context) -> Content | str:
+def transductive(panel: Panel, context: Context) -> Table | str:
     """Heads that saw all test pictures at once, in a table of their own: no other head may do that."""
     shown = primary(panel)
     board = leaderboard(shown)
@@ -85,7 +86,7 @@ def transductive(panel: Panel, context: Context) -> Content | str:
         return "no transductive method in these records."
     guarded = counting(shown.where(shown.present_at_every_shot_count()))
     gains = side_by_side(guarded, [placing.method for placing in board.transductive], ZERO_SHOT)
-    return Content(
+    return content(
         ("method", *_shot_columns(board), f"minus zero-shot, {board.counted}"),
         [(*_row(panel, board, p), interval(gains[p.method])) for p in board.transductive],
         [
@@ -99,7 +100,7 @@ def transductive(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def metrics(panel: Panel, context: Context) -> Content | str:
+def metrics(panel: Panel, context: Context) -> Table | str:
     """All metrics side by side, over the same cells."""
     measured = {name: primary(found) for name, found in context.measured.items() if name in METRICS}
     if not measured:
@@ -114,7 +115,7 @@ def metrics(panel: Panel, context: Context) -> Content | str:
         columns.append(metric_cells(metric, [means[m] for m in order]))
         if name != NOISE:
             best |= {(i, j) for i, _ in best_cells(metric, [free])}
-    return Content(
+    return content(
         ("method", *(metric_name(found.metric) for found in measured.values())),
         [(panel.titles[m], *cells) for m, *cells in zip(order, *columns, strict=True)],
         [
@@ -130,7 +131,7 @@ def metrics(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def headline(panel: Panel, context: Context) -> Content | str:
+def headline(panel: Panel, context: Context) -> Table | str:
     """Every validation-free method against the ratio tuned on the test set; bold where the interval is above 0.
 
     `all K` counts whatever cells a method has, as the paper does; the other columns have the same cells in all rows.
@@ -163,7 +164,7 @@ def headline(panel: Panel, context: Context) -> Content | str:
     }
     sizes = " and ".join(str(len(cells)) for cells in same.values())
     same_cells = f"; {' and '.join(same)}: the same {sizes} cells in every row" if same else ""
-    return Content(
+    return content(
         columns,
         rows,
         [
@@ -180,7 +181,7 @@ def headline(panel: Panel, context: Context) -> Content | str:
     )
 
 
-def per_dataset(panel: Panel, context: Context) -> Content:
+def per_dataset(panel: Panel, context: Context) -> Table:
     """Accuracy per dataset at the most shots (16 where there are), seed means, best free method in bold."""
     shown, focused = single(panel), focus(panel)
     shots = 16 if 16 in shown.shots else int(shown.shots.max())
@@ -194,7 +195,7 @@ def per_dataset(panel: Panel, context: Context) -> Content:
     if len(names) > 1:
         values = np.column_stack([values, values.mean(axis=1)])
     without = sorted(set(shown.names("dataset")) - set(names))
-    return Content(
+    return content(
         ("method", *names, *(["mean"] if len(names) > 1 else [])),
         [(panel.titles[m], *metric_cells(panel.metric, row)) for m, row in zip(order, values, strict=True)],
         [

@@ -1,11 +1,11 @@
-"""Below the means: each stratum, and picture by picture."""
+"""Each stratum by itself, and two heads picture by picture."""
 
 import numpy as np
 
 from kshot.report.context import Context, Probed
 from kshot.report.notes import HOW_TO_PROBE, counted, left_out, missing
 from kshot.report.slices import CLAP, FOLD_GDA, LOO, LPP, ORACLE, ZERO_SHOT, focus, in_stratum, primary
-from kshot.report.table import Content, Number, count, interval, number, signed
+from kshot.report.table import Number, Table, content, count, interval, number, signed
 from kshot.stats.bootstrap import finite_mean, finite_median
 from kshot.stats.correlation import association
 from kshot.stats.leaderboard import leaderboard, paired
@@ -15,7 +15,7 @@ from kshot.stats.panel import Panel
 STORED_COLUMNS = ("path/full", "d_eff", "SD λ K=2", "predicted K=2", "SD λ K=16", "predicted K=16")
 
 
-def strata(panel: Panel, context: Context) -> Content:
+def strata(panel: Panel, context: Context) -> Table:
     """Each (dataset, backbone): surplus of the probes over the oracle ratio, and the precision of the JS ratio."""
     shown, tier = primary(panel), focus(panel).tier
     pairs = sorted(set(shown.cell_keys(("dataset", "backbone"))))
@@ -48,7 +48,7 @@ def strata(panel: Panel, context: Context) -> Content:
             above = f"{np.count_nonzero(values > 0)} of {known} strata{spread}"
             positive.append(f"{panel.titles[m]} is above the oracle ratio in {above}.")
     titles = (panel.titles[m] for m in probes)
-    return Content(
+    return content(
         ("dataset · backbone", "zero-shot %", "share %", "headroom", *titles, *STORED_COLUMNS, "n"),
         rows,
         [
@@ -67,7 +67,7 @@ def strata(panel: Panel, context: Context) -> Content:
 def _headroom_sentence(shown: Panel, context: Context, strata: list, surplus: np.ndarray) -> str:
     """`surplus` has CLAP's in its first row."""
     if not context.headroom or CLAP not in shown.methods:
-        return f"Headroom is not at hand; {HOW_TO_PROBE}."
+        return f"Headroom was not measured; {HOW_TO_PROBE}."
     predicted = np.array([context.headroom.get(stratum, np.nan) for stratum in strata])
     difficulty = np.array([finite_mean(in_stratum(shown, *stratum).column(ZERO_SHOT)) for stratum in strata])
     names = np.array(strata).reshape(-1, 2)
@@ -89,8 +89,8 @@ def _stored(probed: Probed, stratum: tuple[str, str, str]) -> list[Number]:
     return [number(ratio, 2), number(d_eff, 0), *spreads]
 
 
-def sample_level(panel: Panel, context: Context) -> Content | str:
-    """McNemar's exact test in every cell: where do pictures, not datasets, tell two heads apart?"""
+def sample_level(panel: Panel, context: Context) -> Table | str:
+    """McNemar's exact test in every cell: in how many of them the test pictures tell two heads apart."""
     shown = primary(panel)
     ranked = [s.method for s in leaderboard(shown).ranked[:2]]
     pairs = [tuple(ranked)] if len(ranked) == 2 else []
@@ -104,7 +104,7 @@ def sample_level(panel: Panel, context: Context) -> Content | str:
             rows.append((names, *map(count, (len(contrast.p), *contrast.decided_for())), number(discordant)))
     if not rows:
         return "no pair of methods has hits in the same cell."
-    return Content(
+    return content(
         ("pair", "cells", "first better", "second better", "undecided", "disagree per 1,000"),
         rows,
         [

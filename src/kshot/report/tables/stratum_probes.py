@@ -5,7 +5,7 @@ import numpy as np
 from kshot.report.context import Context, Probed
 from kshot.report.notes import HOW_TO_PROBE, over_datasets
 from kshot.report.slices import CLAP, JS, LOO, ORACLE, ZERO_SHOT, focus, in_stratum, primary
-from kshot.report.table import Content, Number, interval
+from kshot.report.table import Number, Table, content, interval
 from kshot.stats.bootstrap import cluster_mean, finite_mean, finite_median
 from kshot.stats.correlation import association, spearman
 from kshot.stats.leaderboard import paired
@@ -37,7 +37,7 @@ POOLED = (
 )
 
 
-def probes(panel: Panel, context: Context) -> Content | str:
+def probes(panel: Panel, context: Context) -> Table | str:
     """Every probe with its interval over datasets."""
     shown, tier, probed = primary(panel), focus(panel).tier, context.probed.of(panel)
     if not any(probed.values.values()):
@@ -51,7 +51,7 @@ def probes(panel: Panel, context: Context) -> Content | str:
         *_tuned_weights(shown),
     ]
     note = f"Tier {tier}, means over strata and draws. The probes see test labels: nothing here may enter a method."
-    return Content(
+    return content(
         ("quantity", "pooled"), [row for row in rows if row[1].mean == row[1].mean], [note, over_datasets(panel)]
     )
 
