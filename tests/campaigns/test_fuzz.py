@@ -37,7 +37,7 @@ COMMANDS = (
     "plan",
     "features check",
     "paper published",
-    "run absent --slurm 2",
+    "slurm absent --shards 2",
     "ls",
     "predict",
     "explain",

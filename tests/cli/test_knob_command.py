@@ -24,7 +24,7 @@ def cells_of(line):
 
 def test_a_knob_by_the_start_of_its_name(ran):
     arguments = ("--dataset", "sim-satellite", "--shots", "2", "--seeds", "2")
-    out = ran("knob", "gda", *arguments).stdout
+    out = ran("features", "knob", "gda", *arguments).stdout
     assert "gda_alpha1" in out
     line = next(line for line in out.splitlines() if "sim-satellite" in line)
     *_, chosen, _, oracle, regret, _, by_folds = cells_of(line)
@@ -33,7 +33,7 @@ def test_a_knob_by_the_start_of_its_name(ran):
 
 
 def test_several_datasets_are_averaged_and_ties_are_starred(kshot):
-    out = kshot("knob", "gda", "--shots", "2", "--shots", "4", "--seeds", "1").stdout
+    out = kshot("features", "knob", "gda", "--shots", "2", "--shots", "4", "--seeds", "1").stdout
     lines = [cells_of(line) for line in out.splitlines() if " lite0 " in line]
     by_dataset, averages = [c for c in lines if len(c) == 10], [c for c in lines if len(c) == 5]
     assert [(c[1], c[2]) for c in averages] == [("2", "7"), ("4", "7")]
@@ -50,15 +50,15 @@ def test_several_datasets_are_averaged_and_ties_are_starred(kshot):
 
 def test_somebodys_own_knob(ran):
     Path("mine.py").write_text(OWN)
-    out = ran("knob", "mine:Scaled", "--dataset", "sim-satellite", "--shots", "2", "--seeds", "1").stdout
+    out = ran("features", "knob", "mine:Scaled", "--dataset", "sim-satellite", "--shots", "2", "--seeds", "1").stdout
     line = next(line for line in out.splitlines() if "sim-satellite" in line)
     assert cells_of(line)[3] == "1"
 
 
 def test_mistakes_are_answered(kshot):
-    assert "no knob; those with one: loo_blend" in kshot("knob", "clap").stderr
-    assert re.search(r"Known: .*\bgda_alpha1, ", kshot("knob", "nonsense").stderr)
-    assert "Did you mean cifar10" in kshot("knob", "gda", "--dataset", "cifar").stderr
+    assert "no knob; those with one: loo_blend" in kshot("features", "knob", "clap").stderr
+    assert re.search(r"Known: .*\bgda_alpha1, ", kshot("features", "knob", "nonsense").stderr)
+    assert "Did you mean cifar10" in kshot("features", "knob", "gda", "--dataset", "cifar").stderr
 
 
 def test_strata_without_the_tier_are_named_and_left_out(ran):
@@ -67,16 +67,16 @@ def test_strata_without_the_tier_are_named_and_left_out(ran):
     store, X = Store("features"), np.eye(4, dtype=np.float32)
     store.write_text("bare", "enc", "photo", X, None, list("abcd"))
     store.write_images("bare", "enc", "all", X, np.arange(4), list("abcd"), list("abcd"))
-    done = ran("knob", "gda", "--shots", "2", "--seeds", "1")
+    done = ran("features", "knob", "gda", "--shots", "2", "--seeds", "1")
     assert done.returncode == 0, done.stderr
     assert "left out, without tier dataset: bare/enc" in done.stdout
-    refused = ran("knob", "gda", "--dataset", "bare")
+    refused = ran("features", "knob", "gda", "--dataset", "bare")
     assert refused.returncode == 2
     assert "unknown tier 'dataset'" in refused.stderr
 
 
 def test_shots_that_no_pool_can_give(ran):
-    done = ran("knob", "gda", "--shots", "1000")
+    done = ran("features", "knob", "gda", "--shots", "1000")
     assert done.returncode == 2
     assert "no stored dataset has pictures for K = 1000" in done.stderr
-    assert ran("knob", "gda", "--shots", "0").returncode == 2
+    assert ran("features", "knob", "gda", "--shots", "0").returncode == 2

@@ -70,7 +70,7 @@ def choose_engine(engine: Engine | str, workers: int) -> Engine:
         from kshot.bench.engines.dask import DaskEngine
 
         return DaskEngine(workers, address or None)
-    raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see --slurm of `kshot run --help`."))
+    raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see `kshot slurm --help`."))
 
 
 def load_any(study: AnyStudy) -> Study:

@@ -30,11 +30,9 @@ COMMANDS = {
         ("plan", "run:plan", "Print cells, time, disk and memory of a study before it runs"),
         ("status", "status:status", "Show cells done and missing, the time left, and failures"),
         ("report", "report:report", "Print leaderboard and verdict; write tables, figures, page"),
+        ("slurm", "run:slurm", "Print an sbatch file that runs a study in shards"),
     ),
-    "Methods": (
-        ("judge", "methods:judge", "Run methods beside five others and answer five questions"),
-        ("knob", "methods:knob", "Compare how a knob is set with its test-set oracle"),
-    ),
+    "Methods": (("judge", "methods:judge", "Run methods beside five others and answer five questions"),),
     "Features": (
         ("encode", "encode:encode", "Encode pictures and prompts into features"),
         ("import", "encode:import_", "Store features that other programs computed"),
@@ -42,7 +40,7 @@ COMMANDS = {
         ("ls", "ls:ls", "List datasets, methods, studies, …; or show all about one name"),
     ),
     "Groups": (
-        ("features", "features:app", "check, simulate, build, sample: stored features"),
+        ("features", "features:app", "check, simulate, build, sample, knob: stored features"),
         ("records", "records:app", "check, compact, import, diff, probe, pack, unpack: records"),
         ("board", "board:app", "submit, check, build: results of outside methods"),
         ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),

@@ -1,4 +1,4 @@
-"""`kshot judge` and `kshot knob`: what a method, and what its knob, is worth."""
+"""`kshot judge` and `kshot features knob`: what a method, and what its knob, is worth."""
 
 from typing import Annotated
 

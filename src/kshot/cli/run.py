@@ -1,4 +1,4 @@
-"""`kshot run` and `plan`: compute the missing cells of a study, or say what that would cost."""
+"""`kshot run`, `plan` and `slurm`: compute the missing cells of a study, or say what that would cost."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +21,10 @@ from kshot.progress import human_seconds
 from kshot.results import Results, load_records
 from kshot.runs import forget_failures, parse_stratum, verify_methods
 
+SupportsOption = Annotated[
+    Path | None, Option(help="JSON of the shots to use: {dataset: {K: {seed: ids or row numbers}}}.")
+]
+
 
 def run(
     study: shared.StudyArgument,
@@ -33,26 +37,14 @@ def run(
     on: shared.OnOption = None,
     shots: shared.StudyShotsOption = None,
     min_residue: shared.MinResidueOption = None,
-    supports: Annotated[
-        Path | None, Option(help="JSON of the shots to use: {dataset: {K: {seed: ids or row numbers}}}.")
-    ] = None,
+    supports: SupportsOption = None,
     retry: Annotated[bool, Option("--retry", help="Compute the cells with a failed method again.")] = False,
     verified: Annotated[bool, Option("--verify", help="Run your own methods again without test labels.")] = False,
     show: Annotated[bool, Option("--report", help="Print leaderboard and verdict, write the report.")] = False,
-    tasks: Annotated[
-        int | None, Option("--slurm", min=1, help="Print an sbatch file of so many array tasks; compute nothing.")
-    ] = None,
 ) -> None:
     """Compute the missing cells of a study; finished cells are never computed again."""
     part, chosen = StudyShard.parse(shard), choose_engine(engine, workers)
     asked = asked_study(study, on, shots, min_residue)
-    if tasks:
-        given = {"--features": [features], "--workers": [workers], "--on": on, "--shots": shots, "--method": method}
-        given |= {"--min-residue": [min_residue], "--supports": [supports]}
-        options = {name: [one for one in ones or () if one is not None] for name, ones in given.items()}
-        folder = records_folder(records, asked.name)
-        typer.echo(sbatch_file(asked.name, study, folder, options, tasks, workers), nl=False)
-        return
     asked = with_supports(asked, supports, features)
     if retry:
         if part.count > 1:
@@ -160,3 +152,30 @@ def _human_bytes(size: float) -> str:
     if size < 1e6:
         return f"{size:.0f} B" if size < 1000 else f"{size / 1e3:.0f} kB"
     return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
+
+
+def slurm(
+    study: shared.StudyArgument,
+    method: shared.MethodOption = None,
+    on: shared.OnOption = None,
+    shots: shared.StudyShotsOption = None,
+    min_residue: shared.MinResidueOption = None,
+    supports: SupportsOption = None,
+    records: shared.RecordsOption = None,
+    features: shared.FeaturesOption = FEATURES,
+    shards: Annotated[int, Option(min=1, help="Array tasks.")] = 16,
+    cpus: Annotated[int, Option(min=1, help="Cores, and workers, per task.")] = 4,
+    time: Annotated[str | None, Option(help="Time limit of a task, as sbatch takes it: 2:00:00 or 1-12.")] = None,
+    partition: Annotated[str | None, Option(help="Partition to run in.")] = None,
+    account: Annotated[str | None, Option(help="Account to charge.")] = None,
+    memory: Annotated[str | None, Option(help="Memory of a task: 8G.")] = None,
+    gpus: Annotated[str | None, Option(help="GPUs of a task, as sbatch takes them: 1 or a100:1.")] = None,
+) -> None:
+    """Print an sbatch array file that runs a study in shards; redirect it to a file and submit that."""
+    asked = asked_study(study, on, shots, min_residue)
+    given = {"--features": [features], "--workers": [cpus], "--on": on, "--shots": shots, "--method": method}
+    given |= {"--min-residue": [min_residue], "--supports": [supports]}
+    options = {name: [one for one in ones or () if one is not None] for name, ones in given.items()}
+    limits = {"time": time, "partition": partition, "account": account, "mem": memory, "gpus-per-task": gpus}
+    folder = records_folder(records, asked.name)
+    typer.echo(sbatch_file(asked.name, study, folder, options, limits, shards, cpus), nl=False)

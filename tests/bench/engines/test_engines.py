@@ -10,6 +10,7 @@ import pytest
 from engines.slurm_node import SlurmNode, available
 from folders import comparable
 from kshot.bench.engines.slurm import sbatch_file
+from kshot.errors import InputError
 
 CELLS = 2 * 3 * 2
 
@@ -83,10 +84,13 @@ def test_unknown_engine(undisturbed, kshot):
 def test_the_sbatch_file_is_shown_and_quoted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = {"--on": ["a/b/c", "d/e/f"], "--shots": []}
-    text = sbatch_file("s", Path("my study.toml"), Path("records"), options, tasks=4, cpus=2)
+    given = {"time": "1-12", "mem": "8G", "account": None}
+    text = sbatch_file("s", Path("my study.toml"), Path("records"), options, given, tasks=4, cpus=2)
     assert "#SBATCH --array=0-3" in text
     assert "#SBATCH --cpus-per-task=2" in text
-    assert "#SBATCH --requeue" in text
+    assert "#SBATCH --time=1-12\n#SBATCH --mem=8G\n#SBATCH --requeue" in text
+    with pytest.raises(InputError, match="--account 'a; b' cannot stand in an sbatch file"):
+        sbatch_file("s", Path("s.toml"), Path("records"), {}, {"account": "a; b"}, tasks=4, cpus=2)
     assert f"cd {shlex.quote(str(tmp_path))}\n" in text
     ours = "-m kshot run 'my study.toml' --records records --on a/b/c --on d/e/f"
     assert f"""{ours} --shard "${{SLURM_ARRAY_TASK_ID}}/4\"""" in text
@@ -94,7 +98,7 @@ def test_the_sbatch_file_is_shown_and_quoted(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not available(), reason="no SLURM on this machine (Debian: slurmctld slurmd slurm-client munge)")
 def test_slurm(undisturbed, kshot, tmp_path):
-    printed = kshot("run", "steady.toml", "--records", "other", "--slurm", 3, "--workers", 1)
+    printed = kshot("slurm", "steady.toml", "--records", "other", "--shards", 3, "--cpus", 1)
     Path("job.sh").write_text(printed.stdout)
     (tmp_path / "slurm").mkdir()
     with SlurmNode(tmp_path / "slurm") as node:

@@ -88,7 +88,7 @@ def _survive(steady, kshot, tmp_path, seeds: int, seconds: float, kills: int) ->
     Path("fits.log").unlink()
     steady(seeds=seeds, seconds=seconds)
     cells = cells_of(seeds)
-    Path("job.sh").write_text(kshot("run", "steady.toml", "--records", "stormy", "--slurm", 2, "--workers", 1).stdout)
+    Path("job.sh").write_text(kshot("slurm", "steady.toml", "--records", "stormy", "--shards", 2, "--cpus", 1).stdout)
     (tmp_path / "slurm").mkdir()
     node = SlurmNode(tmp_path / "slurm") if "slurm" in ENGINES else None
     with node or nullcontext():
@@ -171,7 +171,7 @@ def _by_slurm(kshot, node: SlurmNode, folder: Path) -> Callable[[], Callable[[],
     # A job would else write over what the one before it said.
     node.environment["SBATCH_OPEN_MODE"] = "append"
     script = Path(f"{folder}.sh").resolve()
-    script.write_text(kshot("run", "steady.toml", "--records", folder, "--slurm", 1, "--workers", 1).stdout)
+    script.write_text(kshot("slurm", "steady.toml", "--records", folder, "--shards", 1, "--cpus", 1).stdout)
 
     def start() -> Callable[[], bool]:
         job = node.submit(script)
