@@ -8,7 +8,6 @@ from benchmarks import verdict as simulated
 from benchmarks.verdict import CLAIMS, named, observed, run, world
 
 from kshot.paper.arms import MATRIX
-from kshot.paper.cause import find_causes
 from kshot.paper.cells import cell_pair
 from kshot.paper.compare import verdict_sentences
 from kshot.paper.evaluate import Evaluator
@@ -16,6 +15,7 @@ from kshot.paper.judge import AGREES, CANNOT_TELL, DIFFERS, NOT_COMPUTED, judge
 from kshot.paper.noise import moderate, noise, resamples
 from kshot.paper.picture import deviations
 from kshot.paper.rules import paper_rules
+from kshot.paper.scan import find_causes
 
 RULES = paper_rules()
 PAPER = RULES.paper["datasets"]

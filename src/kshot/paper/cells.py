@@ -13,7 +13,6 @@ from kshot.types import Array
 AXES = ("dataset", "backbone", "tier", "shots")
 # Of the noise's covariance this part is taken as independent: ten draws show few of its directions.
 INDEPENDENT = 0.5
-GRIDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
 SAME_DRAWS = 0.5
 
 
@@ -162,36 +161,3 @@ def _same_draws(a: Cube, b: Cube) -> bool:
     x, y = a.residues, b.residues
     both = np.sqrt((x**2).sum() * (y**2).sum())
     return bool(both > 0 and (x * y).sum() / both > SAME_DRAWS)
-
-
-def repeated_draws(cube: Cube, datasets: Sequence[str]) -> list[tuple[int, int, list[str]]]:
-    """Pairs of draws with the same accuracies wherever draws differ at all, and the datasets where they are."""
-    values = cube.values
-    vary = np.nanmax(values, axis=4, keepdims=True, initial=-np.inf) > np.nanmin(
-        values, axis=4, keepdims=True, initial=np.inf
-    )
-    found = []
-    for first in range(values.shape[4]):
-        for second in range(first + 1, values.shape[4]):
-            pair = values[:, :, :, :, [first, second]]
-            known = vary[:, :, :, :, 0] & np.isfinite(pair).all(axis=4)
-            same = known & (pair[:, :, :, :, 0] == pair[:, :, :, :, 1])
-            share = same.sum(axis=(1, 2, 3, 4)) / np.maximum(known.sum(axis=(1, 2, 3, 4)), 1)
-            where = [d for d, part in zip(datasets, share, strict=True) if part > 0.9]
-            if where:
-                found.append((first, second, where))
-    return found
-
-
-def ratio_grids(cube: Cube, items: Sequence[tuple[str, str]]) -> dict[str, float]:
-    """The coarsest grid that holds every chosen ratio of a method; methods without a grid are left out."""
-    grids = {}
-    for number, (method, measure) in enumerate(items):
-        chosen = cube.values[..., number]
-        chosen = chosen[np.isfinite(chosen)] / 100
-        if measure != "ratio" or len(chosen) < 20 or np.ptp(chosen) == 0:
-            continue
-        fits = [grid for grid in GRIDS if np.allclose(chosen / grid, np.round(chosen / grid), atol=1e-4 / grid)]
-        if fits:
-            grids[method] = max(fits)
-    return grids

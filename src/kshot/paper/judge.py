@@ -8,12 +8,13 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.paper.arms import MATRIX, Arms, Observations
-from kshot.paper.cause import NARROWER, Cause, find_causes
+from kshot.paper.cause import Cause
 from kshot.paper.cells import CellPair, cell_pair, transplanted
 from kshot.paper.claims import Claim
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.noise import LEAST_DRAWS, Noise, Resamples, noise, resamples
 from kshot.paper.rules import Rules
+from kshot.paper.scan import NARROWER, find_causes
 from kshot.paper.statistics import Figure
 from kshot.stats.bootstrap import Estimate
 from kshot.stats.scores import normal_score

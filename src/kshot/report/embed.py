@@ -15,7 +15,7 @@ from kshot.report.slices import LOO, ORACLE, focus, primary, story_first
 from kshot.report.table import metric_name
 from kshot.report.verdict import CHOSEN, MOST_TIED, WORDS, probes
 from kshot.stats.bootstrap import LEAST_DATASETS, LEVEL, RESAMPLES, SEED, critical_value, draw_counts
-from kshot.stats.crossed import LEAST_DRAWS, hits_of
+from kshot.stats.crossed import LEAST_DRAWS, TIE, hits_of
 from kshot.stats.leaderboard import FEW_DATASETS, leaderboard
 from kshot.stats.metrics import ACCURACY
 from kshot.stats.panel import CELL, FACTS, Panel
@@ -220,6 +220,7 @@ def _hits(panel: Panel) -> tuple[dict[str, Any], dict[str, str]]:
         "hits_thinned": thinned,
         "t_inverse": [round(critical_value(T_STEPS / max(step, 1e-9), LEVEL), 5) for step in range(T_STEPS + 1)],
         "least_draws": LEAST_DRAWS,
+        "tie": TIE,
     }, packed
 
 

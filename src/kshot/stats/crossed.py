@@ -22,6 +22,8 @@ from kshot.types import Array
 
 # Two draws say too little about their spread: an interval from them covers 89 % where draws differ most.
 LEAST_DRAWS = 3
+# Mean squares of hits are often equal: rounding must not choose the larger one, here or in the page.
+TIE = 1 + 1e-6
 # Whether each test picture is classified right, cell by cell; None where the hits are not kept.
 Hits: TypeAlias = Sequence[Shaped[Array, " _"] | None]
 
@@ -79,5 +81,5 @@ def crossed_variance(differences: Shaped[Array, "c n"], seeds: Int[Array, " c"])
     A, B, E = by_draw / (S - 1), by_picture / (n - 1), left / ((S - 1) * (n - 1))
     variance = (E + max(A - E, 0) + max(B - E, 0)) / (S * n)
     # A mean square that adds nothing is not uncertain either.
-    uncertainty = (A > E) * A**2 / (S - 1) + (B > E) * B**2 / (n - 1) + E**2 / ((S - 1) * (n - 1))
+    uncertainty = (A > TIE * E) * A**2 / (S - 1) + (B > TIE * E) * B**2 / (n - 1) + E**2 / ((S - 1) * (n - 1))
     return variance, uncertainty / (S * n) ** 2

@@ -13,7 +13,9 @@ function hitsOf(method, cell) {
 function crossedVariance(cells, first, second) {
   const seeds = [...new Set(cells.map((cell) => axes.seed.codes[cell]))], S = seeds.length, n = facts.n_test[cells[0]], p = data.hit_counts[cells[0]];
   if (S < data.least_draws || p < 2 || cells.some((cell) => facts.n_test[cell] !== n)) return null;
-  const gap = (cell) => (first(cell).accuracy[cell] - second(cell).accuracy[cell]) / 100;
+  // The page's accuracies have seven digits; their hits are whole.
+  const right = (method, cell) => Math.round((method.accuracy[cell] * n) / 100);
+  const gap = (cell) => (right(first(cell), cell) - right(second(cell), cell)) / n;
   const scale = S / cells.length, mean = cells.reduce((sum, cell) => sum + gap(cell), 0) / cells.length;
   const rows = seeds.map(() => new Float64Array(p)), exact = new Float64Array(S);
   for (const cell of cells) {
@@ -32,7 +34,7 @@ function crossedVariance(cells, first, second) {
   const A = (n * exact.reduce((sum, value) => sum + value ** 2, 0)) / (S - 1), B = byPicture / (p - 1);
   const E = Math.max(all - byDraw - byPicture, 0) / ((S - 1) * (p - 1));
   return { variance: (E + Math.max(A - E, 0) + Math.max(B - E, 0)) / (S * n),
-    uncertainty: ((A > E) * A ** 2 / (S - 1) + (B > E) * B ** 2 / (p - 1) + E ** 2 / ((S - 1) * (p - 1))) / (S * n) ** 2 };
+    uncertainty: ((A > data.tie * E) * A ** 2 / (S - 1) + (B > data.tie * E) * B ** 2 / (p - 1) + E ** 2 / ((S - 1) * (p - 1))) / (S * n) ** 2 };
 }
 
 // Student's t for any degrees of freedom: the page carries it at equal steps of their inverse.
