@@ -23,7 +23,8 @@ def check_records(folder: Path) -> Iterator[Finding]:
     files = _files(records)
     bad = [path for path in files if is_damaged(folder, path)]
     whole = [path for path in files if path not in bad]
-    yield Finding(not bad, f"{len(whole)} of {len(files)} file(s) are as they were written{_named(bad)}")
+    named = f"; damaged: {', '.join(str(path) for path in bad[:3])}" if bad else ""
+    yield Finding(not bad, f"{len(whole)} of {len(files)} file(s) are as they were written{named}")
     strange = {path: why for path in whole if (why := why_strange(records, path))}
     reasons = "; ".join(f"{path.name}: {why}" for path, why in list(strange.items())[:3])
     yield Finding(not strange, f"rows agree with themselves and with the study{reasons and ': '}{reasons}")
@@ -106,7 +107,3 @@ def _copies(records: Records) -> tuple[int, list[Cell]]:
         if first.setdefault(tuple(row[name] for name in KEY), row) != row:
             contradicted[cell] = None
     return len(table) - len(first), list(contradicted)
-
-
-def _named(paths: list[Path]) -> str:
-    return f"; damaged: {', '.join(str(path) for path in paths[:3])}" if paths else ""

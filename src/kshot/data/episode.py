@@ -216,11 +216,6 @@ def asked_classes(profile: str, n_classes: int) -> Int[Array, " A"]:
     return halves.get(profile, np.arange(n_classes))
 
 
-def smallest_residue(y: Int[Array, " N"], n_classes: int, shots: int) -> int:
-    """Pool pictures left in the scarcest class after drawing `shots` of each."""
-    return int(np.bincount(y, minlength=n_classes).min()) - shots
-
-
 def too_thin(y: Int[Array, " N"], n_classes: int, shots: int) -> bool:
-    """The thin-pool rule: a cell whose smallest residue is below five is dropped and counted."""
-    return smallest_residue(y, n_classes, shots) < SMALLEST_RESIDUE
+    """Whether fewer than five pool pictures of some class are left beside the shots: such a cell is dropped."""
+    return int(np.bincount(y, minlength=n_classes).min()) - shots < SMALLEST_RESIDUE

@@ -84,7 +84,8 @@ class Features:
         rows |= {f"text {tier}": as_numpy(given) for tier, given in tiers.items()}
         unit = _scaled(name, rows)
         _check_sizes(unit)
-        labels = {what: read_labels(what, as_numpy(y), len(unit[what])) for what, (_, y) in _pairs(pool, test)}
+        given_labels = {"pool": pool[1], "test": test[1]}
+        labels = {what: read_labels(what, as_numpy(y), len(unit[what])) for what, y in given_labels.items()}
         n_text = next((len(found) for what, found in unit.items() if what.startswith("text ")), None)
         kinds = class_labels(labels["pool"], n_text, classes)
         numbers = {what: encode_labels(what, found, kinds) for what, found in labels.items()}
@@ -205,10 +206,6 @@ def as_numpy(given: Any) -> Array:
             if not hasattr(given, "__array__"):
                 raise
     return np.asarray(given)
-
-
-def _pairs(pool: tuple[Any, Any], test: tuple[Any, Any]) -> tuple[tuple[str, tuple[Any, Any]], ...]:
-    return ("pool", pool), ("test", test)
 
 
 def _check_sizes(unit: Mapping[str, Float[Array, "N d"]]) -> None:

@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxtyping import Float
-
 from kshot.data.format import Manifest
-from kshot.data.store import Store, file_bytes, new_manifest
+from kshot.data.store import Rows, Store, Where, file_bytes, new_manifest
 from kshot.errors import FeatureError, unknown
 from kshot.files import safe_name
 from kshot.types import Array
@@ -71,18 +69,10 @@ class MemoryStore(Store):
         return self.manifest(dataset, backbone, part), self._strata[dataset, backbone][part][1]
 
     def _keep(
-        self,
-        dataset: str,
-        backbone: str,
-        part: str,
-        tensors: dict[str, Array],
-        rows: Float[Array, "N d"],
-        classes: Sequence[str],
-        about: dict[str, Any],
+        self, where: Where, tensors: dict[str, Array], rows: Rows, classes: Sequence[str], about: dict[str, Any]
     ) -> Manifest:
-        for kind, name in (("dataset", dataset), ("backbone", backbone), ("part", part)):
+        for kind, name in zip(("dataset", "backbone", "part"), where, strict=True):
             safe_name(kind, name)
-        digest = hashlib.sha256(file_bytes(tensors)).hexdigest()
-        manifest = new_manifest(dataset, backbone, part, digest, rows, classes, about)
-        self._strata.setdefault((dataset, backbone), {})[part] = manifest, tensors
+        manifest = new_manifest(where, hashlib.sha256(file_bytes(tensors)).hexdigest(), rows, classes, about)
+        self._strata.setdefault(where[:2], {})[where[2]] = manifest, tensors
         return manifest

@@ -9,7 +9,7 @@ read from the features that come with the package.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,6 +23,9 @@ IMAGE_PARTS = ("pool", "test", "all")
 BUNDLED = Path(__file__).parent / "bundled"
 # Not the hidden ones, which somebody is writing.
 MANIFESTS = "[!.]*.json"
+# Dataset, backbone and part.
+Where: TypeAlias = tuple[str, str, str]
+Rows: TypeAlias = Float[Array, "N d"]
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class Store:
     ) -> Manifest:
         """Store encoded pictures; `about` fills the manifest's other fields."""
         check_images(X, y, ids, classes)
-        return self._keep(dataset, backbone, part, image_tensors(X, y, ids), X, classes, about)
+        return self._keep((dataset, backbone, part), image_tensors(X, y, ids), X, classes, about)
 
     def join_images(
         self, dataset: str, backbone: str, part: str, shards: Sequence[Path], classes: Sequence[str], **about: Any
@@ -121,7 +124,7 @@ class Store:
         _check_unique(ids)
         first = next(tensors["features"] for tensors in mapped if len(tensors["labels"]))
         like = np.broadcast_to(first[:1], (len(ids), first.shape[1]))
-        return self._write(dataset, backbone, part, lambda path: join_shards(shards, path), like, classes, about)
+        return self._write((dataset, backbone, part), lambda path: join_shards(shards, path), like, classes, about)
 
     def write_text(
         self,
@@ -141,7 +144,7 @@ class Store:
         tensors = {"prototypes": np.ascontiguousarray(prototypes)}
         if norms is not None:
             tensors["norms"] = norms.astype(np.float32)
-        return self._keep(dataset, backbone, f"text-{tier}", tensors, prototypes, classes, about)
+        return self._keep((dataset, backbone, f"text-{tier}"), tensors, prototypes, classes, about)
 
     def images(self, dataset: str, backbone: str, part: str) -> ImageFeatures:
         """Memory-mapped pictures, verified by hash."""
@@ -184,33 +187,19 @@ class Store:
         return manifest, map_tensors(self.verify(manifest))
 
     def _keep(
-        self,
-        dataset: str,
-        backbone: str,
-        part: str,
-        tensors: dict[str, Array],
-        rows: Float[Array, "N d"],
-        classes: Sequence[str],
-        about: dict[str, Any],
+        self, where: Where, tensors: dict[str, Array], rows: Rows, classes: Sequence[str], about: dict[str, Any]
     ) -> Manifest:
         content = file_bytes(tensors)
         # The library's own file writer reports a full disk as an error of its own; bytes fail as OSError.
-        return self._write(dataset, backbone, part, lambda path: path.write_bytes(content), rows, classes, about)
+        return self._write(where, lambda path: path.write_bytes(content), rows, classes, about)
 
     def _write(
-        self,
-        dataset: str,
-        backbone: str,
-        part: str,
-        write: Callable[[Path], object],
-        rows: Float[Array, "N d"],
-        classes: Sequence[str],
-        about: dict[str, Any],
+        self, where: Where, write: Callable[[Path], object], rows: Rows, classes: Sequence[str], about: dict[str, Any]
     ) -> Manifest:
-        path = self.path(dataset, backbone, part)
+        path = self.path(*where)
         beside = path.with_suffix(".json")
         digest = write_hashed(path, write, lambda new: _forget_other_bytes(beside, new))
-        write_text(beside, new_manifest(dataset, backbone, part, digest, rows, classes, about).to_json())
+        write_text(beside, new_manifest(where, digest, rows, classes, about).to_json())
         return read_manifest(beside)
 
 
@@ -243,19 +232,9 @@ def file_bytes(tensors: dict[str, Array]) -> bytes:
     return save(tensors)
 
 
-def new_manifest(
-    dataset: str,
-    backbone: str,
-    part: str,
-    digest: str,
-    rows: Float[Array, "N d"],
-    classes: Sequence[str],
-    about: dict[str, Any],
-) -> Manifest:
+def new_manifest(where: Where, digest: str, rows: Rows, classes: Sequence[str], about: dict[str, Any]) -> Manifest:
     return Manifest(
-        dataset=dataset,
-        backbone=backbone,
-        part=part,
+        *where,
         sha256=digest,
         rows=rows.shape[0],
         dim=rows.shape[1],

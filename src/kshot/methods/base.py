@@ -153,21 +153,9 @@ class Classifier(Estimator):
         """
         check_parameters(self)
         known = known_constants(self, constants or {})
-        task = prepare(
-            self.info,
-            self._min_shots(),
-            X,
-            y,
-            text=text,
-            views=views,
-            pool=pool,
-            validation=validation,
-            test=test,
-            queries=queries,
-            few_shot_validation=few_shot_validation,
-            classes=classes,
-            constants=known,
-        )
+        further = {"pool": pool, "validation": validation, "few_shot_validation": few_shot_validation, "test": test}
+        further |= {"text": text, "views": views, "queries": queries}
+        task = prepare(self.info, self._min_shots(), X, y, classes=classes, constants=known, **further)
         self.selected_ = {}
         for left_over in ("has_shots_", "missing_rows_", "subset_", "scale_"):
             vars(self).pop(left_over, None)

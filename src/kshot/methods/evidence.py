@@ -21,6 +21,7 @@ from kshot.solvers.ratio_sweep import deflated_means
 from kshot.solvers.rows import class_counts, class_means, unit_prototypes, unit_rows, working_dtype
 from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
 
+LABELLED = ("pool", "validation", "few_shot_validation", "test")
 NAME_ROWS = "Name the rows of text with classes=[...], in their order."
 
 
@@ -70,22 +71,16 @@ def prepare(
     X: Any,
     y: Any,
     *,
-    text: Any,
-    views: Any = None,
-    pool: Any = None,
-    validation: Any = None,
-    test: Any = None,
-    queries: Any = None,
-    few_shot_validation: Any = None,
     classes: Sequence[Any] | None = None,
     constants: Mapping[str, int | float] | None = None,
+    **further: Any,
 ) -> Task:
-    """Check and normalise all that is given to `fit`."""
-    more = {"pool": pool, "validation": validation, "few_shot_validation": few_shot_validation, "test": test}
-    given = {"text": text, "support": X, "queries": queries, **more}
+    """Check and normalise what is given to `fit`; `further` evidence and views by name."""
+    given = {**further, "support": X}
     for name in sorted(info.sees):
-        if given[name] is None:
+        if given.get(name) is None:
             raise EvidenceError(f"{info.key} needs {name}: {_HOW_TO_PASS[name]}.")
+    text = given.get("text")
     dtype = working_dtype(np.asarray(X if X is not None else text))
     T = shared_unit_rows(text, "text", dtype) if "text" in info.sees else None
     n_text = None if T is None else len(T)
@@ -105,9 +100,11 @@ def prepare(
         if len(T) and T.shape[1] != rows.shape[1]:
             raise InputError(f"text has dimension {T.shape[1]} but the support has {rows.shape[1]}.")
         _check_shots(info, min_shots, numbers, names, named=classes is not None)
-    views = _check_views(info, views, rows)
+    views = _check_views(info, given.get("views"), rows)
     if min_shots == 1 and not _text_can_join(info, len(np.unique(numbers))):
         rows, numbers, views = with_stand_ins(rows, numbers, views, T)
+    seen = [name for name in LABELLED if name in info.sees]
+    pairs = {name: labelled(name, given[name][0], given[name][1], dtype, names) for name in seen}
     return Task(
         X=rows,
         y=numbers,
@@ -115,9 +112,9 @@ def prepare(
         n_classes=len(names),
         views=views,
         classes=names,
-        queries=shared_unit_rows(queries, "the queries", dtype) if "queries" in info.sees else None,
-        **{name: labelled(name, pair[0], pair[1], dtype, names) for name, pair in more.items() if name in info.sees},
-        constants={} if constants is None else constants,
+        queries=shared_unit_rows(given["queries"], "the queries", dtype) if "queries" in info.sees else None,
+        **pairs,
+        constants=constants or {},
     )
 
 
