@@ -16,10 +16,10 @@ from kshot.report.questions import judgement, judgement_table
 from kshot.report.table import ABSENT, Number
 from kshot.report.tables import TABLES, make_table
 from kshot.report.verdict import verdict
-from kshot.stats import bootstrap
 from kshot.stats.panel import panel
 from synthetic_records import SEES, as_table
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
 READ_THE_CONTEXT = ("metrics", "headline", "strata", "probes", "precision")
 WORDS_OF_NOTHING = re.compile(
     r"\bnan\b|\binf\b|K ?= ?0\b|\b0 (cells|datasets|dataset\(s\)|seeds|strata|draws)\b|G = 0\b|"
@@ -102,15 +102,6 @@ def rich_context(made):
         other_precision=made,
         corrected=True,
     )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_resamples():
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(bootstrap, "RESAMPLES", 200)
-        bootstrap.shared_draws.cache_clear()
-        yield
-    bootstrap.shared_draws.cache_clear()
 
 
 @cache

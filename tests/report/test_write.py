@@ -15,6 +15,7 @@ from kshot.stats.panel import panel
 from kshot.types import Sketch
 from synthetic_records import as_table, many_methods, synthetic_rows
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 

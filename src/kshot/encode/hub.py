@@ -75,12 +75,13 @@ class HubDataset:
                 if isinstance(error, errors.EntryNotFoundError) and not offline:
                     return None
                 reason = self.offline or " ".join(str(error).split())[:300]
-                if pause is None or self.offline or not _passes(error):
+                asked = None if self.offline else _asked_to_wait(error)
+                if pause is None or asked is None:
                     raise KshotError(
                         f"cannot fetch {file} of {self.name}: {reason}. What is encoded is kept: run the same command "
                         "again with a connection, log in (hf auth login), or encode a local copy: kshot encode FOLDER …"
                     ) from None
-                wait = max(pause, _asked_to_wait(error))
+                wait = max(pause, asked)
                 logger.warning(f"{file} of {self.name}: {reason}; again in {wait:.0f} s")
                 time.sleep(wait)
         if fetched:
@@ -118,30 +119,22 @@ def offline_reason(endpoint: str | None = None) -> str | None:
     return None
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def _asked_to_wait(error: BaseException | None) -> float | None:
+    """Seconds to wait at least, at most ten minutes: those of Retry-After, else 0; None where no attempt can help.
+
+    A busy or broken hub, a lost connection and damage on the way may pass.
+    """
+    passes, seconds = False, 0.0
     while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _passes(error: Exception) -> bool:
-    """Whether a later attempt may succeed: a busy or broken hub, a lost connection, damage on the way."""
-    for cause in _causes(error):
-        status = getattr(getattr(cause, "response", None), "status_code", None)
+        response = getattr(error, "response", None)
         # By name, as versions of the library have different HTTP clients.
-        lost = any(kind.__name__ in ("TransportError", "RequestException") for kind in type(cause).__mro__)
-        if lost or status in RETRIED or isinstance(cause, WrongChecksumError) or "Consistency check" in str(cause):
-            return True
-    return False
-
-
-def _asked_to_wait(error: Exception) -> float:
-    """Seconds that the hub asked for in Retry-After, at most ten minutes."""
-    for cause in _causes(error):
-        headers = getattr(getattr(cause, "response", None), "headers", {})
-        if str(headers.get("Retry-After", "")).isdecimal():
-            return min(600.0, float(headers["Retry-After"]))
-    return 0.0
+        lost = any(kind.__name__ in ("TransportError", "RequestException") for kind in type(error).__mro__)
+        damaged = isinstance(error, WrongChecksumError) or "Consistency check" in str(error)
+        passes |= lost or damaged or getattr(response, "status_code", None) in RETRIED
+        after = str(getattr(response, "headers", {}).get("Retry-After", ""))
+        seconds = seconds or (min(600.0, float(after)) if after.isdecimal() else 0.0)
+        error = error.__cause__ or error.__context__
+    return seconds if passes else None
 
 
 @contextmanager

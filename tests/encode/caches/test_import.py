@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch_zip
 from safetensors.numpy import save_file
+from torch_files import save_torch
 
 from kshot.data.store import BUNDLED, Store
 
@@ -55,23 +55,23 @@ def fixed_parquet(a):
 def tip_adapter(a):
     folder = Path("caches")
     folder.mkdir()
-    torch_zip.save(folder / "keys_8shots.pt", np.asfortranarray(a["X"]).T)
-    torch_zip.save(folder / "values_8shots.pt", np.eye(3, dtype=np.float16)[a["y"]])
-    torch_zip.save(folder / "keys_2shots.pt", a["X"][:6].T.copy())
-    torch_zip.save(folder / "test_f.pt", a["Xt"])
-    torch_zip.save(folder / "test_l.pt", a["yt"])
-    torch_zip.save(folder / "text_weights_photo.pt", a["T"].T.copy())
+    save_torch(folder / "keys_8shots.pt", np.asfortranarray(a["X"]).T)
+    save_torch(folder / "values_8shots.pt", np.eye(3, dtype=np.float16)[a["y"]])
+    save_torch(folder / "keys_2shots.pt", a["X"][:6].T.copy())
+    save_torch(folder / "test_f.pt", a["Xt"])
+    save_torch(folder / "test_l.pt", a["yt"])
+    save_torch(folder / "text_weights_photo.pt", a["T"].T.copy())
     return ("caches", "--classes", _split(a))
 
 
 def clip_benchmark(a):
     folder = Path("features_root")
     folder.mkdir()
-    torch_zip.save(folder / "features_train.pt", a["X"])
-    torch_zip.save(folder / "targets_train.pt", a["y"])
-    torch_zip.save(folder / "features_test.pt", a["Xt"])
-    torch_zip.save(folder / "targets_test.pt", a["yt"])
-    torch_zip.save(Path("clf.pt"), a["T"].T.copy())
+    save_torch(folder / "features_train.pt", a["X"])
+    save_torch(folder / "targets_train.pt", a["y"])
+    save_torch(folder / "features_test.pt", a["Xt"])
+    save_torch(folder / "targets_test.pt", a["yt"])
+    save_torch(Path("clf.pt"), a["T"].T.copy())
     return ("features_root", "--text", "photo=clf.pt", "--classes", _names(a))
 
 

@@ -5,11 +5,10 @@ import sys
 import numpy as np
 import pytest
 import torch
-import torch_zip
 from safetensors.torch import save_file
 
 from kshot.encode.caches.arrays import Address, read_array
-from kshot.errors import InputError, KshotError
+from kshot.errors import KshotError
 
 
 def assert_equal(found, tensor):
@@ -38,13 +37,4 @@ def test_without_torch_the_pip_command_is_printed(tmp_path, monkeypatch):
     torch.save(torch.zeros(2, 3), tmp_path / "x.pt")
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(KshotError, match=r"this needs torch.*pip install 'kshot\[encode\]'"):
-        read_array(Address(tmp_path / "x.pt"))
-
-
-@pytest.mark.parametrize(
-    "forged", [{"size": (4, 300)}, {"size": (-1, 3)}, {"stride": (1000, 1)}, {"offset": -2}, {"offset": 11}]
-)
-def test_a_tensor_never_reaches_outside_its_bytes(tmp_path, forged):
-    torch_zip.save(tmp_path / "x.pt", np.ones((4, 3), np.float32), **forged)
-    with pytest.raises(InputError, match=r"x\.pt cannot be read"):
         read_array(Address(tmp_path / "x.pt"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch_zip
+from torch_files import save_torch
 
 from kshot.bench.study import load_study
 from kshot.data.store import Store, view_part
@@ -34,15 +34,15 @@ def gda(arrays, views, *, keys=True, test="test"):
     folder, (e, n, d) = Path("cache"), views.shape
     Path("names.txt").write_text("cat\ndog\nfox\n")
     folder.mkdir()
-    torch_zip.save(folder / "8_vecs_f.pt", views.reshape(e * n, d))
-    torch_zip.save(folder / "8_labels_f.pt", np.tile(arrays["y"], e))
-    torch_zip.save(folder / "1_vecs_f.pt", views[:, ::8].reshape(-1, d).copy())
-    torch_zip.save(folder / f"{test}_f.pt", arrays["Xt"])
-    torch_zip.save(folder / f"{test}_l.pt", arrays["yt"])
-    torch_zip.save(folder / "text_weights_cupl_t_all.pt", np.stack([arrays["T"]] * 2, axis=1))
+    save_torch(folder / "8_vecs_f.pt", views.reshape(e * n, d))
+    save_torch(folder / "8_labels_f.pt", np.tile(arrays["y"], e))
+    save_torch(folder / "1_vecs_f.pt", views[:, ::8].reshape(-1, d).copy())
+    save_torch(folder / f"{test}_f.pt", arrays["Xt"])
+    save_torch(folder / f"{test}_l.pt", arrays["yt"])
+    save_torch(folder / "text_weights_cupl_t_all.pt", np.stack([arrays["T"]] * 2, axis=1))
     if keys:
-        torch_zip.save(folder / "keys_8shots.pt", mean_rows(views).T.copy())
-        torch_zip.save(folder / "values_8shots.pt", np.eye(3, dtype=np.float16)[arrays["y"]])
+        save_torch(folder / "keys_8shots.pt", mean_rows(views).T.copy())
+        save_torch(folder / "values_8shots.pt", np.eye(3, dtype=np.float16)[arrays["y"]])
     return ("cache", *REST)
 
 
@@ -85,10 +85,10 @@ def test_claps_views_are_shuffled_anew_each_time_and_are_matched(imported, array
     shuffled = np.concatenate(
         [7 * (arrays["X"] + 0.02 * rng.normal(size=arrays["X"].shape))[order] for order in orders]
     )
-    torch_zip.save(Path("cache/features_train.pt"), shuffled.astype(np.float32))
-    torch_zip.save(Path("cache/labels_train.pt"), np.concatenate([arrays["y"][order] for order in orders]))
-    torch_zip.save(Path("cache/features_test.pt"), arrays["Xt"])
-    torch_zip.save(Path("cache/labels_test.pt"), arrays["yt"])
+    save_torch(Path("cache/features_train.pt"), shuffled.astype(np.float32))
+    save_torch(Path("cache/labels_train.pt"), np.concatenate([arrays["y"][order] for order in orders]))
+    save_torch(Path("cache/features_test.pt"), arrays["Xt"])
+    save_torch(Path("cache/labels_test.pt"), arrays["yt"])
     code, out, error = imported("cache", *REST)
     assert (code, error) == (0, ""), error
     assert "another order each time" in out
