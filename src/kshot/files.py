@@ -77,7 +77,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_hashed(path: Path, write: Callable[[Path], object], before_rename: Callable[[str], object]) -> str:
-    """`write_atomically`, returning the sha256 of the new file; `before_rename` hears it first and may refuse."""
+    """`write_atomically`, returning the sha256 of the new file; `before_rename` gets it first and may raise."""
     digest = ""
 
     def write_and_hash(temporary: Path) -> None:

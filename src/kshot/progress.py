@@ -1,4 +1,4 @@
-"""How far a long work has come: a bar where somebody watches, a logged line now and then elsewhere."""
+"""Progress of long work: a bar in a terminal, elsewhere a logged line every few seconds."""
 
 import logging
 import sys
@@ -16,7 +16,7 @@ _watcher: ContextVar[Callable[["Progress"], None] | None] = ContextVar("watcher"
 class Progress:
     """Counts `unit`s up to `total`, or without an end where that is None; without a unit it only names the work.
 
-    `ends` says whether the last count is told as well, however soon it comes.
+    With `ends` the last count is logged, too, however soon it comes.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Progress:
 
 @contextmanager
 def watched(watch: Callable[[Progress], None]) -> Iterator[None]:
-    """Whatever advances inside, in this thread, is told to `watch` as well."""
+    """Call `watch` at every advance inside the block, in this thread."""
     before = _watcher.set(watch)
     try:
         yield

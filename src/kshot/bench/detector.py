@@ -187,7 +187,7 @@ class Detection:
             "" if self.isolated else " It could read features and records: install bubblewrap (bwrap) to prevent that."
         )
         if self.held:
-            files = " It shares this session's memory and files; a class in a file of its own can be kept from both."
+            files = " It shares this session's memory and files; put the class in a file of its own to separate them."
         return f"{said}, with others in their place and in another order: the same predictions.{files}"
 
 

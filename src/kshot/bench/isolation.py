@@ -26,8 +26,8 @@ KSHOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Enclosure:
-    """Room for code that nobody has read: it sees the system's programs, Python, kshot and its own folder `code`, no
-    environment variable, and has so many seconds and bytes of memory."""
+    """Limits for unreviewed code: it sees the system's programs, Python, kshot and its own folder `code`, and no
+    environment variable; `seconds` and `memory` (in bytes) are its largest."""
 
     code: Path
     seconds: int = 600
@@ -54,7 +54,7 @@ def run_isolated(
         environment["TMPDIR"] = "/dev/shm"
         command = [*NAMESPACES, *WHOLE_DISK, *DEVICES, *_emptied(hidden), *command]
     seconds = enclosure.seconds if enclosure else None
-    # Files and not pipes: whoever is limited in the size of its files cannot fill our memory.
+    # Files, not pipes: the size limit of files keeps the process from filling our memory.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         try:
             subprocess.run(
@@ -83,7 +83,7 @@ def _readable(enclosure: Enclosure) -> Iterator[Path]:
 
 
 def limit_this_process(seconds: int, memory: int) -> None:
-    """For good: no method can lift its own limits."""
+    """Set limits that this process cannot lift again."""
     limits = {
         resource.RLIMIT_AS: memory,
         resource.RLIMIT_CPU: seconds,

@@ -63,15 +63,15 @@ class Records:
         return self.folder / NAME
 
     def lock(self) -> AbstractContextManager[None]:
-        """Held by whoever changes more than one cell's file."""
+        """Lock of the folder, for changes of more than one cell's file."""
         return locked(self.header)
 
     def claim(
         self, study: Study, dropped: Iterable[Cell], features: dict[str, str], about: Mapping[str, dict] | None = None
     ) -> None:
-        """Make the folder this study's, or refuse it when it belongs to another study or other features.
+        """Write the header, or raise if the folder belongs to another study or other features.
 
-        `about` joins what the header says of other strata: their encoders' constants, ignored gates.
+        `about` (constants of encoders, ignored gates) is added to what the header holds for other strata.
         """
         told = dict(about or {})
         with self.lock():
@@ -82,7 +82,7 @@ class Records:
                 try:
                     self._check_owner(study, features)
                 except StudyError:
-                    # A header binds by the records it stands for; without any the folder is free.
+                    # A folder with a header but without records may be taken by another study.
                     if any(self.files()):
                         raise
                 else:
@@ -157,7 +157,7 @@ class Records:
         return bool(own) and (own != study.hash or bool(former))
 
     def files(self) -> tuple[list[Path], list[Path]]:
-        """Files of single cells and of many, damaged ones too; not the hidden ones, which somebody is writing."""
+        """Files of single cells and of many, damaged ones too; hidden ones are still being written."""
         loose = sorted((self.folder / "cells").glob("*/*/*/K*.parquet"))
         return loose, sorted((self.folder / "compact").glob("[!.]*.parquet"))
 
@@ -286,7 +286,7 @@ def records_around(folder: Path) -> list[Path]:
 
 
 def _unseen(cell: Cell, n_classes: int) -> Bool[Array, " C"] | None:
-    """Which classes are without shots follows from the names alone."""
+    """Classes without shots, which the cell's names determine."""
     if cell.profile != "missing":
         return None
     no_labels = np.empty(0, np.int64)

@@ -58,7 +58,7 @@ def open_release(archive: Path, target: Path) -> int:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Everything but what somebody is writing and what can be fetched or computed again."""
+    """All files but hidden ones, links, and those that are still being written."""
     if not folder.is_dir():
         raise KshotError(f"there is no folder {folder} to pack.")
     for path in sorted(folder.rglob("*")):
@@ -69,7 +69,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _entry(name: str, size: int) -> tarfile.TarInfo:
-    """The same bytes whoever packs, and whenever."""
+    """Header of one file, without owner and time, so that the same files make the same archive."""
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = size, 0o644
     return entry

@@ -221,7 +221,7 @@ def check_finished(work: Work, records: Records, shard: StudyShard = WHOLE) -> N
             "--records."
         )
     if own != work.study.hash:
-        logger.warning("Another run made the study of %s larger; `kshot status` counts what it lacks.", records.folder)
+        logger.warning("Another run added to the study of %s; `kshot status` counts the missing cells.", records.folder)
     if shard.count == 1:
         cells = [cell for cell in work.cells if cell not in work.dropped]
     else:

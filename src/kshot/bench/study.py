@@ -388,7 +388,7 @@ def _tables(content: dict[str, Any], where: str) -> list[dict[str, Any]]:
 
 
 def _check_names(study: Study, where: str) -> None:
-    """A name is all that records keep of a method: it must not stand for two."""
+    """Raise if two methods have one name: records keep the name only."""
     known: dict[str, MethodSpec] = {}
     for spec in (spec for grid in study.grids for spec in grid.methods):
         if known.setdefault(spec.name, spec) != spec:

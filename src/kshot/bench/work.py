@@ -318,7 +318,7 @@ def needs_residue(method: MethodInfo) -> bool:
 
 
 def _refuse_main_module(study: Study) -> None:
-    """Workers, and whoever reads the records later, import a method by its name."""
+    """Raise if a method lives in __main__, which workers and readers of the records cannot import."""
     for use in (spec.use for spec in study.methods().values()):
         module, _, name = use.partition(":")
         if module == "__main__" and not registry.is_held(use):

@@ -86,7 +86,7 @@ def _suggest(head: PictureHead, files: list[Path], count: int, encoder: Encoder)
     for problem in found.unreadable:
         typer.echo(f"left out: {problem}")
     if found.known:
-        typer.echo(f"left out: {found.known} pictures that the head has learnt from.")
+        typer.echo(f"left out: {found.known} pictures that the head was trained on.")
     for one in found.chosen:
         guesses = " or ".join(f"{guess.name} {100 * guess.probability:.0f} %" for guess in one.top)
         typer.echo(f"label next: {one.picture} ({guesses}?)")

@@ -1,4 +1,4 @@
-"""Features of one dataset and backbone, as somebody at a keyboard wants them: from a folder or from arrays."""
+"""`Features`: one dataset encoded by one backbone, read from a folder or made of arrays."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -188,13 +188,13 @@ def load_features(
         next_step = "See `kshot ls features`."
         raise FeatureError(named or unknown("features", f"{dataset}/{backbone}", names, next_step))
     found = Features(dataset, backbone, store, dtype)
-    # A damaged file is noticed now, not in the middle of somebody's work.
+    # Read now, so that a damaged file is an error here and not later.
     _ = found.stratum, found.priors
     return found
 
 
 def as_numpy(given: Any) -> Array:
-    """An array of the processor's memory, whoever made it and wherever it lies."""
+    """Convert to a numpy array: torch tensors of any device, DLPack, or whatever numpy takes."""
     if hasattr(given, "detach"):
         tensor = given.detach().cpu()
         # numpy has no bfloat16.
@@ -229,8 +229,7 @@ def _check_every_class(y: Array, kinds: Array) -> None:
 
 
 def _scaled(name: str, rows: Mapping[str, Array]) -> dict[str, Array]:
-    """Rows of unit length: those that have it as they are, so that they give what their file gives; where others are
-    scaled, that is said."""
+    """Scale rows to unit length and log where that changes them; rows that have it stay bit for bit as they are."""
     found, spans = {}, []
     for what, given in rows.items():
         unit = unit_rows(given, what)

@@ -90,7 +90,7 @@ def _check_images(store: Store, dataset: str, backbone: str, parts: list[str]) -
 
 
 def _zero_shot(dataset: str, backbone: str, tier: str, accuracy: float) -> Finding:
-    """The sanity gate: the published band holds for one backbone and tier; elsewhere the figure is told only."""
+    """Compare with the published band, which exists for one backbone and tier; elsewhere only name the accuracy."""
     entry = datasets().get(dataset)
     if entry is None or entry.band is None or (backbone, tier) != (BAND_BACKBONE, BAND_TIER):
         return Finding(True, f"zero-shot with tier {tier}: {accuracy:.1f} % (no published band)")

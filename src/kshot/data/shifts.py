@@ -37,8 +37,8 @@ def write_shift(shift: ShiftEntry, backbone: str, store: Store) -> None:
 
 
 def is_shift_written(shift: ShiftEntry, backbone: str, store: Store) -> bool:
-    """Whether every part is stored and was made of the features that the two datasets have now. What somebody else
-    stored under the shift's name is left alone."""
+    """Whether every part is stored and was made of the features that the two datasets have now; parts of another
+    origin under the shift's name count as stored."""
     sources = _sources(shift, backbone, store)
     if not all(store.has(shift.name, backbone, part) for part in sources):
         return False

@@ -21,7 +21,7 @@ from kshot.types import Array
 
 IMAGE_PARTS = ("pool", "test", "all")
 BUNDLED = Path(__file__).parent / "bundled"
-# Not the hidden ones, which somebody is writing.
+# Hidden ones are still being written.
 MANIFESTS = "[!.]*.json"
 # Dataset, backbone and part.
 Where: TypeAlias = tuple[str, str, str]
@@ -174,7 +174,7 @@ class Store:
         return path
 
     def _home(self, dataset: str, backbone: str) -> Path:
-        """The folder that answers for a stratum: this one if it holds any of it."""
+        """The folder that a stratum is read from: this one if it has any part of it, else the bundled one."""
         own = _path(self.root, dataset, backbone, "any").parent
         bundled = _path(BUNDLED, dataset, backbone, "any").parent
         return BUNDLED if bundled.is_dir() and not any(own.glob(MANIFESTS)) else self.root

@@ -224,7 +224,7 @@ def _take(rows: Labelled, indices: Int[Array, " n"]) -> Labelled:
 
 
 def _check_text(store: Store, text: Manifest) -> None:
-    """Prototypes must stand for the pictures' classes, in their order."""
+    """Raise unless the prototypes are of the pictures' classes, in their order."""
     for part in IMAGE_PARTS:
         if store.has(text.dataset, text.backbone, part):
             named = store.manifest(text.dataset, text.backbone, part).classes

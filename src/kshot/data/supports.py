@@ -1,4 +1,4 @@
-"""Shots that somebody else drew: a JSON file {dataset: {K: {seed: pictures}}}, checked against the stored pools.
+"""Given shots: a JSON file {dataset: {K: {seed: pictures}}}, checked against the stored pools.
 
 Pictures are ids or row numbers of the stored part, as a list or as {class: list}.
 """

@@ -49,7 +49,7 @@ class StoredViews:
 
 
 def open_views(store: Store, base: Manifest, asked: Views, dtype: str) -> StoredViews:
-    """The views of a part, held to the pictures they were made of."""
+    """Open the views of a part; raise if they were made of other pictures."""
     original = store.images(base.dataset, base.backbone, base.part)
     labels = dict(zip(original.ids, original.y.tolist(), strict=True))
     opened = []

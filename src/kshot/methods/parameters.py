@@ -68,7 +68,7 @@ BetaPoints: TypeAlias = Annotated[Count, "Number of betas in the search."]
 AlphaPoints: TypeAlias = Annotated[Count, "Number of alphas in the search."]
 
 E = TypeVar("E", bound="Estimator")
-# What `fit` takes beside X and y; a meta-estimator hands it on without being told.
+# Arguments of `fit` beside X and y, which meta-estimators of scikit-learn pass on by default.
 ROUTED = ("text", "classes", "views", "pool", "validation", "few_shot_validation", "test", "queries", "constants")
 # CLIP's, for rows that come without their encoder's.
 ASSUMED = {"logit_scale": 100.0, "anchor_scale": 10.0}

@@ -112,7 +112,7 @@ class DaskEngine:
             return
         with dask.config.set(CONFIG), ExitStack() as opened:
             try:
-                # Whoever reaches a scheduler or worker may run code in it, so only this process gets a key.
+                # A scheduler or worker runs any code that it is sent, so only this process gets a key.
                 cluster = opened.enter_context(
                     LocalCluster(
                         n_workers=self.workers,

@@ -81,7 +81,7 @@ class LocalEngine:
             ending.close()
 
     def _drain_forked(self, workload: Workload, remaining: list[CellBatch], finished: Callable[[int], None]) -> None:
-        """The same with a process for each cell; raises as a pool does where one dies."""
+        """Hand out every cell to a forked process of its own; raise BrokenProcessPool if one dies."""
         single = [replace(batch, cells=(cell,)) for batch in remaining for cell in batch.cells]
         # What is loaded for a stratum serves all its cells.
         remaining[:] = sorted(single, key=lambda batch: (batch.cells[0].dataset, batch.cells[0].backbone))
@@ -130,7 +130,7 @@ def _run_forked(
 
 
 def _finish(process: BaseProcess, said: Connection) -> None:
-    """Raise what the process raised; a process without a word has died."""
+    """Raise the process's error; a process that sent nothing has died."""
     process.join()
     with said:
         try:
@@ -145,8 +145,7 @@ def _finish(process: BaseProcess, said: Connection) -> None:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Processes started meanwhile never hear Ctrl-C, which a terminal sends to all: their driver ends them, without
-    a traceback from each."""
+    """Block Ctrl-C in processes started meanwhile; their driver ends them, without a traceback from each."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -160,7 +159,6 @@ def _start_worker(ending: Connection) -> None:
 
 
 def _end_with_driver(ending: Connection) -> None:
-    """End at once when the driver has closed its side, on purpose or because it was killed; cells are written whole
-    or not at all. Without this, workers would go on computing for nobody."""
+    """End this worker as soon as the driver closes its side or is killed; cells are written whole or not at all."""
     ending.poll(None)
     os._exit(1)
