@@ -48,7 +48,7 @@ methods = ["zero_shot", "ncm"]
 views = { recipe = "clap", count = 3 }
 methods = ["ncm"]
 [[grid]]
-views = { recipe = "tip", count = 2 }
+views = { recipe = "clap", count = 2 }
 methods = ["gda_alpha1"]
 """,
 }

@@ -83,4 +83,14 @@ def _bar(unit: str, total: int | None) -> tuple[Any, Any]:
 def human_seconds(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{_short(seconds / 3600)} h"
+
+
+def human_bytes(size: float | int) -> str:
+    if size < 1e6:
+        return f"{size:.0f} B" if size < 1000 else f"{size / 1e3:.0f} kB"
+    return f"{_short(size / 1e6)} MB" if size < 1e9 else f"{_short(size / 1e9)} GB"
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}" if value < 100 else f"{value:.0f}"

@@ -107,7 +107,7 @@ def test_each_grid_may_have_its_recipe():
     specs = load_study("augmentation").methods()
     views = {name: spec.views for name, spec in specs.items()}
     assert views["clap"] == views["hoso"] == Views("clap", 20)
-    assert views["gda_alpha1"] == Views("tip", 10)
+    assert views["gda_alpha1"] == Views("clap", 10)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_views_are_planned_of_pictures_that_some_draw_uses(tmp_path):
         assert truth < len(ids)
         assert views.count in (10, 20)
     found = planned(tmp_path, "paper", "augmentation", keep=lambda cell: cell.dataset == "DTD")["DTD"]
-    assert found.views == 5 * 30 * drawn(from_catalog("DTD", "RN50", 100), own)
+    assert found.views == 5 * 20 * drawn(from_catalog("DTD", "RN50", 100), own)
 
 
 def test_a_plan_of_the_small_one_needs_no_torch_the_second_time(tmp_path, monkeypatch):
@@ -54,7 +54,7 @@ def test_a_plan_of_the_small_one_needs_no_torch_the_second_time(tmp_path, monkey
     features, cells = plan_tables(tmp_path / "features", tmp_path / "records", small, 2, "cpu")
     assert features.rows[-1][:6] == ("all", "2.7 GB", "16,773", "16,773", "0", "28 min")
     assert cells.rows[0][:2] == ("paper", "0 of 50")
-    assert [number.mean for number in cells.rows[0][2:5]] == [300, 0, 300]
+    assert [number.mean for number in cells.rows[0][2:4]] == [300, 0]
 
 
 def test_a_study_file_with_a_wrong_cap(tmp_path):

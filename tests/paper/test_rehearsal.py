@@ -17,7 +17,7 @@ THREE = ("DTD", "Flowers102", "Pets")
 
 @pytest.mark.parametrize(
     ("datasets", "least"),
-    [pytest.param(THREE, 170, id="three datasets"), pytest.param((), 860, id="whole", marks=pytest.mark.slow)],
+    [pytest.param(THREE, 200, id="three datasets"), pytest.param((), 860, id="whole", marks=pytest.mark.slow)],
 )
 def test_the_paper_is_rehearsed(tmp_path, datasets, least):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -42,6 +42,6 @@ def test_the_paper_is_rehearsed(tmp_path, datasets, least):
     assert "SIMULATED" in page
     arm = (tmp_path / "records" / "augmentation" / "report" / "tables" / "augmentation.csv").read_text("utf-8")
     assert "clap × 20" in arm
-    assert "tip × 10" in arm
+    assert "clap × 10" in arm
     figures = tmp_path / "records" / "paper" / "report" / "figures"
     assert (figures / "offset_and_per_class.pdf").is_file()

@@ -102,6 +102,8 @@ def options(
     logger.setLevel(logging.INFO)
     if not logger.handlers:
         logger.addHandler(EchoHandler())
+        # open_clip gives the root logger a handler, which would print every line again.
+        logger.propagate = False
 
 
 def main() -> None:

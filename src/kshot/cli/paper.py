@@ -67,7 +67,7 @@ def reproduce(
     workers: shared.WorkersOption = CORES,
 ) -> None:
     """Fetch and encode the paper's datasets, run its matrix and arms, compare; the same command continues."""
-    whole = Selection(study or (SMALL["studies"] if small else ()))
+    whole = Selection(tuple(dict.fromkeys(study or (SMALL["studies"] if small else ()))))
     for name in study or ():
         if name not in arms():
             raise InputError(unknown("arm", name, arms(), "These are the paper's studies."))

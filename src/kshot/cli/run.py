@@ -17,7 +17,7 @@ from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
 from kshot.data.store import Store
 from kshot.errors import InputError
-from kshot.progress import human_seconds
+from kshot.progress import human_bytes, human_seconds
 from kshot.results import Results, load_records
 from kshot.runs import forget_failures, parse_stratum, verify_methods
 
@@ -131,8 +131,8 @@ def plan(
     lines += [
         f"time     about {human_seconds(expected.cpu_seconds)} of one core",
         *([f"         without {', '.join(expected.unknown)}: no timings of these yet"] if expected.unknown else []),
-        f"disk     about {_human_bytes(expected.disk_bytes)}",
-        f"memory   about {_human_bytes(expected.memory_bytes)} of each worker",
+        f"disk     about {human_bytes(expected.disk_bytes)}",
+        f"memory   about {human_bytes(expected.memory_bytes)} of each worker",
         FORECAST_BASIS,
     ]
     out = shared.console()
@@ -146,12 +146,6 @@ def _why_dropped(work: Work) -> str:
         return f"a class has fewer pool pictures than shots; methods that look at further ones need {max(least, 1)}"
     whole = f"; kept: {len(work.whole_pool)} whose shots are the whole pool" if work.whole_pool else ""
     return f"a class would keep fewer than {work.study.least_residue} pool pictures beside its shots{whole}"
-
-
-def _human_bytes(size: float) -> str:
-    if size < 1e6:
-        return f"{size:.0f} B" if size < 1000 else f"{size / 1e3:.0f} kB"
-    return f"{size / 1e6:.1f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"
 
 
 def slurm(

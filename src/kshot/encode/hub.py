@@ -3,9 +3,11 @@
 A shard is removed when the next one comes, so that the disk does not fill. What was in the hub's cache before stays.
 """
 
+import errno
 import logging
 import re
 import time
+import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,13 +69,21 @@ class HubDataset:
         path = Path()
         for pause in (*PAUSES, None):
             try:
-                path = Path(hf_hub_download(self.name, file, **options, **local))
+                with warnings.catch_warnings():
+                    # It warns of a full disk before it writes.
+                    warnings.simplefilter("ignore")
+                    path = Path(hf_hub_download(self.name, file, **options, **local))
                 self._verify(path, file)
                 break
             except Exception as error:  # whatever the library or its HTTP client raises
                 offline = isinstance(error, errors.LocalEntryNotFoundError)
                 if isinstance(error, errors.EntryNotFoundError) and not offline:
                     return None
+                if any(getattr(cause, "errno", None) == errno.ENOSPC for cause in _causes(error)):
+                    raise KshotError(
+                        f"the disk is full: cannot fetch {file} of {self.name}. Free some space and run the same "
+                        "command again."
+                    ) from None
                 reason = self.offline or " ".join(str(error).split())[:300]
                 asked = None if self.offline else _asked_to_wait(error)
                 if pause is None or asked is None:

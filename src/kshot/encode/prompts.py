@@ -127,7 +127,8 @@ def encode_tier(
 def encode_tiers(job: Encoding, store: Store, prompts: Prompts) -> None:
     """Write the prototypes of every tier into the store."""
     for name, own in prompts.items():
-        with Progress(f"prompts of {job.dataset}, tier {name}", sum(map(len, own))) as progress:
+        what = f"prompts of {job.dataset} by {job.backbone}, tier {name}"
+        with Progress(what, sum(map(len, own)), ends=False) as progress:
             prototypes = encode_tier(job.encoder.encode_prompts, own, progress.advance)
         unit = prototypes.unit.astype(np.float16)
         store.write_text(job.dataset, job.backbone, name, unit, prototypes.norms, job.source.classes, **job.about())

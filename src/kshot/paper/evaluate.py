@@ -1,5 +1,6 @@
 """Compute a claim from records, probes or other claims."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -43,6 +44,8 @@ class Evaluator:
         self.claims = {claim.id: claim for claim in claims}
         self.rules, self.arms = rules, arms
         self.known: dict[str, Figure] = {}
+        # Of claims that are not computed because some pairs are absent: "39 of 50 pairs".
+        self.partly: dict[str, str] = {}
         self.rows = max(
             (max(len(o.counted), *(len(s) for s in o.shifts.values()), 1) for o in arms.values()), default=1
         )
@@ -65,7 +68,9 @@ class Evaluator:
         if rule.paired_with:
             return self._paired(rule)
         if rule.over:
-            return _reduce(rule, self._figures(rule.over))
+            made = self._figures(rule.over)
+            self.partly |= {claim.id: self.partly[n] for n in map(".".join, made) if n in self.partly}
+            return _reduce(rule, made)
         return self._measure(claim, rule)
 
     def _figures(self, patterns: Sequence[str]) -> Figures:
@@ -138,7 +143,7 @@ class Evaluator:
             values = rule.scale * self._values(observed, method, measure, conditions, arm)
             other = observed.column(conditions["against"].values[0], rule.other) if rule.other else values
             known = keep & np.isfinite(values[0]) & np.isfinite(other[0])
-            if not rule.partial and arm == MATRIX and not self._complete(observed, known, conditions):
+            if not rule.partial and arm == MATRIX and not self._complete(claim, observed, known, conditions):
                 return NOT_KNOWN
             for label, rows in _groups(observed, known, [axis for axis in by if axis in AXIS]):
                 if rows.any():
@@ -187,7 +192,9 @@ class Evaluator:
         self.selected[said] = keep
         return keep
 
-    def _complete(self, observed: Observations, known: Bool[Array, " n"], conditions: Mapping[str, Condition]) -> bool:
+    def _complete(
+        self, claim: Claim, observed: Observations, known: Bool[Array, " n"], conditions: Mapping[str, Condition]
+    ) -> bool:
         """Whether every stratum of the claim has a value, for the same draws at every shot count; a mean over fewer
         would be another number."""
         paper = self.rules.paper
@@ -207,11 +214,17 @@ class Evaluator:
         strata = np.asarray(found.any(axis=3) if tiers != ("",) else found.any(axis=(2, 3)))
         axes = ("dataset", "backbone", "tier")[: strata.ndim]
         chosen = (datasets, [_folder_name(name) for name in backbones], tiers)[: strata.ndim]
-        if any(name not in observed.names[axis] for axis, names in zip(axes, chosen, strict=True) for name in names):
-            return False
-        at = [[observed.names[axis].index(name) for name in names] for axis, names in zip(axes, chosen, strict=True)]
+        at = [
+            [observed.names[axis].index(name) for name in names if name in observed.names[axis]]
+            for axis, names in zip(axes, chosen, strict=True)
+        ]
+        here, wanted = strata[np.ix_(*at)], len(datasets) * len(backbones)
+        pairs = int((here.all(axis=2) if here.ndim == 3 else here).sum())
+        if 0 < pairs < wanted:
+            self.partly[claim.id] = f"{pairs} of {wanted} pairs"
         seeds = len(np.unique(observed.codes["seed"][known]))
-        return bool(strata[np.ix_(*at)].all()) and bool((counts[counts > 0] == seeds).all())
+        whole = here.size == math.prod(map(len, chosen)) and bool(here.all())
+        return whole and bool((counts[counts > 0] == seeds).all())
 
     def _admitted(self, condition: Condition, shots: Iterable[int]) -> list[int]:
         low = condition.values == ("low",)

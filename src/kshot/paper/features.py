@@ -90,7 +90,11 @@ def wanted_features(studies: Iterable[Study], keep: Callable[[Cell], bool]) -> d
             needs.tiers.setdefault(cell.backbone, set()).add(cell.tier)
             for views in {spec.views for spec in specs if spec.views is not None}:
                 needs.viewed.add(cell.backbone)
-                needs.views[views] = {*needs.views.get(views, ()), (cell.shots, cell.seed, cell.profile)}
+                # Fewer views of a recipe are the first of its more.
+                alike = [known for known in needs.views if known.recipe == views.recipe]
+                draws = set().union(*(needs.views.pop(known) for known in alike))
+                most = max(known.count for known in (views, *alike))
+                needs.views[Views(views.recipe, most)] = draws | {(cell.shots, cell.seed, cell.profile)}
     return found
 
 
@@ -117,7 +121,7 @@ def encode_wanted(wanted: Mapping[str, Needs], store: Store, sources: Sources) -
             if sources.keep_shards is None:
                 shutil.rmtree(keep / dataset, ignore_errors=True)
         except KshotError as error:
-            failed |= {(dataset, backbone): str(error) for backbone in lacking}
+            failed = {(dataset, backbone): str(error) for backbone in lacking} | failed
         for reason in dict.fromkeys(why for (name, _), why in failed.items() if name == dataset):
             logger.warning(f"{dataset}: {reason}")
     return failed

@@ -139,6 +139,8 @@ def judge(
         if not all(of_run[i].known for of_run in figures):
             rule = rules.rule(claim)
             verdict, why = NOT_COMPUTED, rule.needs or rule.command or rules.commands.get(claim.arm, "kshot run paper")
+            partly = [run.partly[claim.id] for run in runs if claim.id in run.partly]
+            why = f"{partly[0]} are there: {why}" if partly else why
         elif not _timeless(claim):
             verdict, why = CANNOT_TELL, "seconds are those of another machine"
         elif exact[i]:

@@ -11,14 +11,14 @@ from typing import Any
 from kshot.bench.plan import FORECAST_BASIS, forecast
 from kshot.bench.records import Records, records_around
 from kshot.bench.work import Sizes, find_work, from_catalog
-from kshot.data.catalog import backbones, dataset_entry
+from kshot.data.catalog import COOP_SUFFIX, backbones, dataset_entry
 from kshot.data.store import Store
 from kshot.encode.chosen import Draws
 from kshot.errors import KshotError
 from kshot.files import write_text
 from kshot.paper.features import Needs, wanted_features
 from kshot.paper.reproduce import Selection
-from kshot.progress import human_seconds
+from kshot.progress import human_bytes, human_seconds
 from kshot.report.table import Table, count
 
 TIMINGS = "timings.json"
@@ -121,20 +121,22 @@ def _timed(device: str) -> dict[str, Any]:
 
 def _datasets_table(features: Path, choice: Selection, speed: tuple[float, str]) -> Table:
     store, wanted = Store(features), wanted_features(choice.loaded(), choice.keep)
-    rows, totals = [], []
+    parts: dict[str, list[tuple[float | int, ...]]] = {}
     for name, needs in wanted.items():
         entry, found = dataset_entry(name), encodings(store, name, needs)
-        fetched = (entry.gigabytes or 0.0) if entry and found.pictures and name == entry.name else 0.0
-        totals.append((fetched, found.pictures, found.encodings, found.views, found.gmacs, found.disk))
-        rows.append((name, *_shown(totals[-1], speed[0])))
-    whole = [sum(column) for column in zip(*totals, strict=True)] or [0.0] * 6
+        own = not name.endswith(COOP_SUFFIX)
+        fetched = (entry.gigabytes or 0.0) if entry and found.pictures and own else 0.0
+        counts = (fetched, found.pictures, found.encodings, found.views, found.gmacs, found.disk)
+        parts.setdefault(name if own else "on CoOp's", []).append(counts)
+    rows = [(name, *_shown(_sums(counts), speed[0])) for name, counts in parts.items()]
+    whole = _sums([_sums(counts) for counts in parts.values()])
     return Table(
         key="plan_features",
         title="What is still to be fetched and encoded",
-        columns=("dataset", "to fetch", "pictures", "encodings", "of views", "time", "features"),
+        columns=("dataset", "fetch", "pictures", "encodings", "of views", "time", "disk"),
         rows=(*rows, ("all", *_shown(whole, speed[0]))),
-        caption=f"Time on {speed[1]}, others by their multiply-adds. Counts and gigabytes are the hub's; CoOp's "
-        "pictures are not fetched. Shards of one dataset lie on disk until it is encoded.",
+        caption=f"Time on {speed[1]}, others by their multiply-adds. Counts and gigabytes are the hub's. Shards of "
+        "one dataset lie on disk until it is encoded. CoOp's splits need --coop FOLDER with their pictures.",
         rule=len(rows),
         below_rule="total",
     )
@@ -143,7 +145,11 @@ def _datasets_table(features: Path, choice: Selection, speed: tuple[float, str])
 def _shown(values: Sequence[float | int], speed: float) -> tuple[str, ...]:
     fetched, pictures, encoded, views, gmacs, disk = values
     counts = (f"{round(number):,}" for number in (pictures, encoded, views))
-    return (f"{fetched:.1f} GB", *counts, human_seconds(gmacs / speed), f"{disk / 1e9:.2f} GB")
+    return (f"{fetched:.1f} GB", *counts, human_seconds(gmacs / speed), human_bytes(disk))
+
+
+def _sums(rows: Sequence[Sequence[float | int]]) -> list[float | int]:
+    return [sum(column) for column in zip(*rows, strict=True)] or [0.0] * 6
 
 
 def _arms_table(features: Path, records: Path, choice: Selection, workers: int) -> Table:
@@ -158,7 +164,7 @@ def _arms_table(features: Path, records: Path, choice: Selection, workers: int) 
     works = [
         find_work(part, Store(features), Records(records / study.name), must_be_stored=False) for study, part in chosen
     ]
-    sizes = [(len(work.cells), len(work.dropped), len(work.missing)) for work in works]
+    sizes = [(len(work.missing), len(work.dropped)) for work in works]
     costs = [(cost.cpu_seconds, cost.disk_bytes) for cost in forecast(works, records_around(records))]
     rows = []
     for (study, _), work, size, cost in zip(chosen, works, sizes, costs, strict=True):
@@ -169,13 +175,14 @@ def _arms_table(features: Path, records: Path, choice: Selection, workers: int) 
     return Table(
         key="plan",
         title="What each arm of the paper still takes",
-        columns=("study", "pairs stored", "cells", "dropped", "missing", "one core", f"{workers} workers", "disk"),
+        columns=("study", "pairs", "missing", "dropped", "one core", "wall", "disk"),
         rows=(*rows, ("all", "", *map(count, all_sizes), *_cost(all_costs[0], all_costs[1], workers))),
-        caption=f"{FORECAST_BASIS} Probes, reports, comparison come on top.",
+        caption="Pairs of dataset and encoder whose features are stored; cells that are missing, and dropped for a thin "
+        f"pool; wall time with {workers} workers. {FORECAST_BASIS} Probes, reports, comparison come on top.",
         rule=len(rows),
         below_rule="total",
     )
 
 
 def _cost(seconds: float, disk_bytes: float | int, workers: int) -> tuple[str, str, str]:
-    return human_seconds(seconds), human_seconds(seconds / workers), f"{disk_bytes / 1e6:.0f} MB"
+    return human_seconds(seconds), human_seconds(seconds / workers), human_bytes(disk_bytes)
