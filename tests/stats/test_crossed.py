@@ -34,10 +34,11 @@ def test_the_variance_is_that_of_every_resample_with_the_noise_counted_once(seed
 
 @pytest.mark.parametrize("seed", range(6))
 def test_both_numbers_are_those_of_a_two_way_analysis_of_variance(seed):
-    """Sums of squares row by row; what adds nothing to the variance is not uncertain. Cells of one draw are averaged."""
+    """Sums of squares row by row; what adds nothing to the variance is not uncertain. A draw is its cells' mean."""
     rng = np.random.default_rng(seed)
     S, n = 4, 2 + seed
-    cells = rng.normal(size=(2 * S, n)) + (seed % 3) * rng.normal(size=(1, n)) + np.repeat(rng.normal(size=(S, 1)), 2, 0)
+    by_draw, by_picture = np.repeat(rng.normal(size=(S, 1)), 2, axis=0), (seed % 3) * rng.normal(size=(1, n))
+    cells = rng.normal(size=(2 * S, n)) + by_draw + by_picture
     table = cells.reshape(S, 2, n).mean(axis=1)
     grand, draws, pictures = table.mean(), table.mean(axis=1), table.mean(axis=0)
     A = n * sum((x - grand) ** 2 for x in draws) / (S - 1)
