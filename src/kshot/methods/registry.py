@@ -1,16 +1,10 @@
 """Methods by name: built in, of installed packages (entry points), `package.module:Class`, or objects of a session;
 and a hash of the code of those that are not built in."""
 
-import ast
-import hashlib
-import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from inspect import getattr_static
 from pathlib import Path
 from types import ModuleType
@@ -20,12 +14,11 @@ from kshot.errors import KshotError, unknown
 from kshot.methods.base import Classifier
 from kshot.methods.parameters import check_parameters
 from kshot.methods.session import session_code
+from kshot.methods.sources import code_hash, digest_of, files_of
 from kshot.own_code import load_named, one_line
 from kshot.types import MethodInfo
 
 ENTRY_POINT_GROUP = "kshot.methods"
-SUFFIXES = (".py", ".so", ".pyd")
-INSTALLED = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +188,7 @@ def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
     """
     if use in _held:
         return _held[use][1]
-    return code_hash({name: _read_file(path)[0] for name, path in source_files(use, params).items()})
-
-
-def code_hash(digests: Mapping[str, str]) -> str:
-    """Of source files, given the sha256 of each by its name; empty where there are none."""
-    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(digests.items()))
-    return hashlib.sha256(lines.encode()).hexdigest()[:16] if digests else ""
+    return code_hash({name: digest_of(path) for name, path in source_files(use, params).items()})
 
 
 def source_files(use: str, params: Mapping[str, Any] | None = None) -> dict[str, Path]:
@@ -212,62 +199,5 @@ def source_files(use: str, params: Mapping[str, Any] | None = None) -> dict[str,
         path = path_of(name)
         top = path.partition(":")[0].partition(".")[0]
         if ":" in path and top.isidentifier() and top != "kshot":
-            files |= _files_of(top)
+            files |= files_of(top)
     return files
-
-
-def _files_of(top: str) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    spec = _spec(top)
-    for place in _places(spec) if spec else ():
-        root, waiting, met = place.parent, [place], {place}
-        while waiting:
-            for path in _sources(waiting.pop()):
-                found[path.relative_to(root).as_posix()] = path
-                imported = _read_file(path)[1]
-                beside = {root / name for name in imported} | {root / f"{name}.py" for name in imported}
-                fresh = beside - met if not set(INSTALLED) & set(root.parts) else set()
-                met |= fresh
-                waiting += sorted(fresh)
-    return found
-
-
-def _read_file(path: Path) -> tuple[str, frozenset[str]]:
-    about = path.stat()
-    return _read(path, about.st_mtime_ns, about.st_size)
-
-
-def _spec(top: str) -> ModuleSpec | None:
-    """As an import would find it, whatever was imported before; the current folder comes last."""
-    try:
-        return PathFinder.find_spec(top, [*sys.path, os.getcwd()]) or find_spec(top)
-    except (ImportError, ValueError):
-        return None
-
-
-def _places(spec: ModuleSpec) -> list[Path]:
-    """The folders of a package, or the file of a module."""
-    return [Path(place) for place in spec.submodule_search_locations or ([spec.origin] if spec.origin else [])]
-
-
-def _sources(place: Path) -> Iterator[Path]:
-    """The file itself, or the source files below the folder."""
-    paths = sorted(place.rglob("*")) if place.is_dir() else [place]
-    return (path for path in paths if path.suffix in SUFFIXES and path.is_file())
-
-
-@lru_cache(maxsize=10_000)
-def _read(path: Path, changed: int, size: int) -> tuple[str, frozenset[str]]:
-    """The sha256 of a file, and the top names of what it imports."""
-    content = path.read_bytes()
-    try:
-        tree = ast.parse(content) if path.suffix == ".py" else ast.Module([], [])
-    except (SyntaxError, ValueError):
-        tree = ast.Module([], [])
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.partition(".")[0])
-    return hashlib.sha256(content).hexdigest(), frozenset(names - {"kshot"})
