@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import kshot
+from kshot.data.memory import MemoryStore
 from kshot.data.store import Store
 from kshot.errors import FeatureError, InputError
 
@@ -41,11 +42,21 @@ class OnlyArray:
         return np.array(self.array, dtype)
 
 
+class NoDLPack(OnlyArray):
+    """Its memory cannot be shared, but copied."""
+
+    def __dlpack__(self, **options):
+        raise BufferError("not on this device")
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
 def unit(X):
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("kind", ["numpy", "torch", "needs grad", "dlpack", "__array__", "lists", "float64"])
+@pytest.mark.parametrize("kind", ["numpy", "torch", "needs grad", "dlpack", "copied", "__array__", "lists", "float64"])
 def test_whoever_made_the_arrays(world, kind, caplog):
     torch = pytest.importorskip("torch") if kind in ("torch", "needs grad") else None
     convert = {
@@ -53,6 +64,7 @@ def test_whoever_made_the_arrays(world, kind, caplog):
         "torch": lambda a: torch.tensor(a),
         "needs grad": lambda a: torch.tensor(a, requires_grad=a.dtype.kind == "f"),
         "dlpack": OnlyDLPack,
+        "copied": NoDLPack,
         "__array__": OnlyArray,
         "lists": lambda a: a.tolist(),
         "float64": lambda a: a.astype(np.float64) if a.dtype.kind == "f" else a,
@@ -67,6 +79,58 @@ def test_whoever_made_the_arrays(world, kind, caplog):
     assert (made.pool.y == y).all()
     assert (made.test.y == yt).all()
     assert "rows are scaled to unit length; their lengths were pool" in caplog.text
+
+
+def test_what_can_be_neither_shared_nor_copied_says_so(world):
+    class Closed:
+        def __dlpack__(self, **options):
+            raise BufferError("not on this device")
+
+        __dlpack_device__ = NoDLPack.__dlpack_device__
+
+    with pytest.raises(BufferError, match="not on this device"):
+        kshot.Features.from_arrays("w", **(world | {"text": Closed()}))
+
+
+def test_rows_of_unit_length_are_kept_bit_by_bit_and_others_scaled(world):
+    (X, y), yt = world["pool"], world["test"][1][:16]
+    half, whole = unit(X).astype(np.float16), np.eye(16, dtype=int)
+    made = kshot.Features.from_arrays("w", pool=(half, y), test=(whole, yt), text=world["text"])
+    held = made.store.images("w", "arrays", "pool").X
+    assert held.dtype == np.float16
+    assert np.array_equal(held, half)
+    asked = made.store.images("w", "arrays", "test").X
+    assert asked.dtype.kind == "f"
+    assert np.array_equal(asked, whole)
+    text = made.store.text("w", "arrays", "text").prototypes
+    assert np.allclose(np.linalg.norm(text, axis=1), 1, atol=1e-6)
+    long = kshot.Features.from_arrays("w", pool=(3 * half, y), test=(whole, yt))
+    assert np.allclose(np.linalg.norm(long.store.images("w", "arrays", "pool").X, axis=1), 1, atol=1e-3)
+
+
+def test_features_of_one_name_are_told_apart(world, tmp_path):
+    X, y = world["pool"]
+    other = world | {"pool": (X[:, ::-1], y)}
+    first, second = (kshot.Features.from_arrays("w", **given) for given in (world, other))
+    again = kshot.Features.from_arrays("w", **world)
+    first.save(tmp_path / "a")
+    kshot.Features.from_arrays("v", **other).save(tmp_path / "b")
+    memory = MemoryStore(tmp_path / "c")
+    memory.take(Store(tmp_path / "a"), "w", "arrays")
+    memory.take(again.store, "w", "arrays")
+    memory.take(Store(tmp_path / "b"), "v", "arrays")
+    assert memory.held == ["w/arrays", "v/arrays"]
+    assert {m.dataset for m in memory.readable()} >= {"w", "v"}
+    assert np.array_equal(memory.images("w", "arrays", "pool").X, first.store.images("w", "arrays", "pool").X)
+    assert np.array_equal(memory.images("v", "arrays", "pool").X, second.store.images("w", "arrays", "pool").X)
+    with pytest.raises(FeatureError, match="two different features are called w/arrays"):
+        memory.take(second.store, "w", "arrays")
+
+
+def test_features_that_are_not_there_are_named_with_the_nearest(world, tmp_path):
+    kshot.Features.from_arrays("animals", **world).save(tmp_path)
+    with pytest.raises(FeatureError, match=r"unknown features 'animal/arrays'.*animals/arrays"):
+        kshot.load_features("animal", "arrays", features=tmp_path)
 
 
 def test_bfloat16_and_unit_rows_about_which_nothing_is_said(world, caplog):

@@ -12,10 +12,12 @@ from scipy import stats
 
 from kshot.errors import StudyError
 from kshot.report.context import Context, Gate, Probed
+from kshot.report.table import interval
 from kshot.report.tables import make_table
 from kshot.report.tables.knob_atlas import _saw_queries, knob_cells, surveys
 from kshot.report.tables.one_stratum import stratum_tables
 from kshot.report.tables.shot_profiles import _both
+from kshot.stats.leaderboard import paired
 from kshot.stats.metrics import METRICS
 from kshot.stats.panel import panel
 from synthetic_records import as_table, synthetic_rows
@@ -148,6 +150,39 @@ def test_the_headline_is_bold_where_the_interval_lies_above_zero():
     assert not table("headline", records({"clap": 62})).rows
 
 
+def test_the_headline_is_bold_above_zero_only_and_ends_with_what_has_no_pair():
+    """Half a point above is bold, equal is not; a method that shares no cell with the oracle stands last."""
+    levels = {"clap": 60.5, "lpp": 60, "zero_shot": 40, "js_blend": lambda row: None, "oracle_lambda": 60}
+    made = table("headline", records(levels))
+    assert [line[0] for line in made.rows] == ["CLAP", "LP++", "Zero-shot", "James–Stein blend"]
+    assert made.best == {(0, 1), (0, 2), (0, 3)}
+    assert cells(made.rows[3])[1] == "–"
+
+
+def several_datasets(count, **hits_of):
+    """CLAP leads; hits are kept, so that intervals over draws and pictures exist."""
+    names = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")[:count]
+    levels = {"clap": 60, "lpp": lambda row: 55 + row["seed"], "oracle_lambda": 50}
+    rows = synthetic_rows(names, ("ViT-B-16",), ("dataset",), (2, 4), (0, 1, 2), tuple(levels))
+    for row in rows:
+        level = levels[row["method"]]
+        right = (level(row) if callable(level) else level) * 400 // 100
+        row.update(accuracy=right / 400, n_correct=right, n_test=400, hits=hits(right, 400))
+    return rows
+
+
+@pytest.mark.parametrize("count", [2, 4, 6])
+def test_few_datasets_have_a_second_interval_and_a_sentence_about_it(count):
+    rows = several_datasets(count)
+    found = paired(panel(as_table(rows)), "lpp", "clap")
+    both = 3 <= count <= 5
+    for key in ("leaderboard", "headline"):
+        assert ("Beside it stands the one over draws" in table(key, rows).caption) is both
+    last = cells(table("leaderboard", rows).rows[1])[-1]
+    assert (found.beside is not None) is both
+    assert last == str(interval(found.beside if both else found, 2))
+
+
 def test_reruns_count_what_moved_over_the_shared_cells():
     base = records({"clap": 60, "lpp": 50, "zero_shot": 40})
     moved = {("alpha", 1): 2.0, ("beta", 2): -1.0}
@@ -193,6 +228,11 @@ def test_pictures_on_which_two_heads_disagree():
         ["CLAP against Zero-shot", "6", "0", "0", "6", "25.0"],
         ["CLAP against Oracle ratio", "6", "6", "0", "0", "500.0"],
     ]
+    third = [row | {"method": "lpp", "title": "LP++"} for row in rows if row["method"] == "zero_shot"]
+    three = table("sample_level", rows + [row | {"accuracy": 0.3, "hits": hits(12)} for row in third])
+    assert [line[0] for line in three.rows] == [
+        *("CLAP against Zero-shot", "CLAP against Oracle ratio", "LP++ against Oracle ratio")
+    ]
     nothing = table("sample_level", [row | {"hits": b""} for row in rows])
     assert not nothing.rows
     assert "no pair of methods has hits" in nothing.caption
@@ -215,6 +255,17 @@ def test_a_stratum_is_averaged_over_the_cells_that_hold_all_probes():
     # Two seeds that differ by one point: their standard deviation is √½.
     assert "CLAP is above the oracle ratio in 3 of 3 strata (median seed-to-seed SD 0.71)" in made.caption
     assert "LP++ is above the oracle ratio in 0 of 3 strata (median seed-to-seed SD 0.00)" in made.caption
+
+
+def test_one_seed_has_no_spread_and_headroom_is_that_of_clap():
+    surplus = {"alpha": 1, "beta": 3, "gamma": 2}
+    levels = {"clap": lambda row: 60 + surplus[row["dataset"]], "lpp": lambda row: 60 - surplus[row["dataset"]]}
+    rows = records(levels | {"oracle_lambda": 58, "zero_shot": lambda row: 40 + len(row["dataset"])})
+    rows = [row for row in rows if row["seed"] == 0]
+    headroom = {(name, "ViT-B-16"): float(surplus[name]) for name in DATASETS}
+    caption = table("strata", rows, Context(headroom=headroom)).caption
+    assert "CLAP is above the oracle ratio in 3 of 3 strata." in caption
+    assert "Headroom against CLAP's surplus: Spearman +1.00" in caption
 
 
 def test_probes_are_pooled_over_datasets():
@@ -335,6 +386,12 @@ def test_what_each_selector_of_a_survey_scores():
     assert (cells.worth, cells.recovered) == (pytest.approx([0]), None)
 
 
+def test_what_a_knob_recovers_is_a_dash_where_nothing_chose_it_freely():
+    chosen, ends = surveyed(SURVEY), surveyed({"grid": [0, 1], "test": [0.2, 0.8], "ensemble": 0.5}, method="lpp")
+    made = table("knobs", chosen + ends)
+    assert [cells(line)[-2] for line in made.rows] == ["−10.00 [no interval]", "–"]
+
+
 def test_selectors_share_the_cells_that_all_of_them_have():
     part = {k: v for k, v in SURVEY.items() if k != "loo"}
     found = panel(as_table(surveyed(part, SURVEY, {"grid": [0], "test": [0.5]})))
@@ -414,3 +471,13 @@ def test_profiles_are_compared_in_one_tier():
     found = table("profiles", rows)
     assert found.columns == ("method", "balanced", "long-tailed", "long-tailed − balanced")
     assert "The same 12 draws" in found.caption
+    assert [cells(line) for line in found.rows] == [
+        ["CLAP", "60.0", "50.0", "−10.00 [−10.00, −10.00]"],
+        ["Zero-shot", "40.0", "40.0", "+0.00 [+0.00, +0.00]"],
+    ]
+
+
+def test_a_table_without_figures_keeps_its_title_and_says_why():
+    made = table("per_dataset", records({"clap": None}))
+    assert (made.rows, made.title) == ((), "Accuracy (%) per dataset")
+    assert made.caption

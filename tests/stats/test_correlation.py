@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from kshot.stats.bootstrap import shared_draws
-from kshot.stats.correlation import rank_correlation, spearman, weighted_ranks, within
+from kshot.stats.correlation import rank_correlation, rank_correlations, spearman, weighted_ranks, within
 
 RNG = np.random.default_rng(5)
 NAMES = np.repeat(list("abcdefg"), 6)
@@ -74,3 +74,22 @@ def test_a_median_within_groups_forgets_unknown_points():
     a = np.array([1.0, 2, 3, 4, np.nan, 1, 2, 3, 4, np.nan])
     b = np.array([1.0, 2, 3, 4, 0, 1, 2, 3, 4, 0])
     assert within(a, b, groups) == pytest.approx(1)
+
+
+def test_row_by_row_it_is_scipys():
+    a, b, c = (np.round(np.random.default_rng(seed).normal(size=(20, 9)), 0) for seed in (1, 2, 3))
+    plain, given = rank_correlations(a, b), rank_correlations(a, b, c)
+    for row in range(20):
+        assert plain[row] == pytest.approx(stats.spearmanr(a[row], b[row]).statistic)
+        assert given[row] == pytest.approx(partial(a[row], b[row], c[row]))
+    assert np.isnan(rank_correlations(np.ones((1, 9)), b[:1])).all()
+
+
+def test_small_weights_still_have_a_correlation_and_a_constant_side_has_none():
+    """Rounding in weighted ranks is no spread; a spread of one in a thousand points is."""
+    one = np.zeros(1000)
+    one[0] = 1.0
+    assert rank_correlation(one, np.arange(1000.0)) == pytest.approx(stats.spearmanr(one, np.arange(1000)).statistic)
+    assert np.isnan(rank_correlation(np.arange(1000.0), np.full(1000, 0.1)))
+    # A side that `given` explains whole leaves nothing but rounding.
+    assert np.isnan(rank_correlation(A, B, A))

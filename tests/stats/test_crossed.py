@@ -32,6 +32,39 @@ def test_the_variance_is_that_of_every_resample_with_the_noise_counted_once(seed
     assert crossed_variance(differences, np.arange(3))[0] == pytest.approx(wanted, rel=1e-5)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_both_numbers_are_those_of_a_two_way_analysis_of_variance(seed):
+    """Sums of squares row by row; what adds nothing to the variance is not uncertain. A draw is its cells' mean."""
+    rng = np.random.default_rng(seed)
+    S, n = 4, 2 + seed
+    by_draw, by_picture = np.repeat(rng.normal(size=(S, 1)), 2, axis=0), (seed % 3) * rng.normal(size=(1, n))
+    cells = rng.normal(size=(2 * S, n)) + by_draw + by_picture
+    table = cells.reshape(S, 2, n).mean(axis=1)
+    grand, draws, pictures = table.mean(), table.mean(axis=1), table.mean(axis=0)
+    A = n * sum((x - grand) ** 2 for x in draws) / (S - 1)
+    B = S * sum((x - grand) ** 2 for x in pictures) / (n - 1)
+    left = sum((table[i, j] - draws[i] - pictures[j] + grand) ** 2 for i in range(S) for j in range(n))
+    E = left / ((S - 1) * (n - 1))
+    uncertain = E**2 / ((S - 1) * (n - 1))
+    uncertain += (A**2 / (S - 1) if A > E else 0) + (B**2 / (n - 1) if B > E else 0)
+    variance, square = crossed_variance(cells, np.repeat(np.arange(S), 2))
+    assert variance == pytest.approx((E + max(A - E, 0) + max(B - E, 0)) / (S * n), rel=1e-4)
+    assert square == pytest.approx(uncertain / (S * n) ** 2, rel=1e-4)
+
+
+def test_one_picture_or_two_draws_are_too_few():
+    assert crossed_variance(np.ones((3, 1)), np.arange(3)) is None
+    assert crossed_variance(np.ones((2, 5)), np.arange(2)) is None
+    assert crossed_variance(np.ones((3, 2)), np.arange(3)) == (0, 0)
+
+
+def test_heads_that_never_differ_have_an_interval_of_no_width():
+    rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (4,), range(3), ("clap", "lpp"))
+    same = [np.ones(7, np.int8)] * 3
+    found = on_these_datasets(panel(as_table(rows)), same, same)
+    assert (found.mean, found.low, found.high, found.freedom) == (0, 0, 0, 1)
+
+
 def test_shots_that_are_the_whole_pool_leave_the_pictures_alone():
     one = np.random.default_rng(0).integers(-1, 2, 300)
     rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (16,), range(5), ("clap", "lpp"))

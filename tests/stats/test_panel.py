@@ -45,6 +45,11 @@ def test_text_shows_in_d2_or_where_that_is_unknown_in_the_methods_that_read_it(k
     assert set(found.with_text().backbone) == {"ViT-B-16"}
 
 
+def test_cells_whose_methods_read_no_text_have_text_where_d2_is_known():
+    found = panel(as_table(synthetic_rows(("alpha",), methods=("logistic_probe",), text_free=("RN50",))))
+    assert np.array_equal(found.has_text, found.backbone != "RN50")
+
+
 def test_a_panel_gives_the_columns_and_the_records_of_its_cells():
     rows = synthetic_rows(("beta", "alpha"), ("RN50",), ("dataset",), (2,), (0,), ("clap", "oracle_lambda"))
     found = panel(as_table([row for row in rows if (row["dataset"], row["method"]) != ("beta", "clap")]))

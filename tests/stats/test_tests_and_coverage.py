@@ -42,6 +42,13 @@ def test_coverage_of_ten_clusters_as_the_study_measured_it():
     assert 0.937 - 3 * found.error < found.student_t < 0.948 + 3 * found.error
 
 
+def test_coverage_of_two_clusters_in_closed_form():
+    """The sum of two normal effects over their difference is Cauchy; the bootstrap's error is the difference / √8."""
+    found = simulate_coverage(Design((3, 3), 1.0, 0.0), trials=4_000, resamples=2_000)
+    held = 2 / np.pi * np.arctan(stats.t.ppf(0.975, 1) / np.sqrt(2))
+    assert found.student_t == pytest.approx(held, abs=4 * found.error)
+
+
 def test_many_clusters_need_no_correction():
     found = simulate_coverage(Design((4,) * 60, 1.0, 1.0), trials=2_000, resamples=500)
     assert found.percentile == pytest.approx(0.945, abs=0.02)

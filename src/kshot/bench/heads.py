@@ -12,7 +12,7 @@ from kshot.bench.study import MethodSpec
 from kshot.errors import InputError, KshotError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_value
-from kshot.own_code import class_code
+from kshot.methods.session import class_code
 
 Head: TypeAlias = str | Classifier | type[Classifier]
 Heads: TypeAlias = Head | Iterable[Head] | Mapping[str, Head]

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from kshot.errors import KshotError
 from kshot.files import write_atomically
-from kshot.own_code import SUFFIXES, code_hash
+from kshot.methods.sources import SUFFIXES, code_hash
 
 LARGEST = 2**25
 LARGEST_OPENED = 2**27

@@ -13,7 +13,9 @@ from typing import Any
 from kshot.errors import KshotError, one_line, unknown
 from kshot.methods.base import Classifier
 from kshot.methods.parameters import check_parameters
-from kshot.own_code import code_hash, file_digests, files_of, load_named, session_code
+from kshot.methods.session import session_code
+from kshot.methods.sources import code_hash, digest_of, files_of
+from kshot.own_code import load_named
 from kshot.types import MethodInfo
 
 ENTRY_POINT_GROUP = "kshot.methods"
@@ -184,8 +186,7 @@ def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
     """
     if use in _held:
         return _held[use][1]
-    files = source_files(use, params)
-    return code_hash(file_digests(files)) if files else ""
+    return code_hash({name: digest_of(path) for name, path in source_files(use, params).items()})
 
 
 def source_files(use: str, params: Mapping[str, Any] | None = None) -> dict[str, Path]:

@@ -132,11 +132,6 @@ def cluster_mean(values: Float[Array, " n"], clusters: Shaped[Array, " n"]) -> E
     return cluster_means(values[:, None], clusters)[0]
 
 
-def half_width(error: float, G: int, level: float = LEVEL) -> float:
-    """Half the width of the Student-t interval."""
-    return critical_value(G - 1, level) * error
-
-
 @lru_cache
 def critical_value(freedom: int | float, level: float) -> float:
     from scipy.stats import t

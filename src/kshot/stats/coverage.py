@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from kshot.stats.bootstrap import LEVEL, cluster_sums, draw_counts, half_width
+from kshot.stats.bootstrap import LEVEL, cluster_sums, critical_value, draw_counts
 from kshot.types import Array
 
 BLOCK = 250
@@ -76,5 +76,5 @@ def _held(sums: Float[Array, "G t"], sizes: Float[Array, " G"], resamples: int, 
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(means, [tail, 1 - tail], axis=0)
     centre = sums.sum(axis=0) / sizes.sum()
-    half = half_width(1.0, len(sizes)) * means.std(axis=0, ddof=1)
+    half = critical_value(len(sizes) - 1, LEVEL) * means.std(axis=0, ddof=1)
     return np.array([np.count_nonzero((low <= 0) & (high >= 0)), np.count_nonzero(np.abs(centre) <= half)])
