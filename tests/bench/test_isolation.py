@@ -53,7 +53,7 @@ except OSError:
 def test_its_memory_and_files_are_limited(room, program, said):
     out, errors = run_isolated(LIMITED + program, b"", (), room)
     assert re.search(said, errors), errors
-    assert len(out) <= 2**26
+    assert len(out) <= 2**28
 
 
 def test_its_time_is_limited(tmp_path):

@@ -127,11 +127,11 @@ def test_a_copy_of_another_entry_and_of_a_head_of_kshot_is_refused(yard, tmp_pat
     twin = shutil.copytree(yard / "submissions" / "pair", tmp_path / "twin")
     board = open_board(study(yard), FEATURES)
     found = verdict_on(yard, twin, others=other_hits(twin, board, [yard / "kept"]))
-    assert found.reasons == ("in all 8 cells it has the hits of pair, picture by picture",)
+    assert found.reasons == ("in 8 of 8 cells it has the hits of pair, picture by picture",)
     clap = submission_of(yard, "Outside", "outside-clap")
     found = verdict_on(yard, clap, others=other_hits(clap, board, [yard / "kept"]))
     shutil.rmtree(clap)
-    assert found.reasons == ("in all 8 cells it has the hits of clap, picture by picture",)
+    assert found.reasons == ("in 8 of 8 cells it has the hits of clap, picture by picture",)
 
 
 def test_the_form_asks_every_question_and_a_blank_one_is_refused():

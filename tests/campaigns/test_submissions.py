@@ -17,7 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 from board_yard import FEATURES, edit_answers, edit_records, honest_yard, raise_results, standing_in, swap_wheel
-from kshot.bench.record import read_header, write_header
+from kshot.bench.record import CELL, read_header, write_header
+from kshot.bench.records import cell_place
+from kshot.bench.study import Cell
 from kshot.cli.main import app
 from kshot.files import _digest, replace_table
 
@@ -294,12 +296,16 @@ def changed(name, value):
     ("protocol", "mine"),
     ("dtype", "float64"),
     ("version", "9.9"),
+    ("study", "other"),
+    ("views", None),
+    ("reason", "x" * 70_000),
     ("code", "0" * 16),
     ("simulated", True),
     ("feature_hashes", "{}"),
     ("feature_hashes", "["),
     ("sees", ["support", "test", "text"]),
     ("sees", []),
+    ("sees", ["support", "everything"]),
     ("selected", "[" * 3000),
     ("selected", "[]"),
     ("selected", None),
@@ -314,6 +320,49 @@ def changed(name, value):
 )
 def change_column(folder, change):
     edit_records(folder, changed(*change))
+
+
+@attack(
+    "a column of all records",
+    {"version": "imported", "accuracy": 1.0},
+    {"version": "<script>"},
+    {"version": "9" * 100},
+    {"accuracy": float("nan")},
+    {"title": None},
+    {"sees": ["test", "support", "text"]},
+    {"selected": "NaN"},
+    {"selected": json.dumps({"lambda": True}), "selected_from": "[]"},
+    {"status": "undefined"},
+    {"status": "undefined", "accuracy": None, "n_correct": None, "hits": b""},
+)
+def change_all(folder, values):
+    edit_records(folder, lambda rows: [row | values for row in rows])
+
+
+@attack("hits beyond the last picture")
+def padded_hits(folder):
+    def pad(rows):
+        for row in rows:
+            hits = np.unpackbits(np.frombuffer(row["hits"], np.uint8))
+            hits[row["n_test"] :] = 1
+            row |= {"hits": np.packbits(hits).tobytes(), "n_correct": int(hits.sum())}
+            row["accuracy"] = row["n_correct"] / row["n_test"]
+        return rows
+
+    edit_records(folder, pad)
+
+
+@attack("cells with a poor result are called undefined")
+def undefined_cells(folder):
+    def choose(row):
+        if row["seed"]:
+            return row
+        place = cell_place(Cell(*(row[name] for name in CELL)), "answers")
+        for path in (folder / "records").glob(f"{place}.*.parquet"):
+            path.unlink()
+        return row | {"status": "undefined", "accuracy": None, "n_correct": None, "hits": b""}
+
+    edit_records(folder, lambda rows: [choose(row) for row in rows])
 
 
 @attack("records are missing")
@@ -387,6 +436,7 @@ def column(name, values):
     ("squares", lambda n: np.full(n, np.nan)),
     ("squares", lambda n: np.full(n, 1e-4)),
     ("squares", lambda n: np.full(n, 9.0)),
+    ("squares", lambda n: np.full(n, 0.05)),
     ("true_surprise", lambda n: np.full(n, -1.0)),
     ("method", lambda n: ["clap"] * n),
     ("squares", lambda n: [None] * n),

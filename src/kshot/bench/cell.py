@@ -193,16 +193,20 @@ def answered(
     blocks = []
     for here in row_blocks(len(queries)):
         given = method.predict_proba(queries[here]) if scores is None else softmax(scores[here], axis=1)
-        found = np.asarray(given)
-        shape = (len(queries[here]), len(method.classes_))
-        sound = found.shape == shape and np.isfinite(found).all() and (found >= 0).all()
-        if not sound or np.abs(found.sum(axis=1) - 1).max(initial=0) > PROBABILITIES_ADD_UP:
-            raise InputError(
-                f"predict_proba gave an array of shape {found.shape}; it must give {shape} probabilities, the rows "
-                "adding up to 1. Or write answers = false in the study file."
-            )
+        found = checked_probabilities(given, len(queries[here]), len(method.classes_))
         blocks.append(answers_of(found, truth[here], predicted[here]))
     return concatenate(blocks)
+
+
+def checked_probabilities(given: object, rows: int, n_classes: int) -> Float[Array, "n C"]:
+    found = np.asarray(given)
+    sound = found.shape == (rows, n_classes) and np.isfinite(found).all() and (found >= 0).all()
+    if not sound or np.abs(found.sum(axis=1) - 1).max(initial=0) > PROBABILITIES_ADD_UP:
+        raise InputError(
+            f"predict_proba gave an array of shape {found.shape}; it must give {(rows, n_classes)} probabilities, the "
+            "rows adding up to 1. Or write answers = false in the study file."
+        )
+    return found
 
 
 def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.bench.blinding import in_blinded_process
-from kshot.bench.cell import asked_head, checked_predictions
+from kshot.bench.cell import asked_head, checked_predictions, checked_probabilities
 from kshot.bench.isolation import Enclosure, can_isolate, limit_this_process, run_isolated
 from kshot.bench.record import CELL
 from kshot.bench.records import load_table
@@ -30,8 +30,11 @@ from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import KshotError
 from kshot.files import read_about, seal_tensors, unseal_tensors
 from kshot.methods import registry
+from kshot.methods.base import Classifier
 from kshot.methods.knob import KnobWithHeads
 from kshot.methods.registry import code_of
+from kshot.solvers.rows import row_blocks
+from kshot.stats.answers import Answers, answers_of
 from kshot.types import Array, Labelled
 
 ABSENT = -1
@@ -56,13 +59,23 @@ class IsolatedFit:
     enclosure: Enclosure | None = None
 
     def predictions(self) -> Int[Array, " n"]:
-        return self._answers(knob=False)[0]
+        return self._checked(self._reply())[0]
 
     def knob_predictions(self) -> list[Int[Array, " n"]]:
         """Those at every value of its knob; none where it has no knob that can be held at a value."""
-        return self._answers(knob=True)
+        return self._checked(self._reply(knob=True))
 
-    def _answers(self, knob: bool) -> list[Int[Array, " n"]]:
+    def answers(self) -> Answers:
+        """Its predictions and what its probabilities say of the true classes, which it does not know."""
+        reply = self._reply(probabilities=True)
+        given = checked_probabilities(reply.get("probabilities", ()), len(self.queries), len(self.asked))
+        return answers_of(given, self.truth, self._checked(reply)[0])
+
+    def _checked(self, reply: dict[str, Array]) -> list[Int[Array, " n"]]:
+        rows = reply["predicted"]
+        return [checked_predictions(each, len(self.queries), len(self.asked)) for each in rows]
+
+    def _reply(self, knob: bool = False, probabilities: bool = False) -> dict[str, Array]:
         tensors: dict[str, Array] = {"queries": self.queries, "decoy": self.decoy, "asked": self.asked}
         for name, value in self.evidence.items():
             parts = {"X": value.X, "y": value.y} if isinstance(value, Labelled) else {"": value}
@@ -74,6 +87,7 @@ class IsolatedFit:
             "n_classes": self.n_classes,
             "in_parts": self.in_parts,
             "knob": knob,
+            "probabilities": probabilities,
             "path": [os.path.abspath(place) for place in sys.path],
         }
         if self.enclosure:
@@ -88,12 +102,13 @@ class IsolatedFit:
         else:
             reply, said = run_isolated(START, content, self.hidden, self.enclosure)
         try:
-            predicted = unseal_tensors(reply)["predicted"]
+            found = unseal_tensors(reply)
+            predicted = found["predicted"]
         except (ValueError, KeyError):
             raise KshotError(said) from None
         if predicted.ndim != 2 or (len(predicted) != 1 and not knob):
             raise KshotError("it gave something else than its predictions")
-        return [checked_predictions(each, len(self.queries), len(self.asked)) for each in predicted]
+        return found
 
 
 def answer() -> None:
@@ -132,7 +147,13 @@ def predicted_again(content: bytes) -> bytes:
         head = asked_head(method.fit(**arguments), episode)
         told = [checked_predictions(head.predict(rows), len(rows), len(episode.asked)) for rows in parts]
         row[:] = np.concatenate(told)
-    return seal_tensors({"predicted": predicted}, {})
+    given = {"probabilities": _probabilities(head, queries)} if about["probabilities"] else {}
+    return seal_tensors({"predicted": predicted} | given, {})
+
+
+def _probabilities(head: Classifier, queries: Float[Array, "n d"]) -> Float[Array, "n C"]:
+    blocks = [np.asarray(head.predict_proba(queries[here]), np.float32) for here in row_blocks(len(queries))]
+    return np.concatenate(blocks)
 
 
 def _episode(tensors: dict[str, Array], n_classes: int) -> tuple[Episode, set]:

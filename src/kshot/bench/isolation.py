@@ -19,7 +19,9 @@ DEVICES = ("--dev", "/dev", "--proc", "/proc")
 WHOLE_DISK = ("--ro-bind", "/", "/")
 # What an interpreter and its compiled libraries need; nothing of a user lies there.
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache")
-LARGEST_REPLY = 2**26
+# The probabilities of 50,000 pictures and 1,000 classes take 200 million bytes.
+LARGEST_REPLY = 2**28
+NEEDS_BUBBLEWRAP = "this needs bubblewrap: install it (bwrap), and allow it to make user namespaces."
 SCRATCH = str(2**26)
 KSHOT = Path(__file__).parents[1]
 
@@ -43,7 +45,7 @@ def run_isolated(
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KSHOT_")}
     if enclosure:
         if not can_isolate():
-            raise KshotError("this needs bubblewrap: install it (bwrap), and allow it to make user namespaces.")
+            raise KshotError(NEEDS_BUBBLEWRAP)
         environment = {"PATH": os.defpath, "HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONPATH": str(KSHOT.parent)}
         places = map(str, (*SYSTEM, *_readable(enclosure)))
         binds = [part for place in places for part in ("--ro-bind-try", place, place)]

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from kshot.bench.work import check_stored
 from kshot.board.check import Hits, bounded_memory, copied_from, hits_of, records_table
 from kshot.board.rules import Board, open_board
 from kshot.board.submission import Submission, read_submission
-from kshot.board.verdict import REFUSED, VERIFIED, BoardVerdict, judge_folder, kept_hits, read_verdict
+from kshot.board.verdict import REFUSED, VERIFIED, BoardVerdict, judge_folder, kept_hits, read_verdict, visible
 from kshot.data.store import Store
 from kshot.errors import KshotError
 from kshot.files import safe_name, write_text
@@ -38,6 +39,8 @@ STATIC = ("leaderboard", "transductive", "metrics", "cost")
 COMPANIONS = (ZERO_SHOT, CLAP, ORACLE)
 # The page's tables by regime show so many heads; the filters show all.
 MOST_ROWS = 50
+# After every date.
+LATER = "~"
 
 
 @dataclass(frozen=True)
@@ -92,37 +95,40 @@ def build(records: Path, submissions: Path, verdicts: Path, output: Path, featur
 
 
 def gather(board: Board, records: Path, submissions: Path, verdicts: Path) -> tuple[list[Accepted], dict[str, str]]:
-    """The submissions that hold, the oldest first, and for every other folder the reason."""
-    accepted, left_out = [], {}
+    """The submissions that hold, the first verified first, and for every other folder the reason."""
+    accepted: list[Accepted] = []
+    left_out: dict[str, str] = {}
     before = kept_hits([records])
-    folders = sorted(path for path in submissions.iterdir() if path.is_dir()) if submissions.is_dir() else []
-    read: list[Submission] = []
-    for folder in folders:
+    waiting: list[tuple[str, date, Submission, BoardVerdict | None]] = []
+    for folder in sorted(path for path in submissions.iterdir() if path.is_dir()) if submissions.is_dir() else ():
         try:
-            read.append(read_submission(folder))
+            one = read_submission(folder)
         except KshotError as error:
-            left_out[folder.name] = str(error)
-    for one in sorted(read, key=lambda one: (one.about.date, one.name)):
+            left_out[visible(folder.name)] = visible(str(error))
+            continue
+        verdict = read_verdict(verdicts / f"{one.name}.json")
+        verdict = None if verdict is None or verdict.digest != one.digest else verdict
+        # Who came first is what kept verdicts say; the date in about.toml is its author's word.
+        waiting.append((verdict.date if verdict else LATER, one.about.date, one, verdict))
+    for *_, one, verdict in sorted(waiting, key=lambda each: (*each[:2], each[2].name)):
         try:
-            entry = _accept(one, board, verdicts, before)
+            entry = _accept(one, board, verdict, before)
         except KshotError as error:
-            left_out[one.name] = str(error)
+            left_out[one.name] = visible(str(error))
         else:
             accepted.append(entry)
             before[one.name] = hits_of(entry.records)
     return accepted, left_out
 
 
-def _accept(submission: Submission, board: Board, verdicts: Path, before: Mapping[str, Hits]) -> Accepted:
+def _accept(submission: Submission, board: Board, verdict: BoardVerdict | None, before: Mapping[str, Hits]) -> Accepted:
     """Where no verdict on these very files is kept, the submission is checked now, without running it."""
     name = safe_name("submission", submission.name)
     if submission.entry.board != board.hash:
         raise KshotError(f"it belongs to another board ({submission.entry.study}, {submission.entry.board[:16]}).")
     if name in before:
         raise KshotError("a head of kshot, or an older entry, has that name.")
-    verdict = read_verdict(verdicts / f"{name}.json")
-    if verdict is None or verdict.digest != submission.digest:
-        verdict = judge_folder(submission.folder, board.features, board.base)
+    verdict = verdict or judge_folder(submission.folder, board.features, board.base)
     if verdict.verdict == REFUSED:
         raise KshotError("; ".join(verdict.reasons[:3]))
     with bounded_memory():

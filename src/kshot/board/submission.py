@@ -12,8 +12,11 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -91,7 +94,25 @@ def read_submission(folder: Path) -> Submission:
     safe_name("submission", folder.name)
     if folder.is_symlink() or not folder.is_dir():
         raise KshotError(f"{folder} is no folder.")
-    files = tuple(sorted(_files(folder)))
+    try:
+        return _read(folder, tuple(sorted(_files(folder))))
+    except OSError as error:
+        raise KshotError(f"{folder.name} cannot be read ({error.strerror}).") from None
+
+
+@contextmanager
+def private_copy(submission: Submission) -> Iterator[Submission]:
+    """One that nobody changes between a check and what relies on it."""
+    with tempfile.TemporaryDirectory(prefix="kshot-board-") as place:
+        copy = Path(place, submission.name)
+        for name in submission.files:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(submission.folder / name, copy / name, follow_symlinks=False)
+        yield read_submission(copy)
+
+
+def _read(folder: Path, files: tuple[str, ...]) -> Submission:
+    """Content of about.toml and entry.json, and whether the wheel is there."""
     for needed in (ABOUT, ENTRY, f"{RECORDS}/study.json"):
         if needed not in files:
             raise KshotError(f"{folder.name} lacks {needed}; `kshot board submit` writes it.")

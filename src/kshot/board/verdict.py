@@ -3,20 +3,22 @@
 import json
 import platform
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from kshot.bench.isolation import NEEDS_BUBBLEWRAP, can_isolate
 from kshot.bench.record import CELL
 from kshot.bench.records import load_table
 from kshot.bench.study import Study, bundled_studies, load_study
 from kshot.board.check import Hits, bounded_memory, copied_from, hits_of, records_table, refusals
 from kshot.board.recompute import chosen_cells, recompute
 from kshot.board.rules import Board, open_board
-from kshot.board.submission import Submission, read_submission
+from kshot.board.submission import Submission, private_copy, read_submission
 from kshot.errors import KshotError, one_line, unknown
 
 VERIFIED, DECLARED, REFUSED = "verified", "declared", "refused"
@@ -61,24 +63,43 @@ def judge_folder(
     again: Recomputation | None = None,
     day: date | None = None,
 ) -> BoardVerdict:
-    """Check a submission, and run cells of it again where that is asked for."""
+    """Check a submission, and run cells of it again where that is asked for. What this machine lacks, bubblewrap or
+    the board's features, is an error and no verdict."""
+    if again and not can_isolate():
+        raise KshotError(NEEDS_BUBBLEWRAP)
     about: dict[str, Any] = {"digest": "", "study": "", "board": "", "seed": None, "cells": ()}
     try:
-        submission = read_submission(folder)
-        about |= {"digest": submission.digest, "study": submission.entry.study, "board": submission.entry.board}
-        board = open_board(study or named_study(submission), features)
-        reasons, table = examined(submission, board, others or {})
-        if again and not reasons:
-            seed = secrets.randbelow(2**32) if again.seed is None else again.seed
-            rows = chosen_cells(table.to_pylist(), again.cells, seed)
-            about |= {"seed": seed, "cells": tuple(tuple(row[name] for name in CELL) for row in rows)}
-            reasons = recompute(submission, board, rows, again.seconds, again.workers)
+        given = read_submission(folder)
+        about |= {"digest": given.digest, "study": given.entry.study, "board": given.entry.board}
+        base = study or named_study(given)
+    except KshotError as error:
+        return _verdict(folder, [str(error)], day, about)
+    board = open_board(base, features)
+    try:
+        with private_copy(given) as submission:
+            about["digest"] = submission.digest
+            reasons, table = examined(submission, board, others or {})
+            if again and not reasons:
+                seed = secrets.randbelow(2**32) if again.seed is None else again.seed
+                rows = chosen_cells(table.to_pylist(), again.cells, seed)
+                about |= {"seed": seed, "cells": tuple(tuple(row[name] for name in CELL) for row in rows)}
+                reasons = recompute(submission, board, rows, again.seconds, again.workers)
     except KshotError as error:
         reasons = [str(error)]
+    return _verdict(folder, reasons, day, about)
+
+
+def _verdict(folder: Path, reasons: Sequence[str], day: date | None, about: Mapping[str, Any]) -> BoardVerdict:
     said = REFUSED if reasons else VERIFIED if about["cells"] else DECLARED
     versions = {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
     today = (day or datetime.now(UTC).date()).isoformat()
-    return BoardVerdict(folder.name, verdict=said, reasons=tuple(reasons), versions=versions, date=today, **about)
+    found = tuple(map(visible, reasons))
+    return BoardVerdict(visible(folder.name), verdict=said, reasons=found, versions=versions, date=today, **about)
+
+
+def visible(text: str) -> str:
+    """Control characters, and bytes that are no text, as their numbers: others' names reach terminals and pages."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def examined(submission: Submission, board: Board, others: Mapping[str, Hits]) -> tuple[list[str], Any]:
@@ -103,26 +124,16 @@ def named_study(submission: Submission) -> Study:
     return load_study(known[name])
 
 
-def sound_submissions(folder: Path) -> Iterator[Submission]:
-    """Those folders in a folder whose form is right."""
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if path.is_dir() and not path.name.startswith("."):
-            try:
-                yield read_submission(path)
-            except KshotError:
-                continue
-
-
 def other_hits(folder: Path, board: Board, kept: Sequence[Path]) -> dict[str, Hits]:
     """Of the entries beside a submission that are on the same board, and of all methods in kept records."""
     found: dict[str, Hits] = {}
-    for other in sound_submissions(folder.absolute().parent):
-        if other.name != folder.absolute().name and other.entry.board == board.hash:
-            try:
+    own = folder.absolute()
+    for path in sorted(own.parent.iterdir()) if own.parent.is_dir() else ():
+        # A neighbour that cannot be read is no fault of this one.
+        with suppress(Exception):
+            if path != own and (other := read_submission(path)).entry.board == board.hash:
                 with bounded_memory():
                     found[other.name] = hits_of(records_table(other, board))
-            except KshotError:
-                continue
     return found | kept_hits(kept)
 
 

@@ -86,7 +86,7 @@ def build(
     for name, status in built.entries.items():
         out.print(f"{name}: {status}", markup=False)
     for name, reason in built.left_out.items():
-        out.print(f"{ascii(name)[1:-1]}: left out, {reason}", markup=False)
+        out.print(f"{name}: left out, {reason}", markup=False)
     out.print(f"wrote {built.page}", markup=False)
 
 
