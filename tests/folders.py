@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from kshot.bench.engines import ThisProcess
 from kshot.bench.record import SECONDS
 from kshot.bench.records import load_table
+from kshot.bench.run import compute, open_run
 
 
 def edit(path, old, new, to=None) -> None:
@@ -11,6 +13,11 @@ def edit(path, old, new, to=None) -> None:
     text = Path(path).read_text()
     assert old in text
     Path(to or path).write_text(text.replace(old, new))
+
+
+def fill(study, features, records, engine=None) -> None:
+    """Compute what the records lack of a study."""
+    compute(open_run(study, features, records), features, records, engine or ThisProcess())
 
 
 def comparable(folder):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from folders import fill
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records
-from kshot.bench.run import compute, open_run
 from kshot.bench.study import parse_study
 
 STUDY = """
@@ -33,7 +33,7 @@ def computed(tmp_path_factory) -> Path:
     """The small study's features and records, computed once for every test that begins with them."""
     place = tmp_path_factory.mktemp("computed")
     study, found = parse_study(tomllib.loads(STUDY), "small.toml"), Records(place / "records")
-    compute(open_run(study, place / "features", found), place / "features", found, LocalEngine(2))
+    fill(study, place / "features", found, LocalEngine(2))
     return place
 
 

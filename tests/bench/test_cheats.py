@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from folders import fill
 from kshot.bench import cell as running
 from kshot.bench.detector import detect, differences
-from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records, load_table
-from kshot.bench.run import compute, open_run
 from kshot.bench.study import Cell, parse_study
 from kshot.data.simulated import WORLDS, write
 from kshot.data.store import Store
@@ -96,7 +95,7 @@ def test_an_honest_outsider_raises_no_alarm_and_files_are_out_of_reach(court):
 def test_no_registered_method_raises_an_alarm(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study, records = study_of(*registry.BUILTIN), Records(tmp_path / "records")
-    compute(open_run(study, tmp_path / "features", records), tmp_path / "features", records, ThisProcess())
+    fill(study, tmp_path / "features", records)
     found = detect(study, list(study.methods().values()), tmp_path / "features", tmp_path / "records")
     assert {one.method: one.differences for one in found if one.differences} == {}
     assert sum(one.cells for one in found) >= len(registry.BUILTIN) - 6

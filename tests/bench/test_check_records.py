@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from folders import comparable
+from folders import comparable, fill
 from kshot.bench.check import check_records, repair_records
 from kshot.bench.compact import compact
 from kshot.bench.engines import ThisProcess
@@ -69,9 +69,7 @@ def test_rows_that_cannot_be_are_found_and_set_aside(records, folder, change, wh
     assert any(why in sentence for sentence in complaints(records.folder))
     assert any("moved to" in sentence for sentence in repair_records(records.folder))
     assert not complaints(records.folder)
-    compute(
-        open_run(load_study("small.toml"), folder / "features", records), folder / "features", records, ThisProcess()
-    )
+    fill(load_study("small.toml"), folder / "features", records)
     assert comparable(records.folder).equals(before)
 
 

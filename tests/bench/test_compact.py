@@ -3,12 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from folders import fill
 from kshot.bench.compact import compact, forget
 from kshot.bench.diff import compare
-from kshot.bench.engines import ThisProcess
 from kshot.bench.record import CELL
 from kshot.bench.records import Records, load_table
-from kshot.bench.run import compute, open_run
 from kshot.bench.status import failed_cells, run_status
 from kshot.bench.study import Cell, load_study
 from kshot.bench.work import finished_cells
@@ -64,7 +63,7 @@ def test_diff_finds_what_moved(records, folder):
     assert same.circumstances == {}
     study = load_study("small.toml").in_precision("float64")
     other = Records(folder / "double")
-    compute(open_run(study, folder / "features", other), folder / "features", other, ThisProcess())
+    fill(study, folder / "features", other)
     found = compare(records.folder, other.folder)
     assert found.circumstances["dtype"] == (["float32"], ["float64"])
     assert {move.of for move in found.moves} == {"zero_shot", "ncm", "loo_blend"}

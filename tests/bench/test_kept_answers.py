@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from folders import comparable, edit
-from kshot.bench.engines import ThisProcess
+from folders import comparable, edit, fill
 from kshot.bench.record import Record
 from kshot.bench.records import Records, cell_place
-from kshot.bench.run import compute, open_run
 from kshot.bench.study import Cell, load_study
 from kshot.data.catalog import dataset_entry
 from kshot.data.features import load_features
@@ -24,7 +22,7 @@ CELL = Cell("sim-pets", "simulated", "dataset", 2, 1)
 
 def run(study, folder, name):
     found = Records(folder / name)
-    compute(open_run(load_study(study), folder / "features", found), folder / "features", found, ThisProcess())
+    fill(load_study(study), folder / "features", found)
     return found
 
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from benchmarks.timing import all_turns
 
+from folders import fill
 from kshot.bench.costs import CellSize, Measured, Subject, cell_size, earlier_costs, grow
-from kshot.bench.engines import ThisProcess
 from kshot.bench.plan import SECONDS_TO_START, forecast, seconds_left, worker_bytes
 from kshot.bench.records import Records
-from kshot.bench.run import compute, open_run
 from kshot.bench.study import MethodSpec, load_study, parse_study
 from kshot.bench.work import find_work
 from kshot.data.store import Store
@@ -59,8 +58,7 @@ def folder(tmp_path_factory):
     """A finished run of one worker."""
     folder = tmp_path_factory.mktemp("plan")
     records = Records(folder / "records" / "small")
-    work = open_run(parse_study(STUDY, "here"), folder / "features", records)
-    compute(work, folder / "features", records, ThisProcess())
+    fill(parse_study(STUDY, "here"), folder / "features", records)
     return folder
 
 

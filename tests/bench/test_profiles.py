@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from folders import comparable, edit
+from folders import comparable, edit, fill
 from kshot import load_records, run
 from kshot.bench.cell import asked_head
 from kshot.bench.engines import ThisProcess
@@ -28,8 +28,7 @@ def uneven(records, folder):
     """The small study on sim-pets under every profile, beside the plain one."""
     edit("small.toml", "shots = [1, 2]\nseeds = [0, 1, 2]", f"shots = [4]\nseeds = [0, 1]\n{ALL}", to="uneven.toml")
     found = Records(folder / "uneven")
-    work = open_run(load_study("uneven.toml"), folder / "features", found)
-    compute(work, folder / "features", found, ThisProcess())
+    fill(load_study("uneven.toml"), folder / "features", found)
     return found
 
 
@@ -131,8 +130,7 @@ def halves(records, folder):
         to="halves.toml",
     )
     found = Records(folder / "halves")
-    work = open_run(load_study("halves.toml"), folder / "features", found)
-    compute(work, folder / "features", found, ThisProcess())
+    fill(load_study("halves.toml"), folder / "features", found)
     return found
 
 

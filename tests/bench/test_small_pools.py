@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from folders import edit
-from kshot.bench.engines import ThisProcess
+from folders import edit, fill
 from kshot.bench.records import Records, load_table
-from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study, study_from_json
 from kshot.bench.work import find_work
 from kshot.data.store import Store
@@ -50,7 +48,7 @@ def store(folder):
 
 def run(store, study):
     records = Records(store.root.parent / "records")
-    compute(open_run(study, store.root, records), store.root, records, ThisProcess())
+    fill(study, store.root, records)
     return load_table(records.folder).to_pylist()
 
 

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from kshot.bench.engines import ThisProcess
+from folders import fill
 from kshot.bench.records import Records
-from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study, parse_study, study_from_json
 from kshot.data.simulated import BACKBONE, WORLDS, write
 from kshot.data.store import Store, view_part
@@ -42,7 +41,7 @@ def put_views(store, names=NAMES, count=3):
 def computed(content, folder):
     study, records = parse_study(content, "test"), Records(folder / content["name"])
     features = folder / "features"
-    compute(open_run(study, features, records), features, records, ThisProcess())
+    fill(study, features, records)
     return records.folder
 
 

@@ -92,7 +92,7 @@ def test_files_that_are_not_heads(tmp_path):
         ("[1]", "is not a kshot head file"),
         ('{"format": 1}', "has head format 1; this kshot reads format 3"),
         (
-            '{"format": 2, "method": "ncm", "params": {}}',
+            '{"format": 3, "method": "ncm", "params": {}}',
             "is a damaged head file: its header lacks selected, state, provenance",
         ),
     ],

@@ -17,8 +17,6 @@ from kshot.files import json_seal, seal_tensors, unseal_tensors, write_bytes
 from kshot.types import Array
 
 FORMAT = 1
-# The version before manifests were sealed; anything later without a seal has lost it.
-UNSEALED_VERSIONS = {"0.1.0"}
 # What the store writes.
 _DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I32": np.int32, "U8": np.uint8}
 _CODES = {np.dtype(dtype).name: code for code, dtype in _DTYPES.items()}
@@ -73,8 +71,6 @@ def read_manifest(path: Path) -> Manifest:
                 "Encode the features again or install the version that wrote them."
             )
         seal = content.pop("seal", None)
-        if seal is None and content["versions"]["kshot"] in UNSEALED_VERSIONS:
-            seal = json_seal(content)
         if seal != json_seal(content):
             raise FeatureError(
                 f"{path} is damaged: it was changed after it was written. Encode the features again, or restore it."

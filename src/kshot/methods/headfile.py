@@ -14,11 +14,9 @@ from kshot.errors import InputError
 from kshot.files import read_about, seal_tensors, unseal_tensors, write_bytes
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices, plain_value
-from kshot.types import ENCODER_CONSTANTS, Array, Choice
+from kshot.types import Array, Choice
 
-# 1 had no seal; 2 had the encoder's constants among the parameters, and is still read.
 FORMAT = 3
-READ = (2, FORMAT)
 BESIDE = "beside."
 
 
@@ -87,9 +85,7 @@ class HeadFile:
             )
         head = registry.create(name, **self.header["params"])
         own = {name: value for name, value in self.tensors.items() if not name.startswith(BESIDE)}
-        params = self.header["params"] if self.header["format"] == 2 else {}
-        constants = {f"{name}_": params[name] for name in ENCODER_CONSTANTS & params.keys()}
-        for attribute, value in {**constants, **self.header["state"], **own}.items():
+        for attribute, value in {**self.header["state"], **own}.items():
             setattr(head, attribute, value)
         head.classes_ = np.asarray(head.classes_)
         head.selected_ = {key: Choice(**choice) for key, choice in self.header["selected"].items()}
@@ -136,7 +132,7 @@ def _is_tensor(value: Any) -> bool:
 def _check_header(header: Any, path: Path) -> None:
     if "format" not in header:
         raise InputError(f"{path} is not a kshot head file (its header names no format).")
-    if header["format"] not in READ:
+    if header["format"] != FORMAT:
         raise InputError(
             f"{path} has head format {header['format']}; this kshot reads format {FORMAT}. Fit and save it again."
         )
