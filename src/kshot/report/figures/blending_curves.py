@@ -41,12 +41,8 @@ def geometry(panel: Panel, context: Context) -> "Figure | str":
     own = in_stratum(panel, sketch.dataset, sketch.backbone)
     own = own.where(own.tier == sketch.tier)
     share = finite_mean(own.share)
-    known_share = f",\n{100 * share:.0f} % of the squared distance" if share == share else ""
-    middle = (middle_text + middle_image) / 2
-    behind = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1}
-    named = axis.annotate(f"common offset{known_share}", middle, (4, 6), textcoords="offset points", bbox=behind)
-    # A long note near the edge would otherwise leave no room for the axes.
-    named.set_in_layout(False)
+    known_share = f", {100 * share:.0f} % of the\nsquared distance" if share == share else ""
+    axis.plot([], [], color="black", linewidth=1.4, label=f"common offset{known_share}")
     for method, marker, name, size in OBJECTIVES:
         ratio = finite_mean(own.column(method, "ratio"))
         if ratio == ratio:
