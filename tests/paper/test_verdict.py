@@ -115,10 +115,7 @@ def test_a_missing_draw_is_not_computed(ours):
     panel = ours[MATRIX].panel
     lost = (panel.dataset == "Pets") & (panel.seed == 4) & (panel.shots == 8) & (panel.tier == "dataset")
     arm = ours[MATRIX]
-    keep = np.append(~lost, np.ones(len(arm) - len(panel), bool))
-    keys = {axis: values[keep] for axis, values in arm.keys.items()}
-    probes = {name: values[keep] for name, values in arm.probes.items()}
-    fewer = {MATRIX: replace(arm, panel=panel.where(~lost), keys=keys, probes=probes, made={})}
+    fewer = {MATRIX: arm.where(np.append(~lost, np.ones(len(arm) - len(panel), bool)))}
     verdicts = {line.claim.id: line.verdict for line in judge(SOME, RULES, fewer).lines}
     assert verdicts["headline.clap.allk"] == NOT_COMPUTED
     assert verdicts["strata.cars.rn50.surplus"] != NOT_COMPUTED

@@ -226,7 +226,7 @@ def changed_without_draws(cells: CellPair) -> Cause | None:
     if share < SHARE:
         return None
     size = float(cells.difference[mask & still].mean())
-    return Cause("shift", where, size, detail="by different amounts", cells=mask)
+    return Cause("changed", where, size, cells=mask)
 
 
 def _names(cells: CellPair) -> Iterator[tuple[dict[str, str], Array]]:
