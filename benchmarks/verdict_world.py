@@ -136,6 +136,8 @@ def observed(truth, one):
     """The run as the comparison reads it."""
     index = np.indices(SHAPE[:5]).reshape(5, -1)
     keep = ~((index[0] == DATASETS.index("Flowers102")) & (index[3] > 2))
+    # What was not run has no record.
+    keep &= np.isfinite(one.accuracy[..., 0]).ravel()
     index = index[:, keep]
     accuracy = one.accuracy.copy()
     hits = truth.n_test[:, None, None, None, None, None] / 100

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from benchmarks import verdict as simulated
-from benchmarks.verdict import CLAIMS, named, observed, run, world
+from benchmarks import verdict_faults as faults
+from benchmarks.verdict import named
+from benchmarks.verdict_world import CLAIMS, observed, run, world
 
 from kshot.paper.arms import MATRIX
 from kshot.paper.cells import cell_pair
@@ -79,13 +80,34 @@ def test_other_draws_are_the_same_results(ours, theirs):
     assert deviations(judged).count("<circle") == judged.drawn
 
 
-@pytest.mark.parametrize("fault", [*simulated.LISTED, *simulated.OTHERS], ids=lambda fault: fault.__name__)
+# One of each kind of cause, beside those that the docs list.
+KINDS = (
+    faults.everything_down, faults.rounded_to_points, faults.method_replaced, faults.encoder_replaced_in_dataset,
+    faults.seed_of_method_fixed, faults.draws_all_the_same, faults.shots_exchanged_in_encoder,
+    faults.shots_one_step_off, faults.other_activation, faults.draw_off_in_dataset, faults.old_code_in_one_draw,
+    faults.noise_added, faults.pool_labels_wrong, faults.stale_cells,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", [*faults.LISTED, *KINDS], ids=lambda fault: fault.__name__)
 def test_the_cause_of_a_fault_is_named(fault, truth, theirs):
     wrong = run(truth, (3, 5))
     where = fault(wrong, np.random.default_rng(2), truth)
     causes = find_causes(cell_pair(observed(truth, wrong)[MATRIX], theirs[MATRIX]))
     assert named(causes, where), [str(cause) for cause in causes]
     assert causes[0].usual
+
+
+@pytest.mark.parametrize("change", faults.HARMLESS, ids=lambda change: change.__name__)
+def test_what_is_no_fault_is_the_same(change, truth, theirs):
+    other = run(truth, (3, 1))
+    change(other, np.random.default_rng(2), truth)
+    judged = judge(SOME, RULES, observed(truth, other), theirs, "the other run")
+    assert judged.same, [str(line.claim.id) for line in judged.differing]
+    lacking = {faults.two_draws_missing: ["draw 3", "draw 4"], faults.one_shot_missing: ["K = 1"]}.get(change, [])
+    assert judged.lacking == (lacking, [])
+    said = " ".join(verdict_sentences(judged))
+    assert ("These records lack" in said) == bool(lacking)
 
 
 def test_printed_numbers_name_the_encoder_too(truth, ours, theirs):
@@ -115,10 +137,7 @@ def test_a_missing_draw_is_not_computed(ours):
     panel = ours[MATRIX].panel
     lost = (panel.dataset == "Pets") & (panel.seed == 4) & (panel.shots == 8) & (panel.tier == "dataset")
     arm = ours[MATRIX]
-    keep = np.append(~lost, np.ones(len(arm) - len(panel), bool))
-    keys = {axis: values[keep] for axis, values in arm.keys.items()}
-    probes = {name: values[keep] for name, values in arm.probes.items()}
-    fewer = {MATRIX: replace(arm, panel=panel.where(~lost), keys=keys, probes=probes, made={})}
+    fewer = {MATRIX: arm.where(np.append(~lost, np.ones(len(arm) - len(panel), bool)))}
     verdicts = {line.claim.id: line.verdict for line in judge(SOME, RULES, fewer).lines}
     assert verdicts["headline.clap.allk"] == NOT_COMPUTED
     assert verdicts["strata.cars.rn50.surplus"] != NOT_COMPUTED

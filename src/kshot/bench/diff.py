@@ -37,8 +37,8 @@ class Move:
 class Difference:
     """`circumstances` lists what differs around the numbers: versions, dtypes, features, machines.
 
-    `paired`: cells were compared one by one, having the same draws. `moves` are by method, `strata` by dataset and
-    backbone over all methods.
+    `rounding` is what printed accuracies may be off by, in points. `paired`: cells were compared one by one, having the
+    same draws. `moves` are by method, `strata` by dataset and backbone over all methods.
     """
 
     paired: bool
@@ -47,6 +47,7 @@ class Difference:
     moves: tuple[Move, ...]
     strata: tuple[Move, ...]
     circumstances: dict[str, tuple[list[str], list[str]]]
+    rounding: float = 0.0
 
     @property
     def same(self) -> bool:
@@ -63,7 +64,7 @@ class Difference:
     def summary(self) -> str:
         """What the comparison says, in one sentence."""
         if self.same:
-            return "the same records"
+            return "the same records" + (", to the digits that were printed" if self.rounding else "")
         compared = [*self.moves, *self.strata]
         unseen = sum(move.judged.verdict == CANNOT_TELL for move in compared)
         if self.differing:
@@ -83,19 +84,21 @@ class Difference:
 def compare(first: Path, second: Path) -> Difference:
     """Compare cells one by one where the draws are the same, else means by the noise of their draws.
 
-    `identical` means every column but the seconds and circumstances, and between two precisions, where every measured
+    `identical` means every column but the seconds and circumstances; beside printed accuracies, these to their digits;
+    and between two precisions, where every measured
     number moves in its last digits, the same predictions.
     """
     a, b = (
         {tuple(row[name] for name in KEY): row for row in load_table(folder).to_pylist()} for folder in (first, second)
     )
     shared = [key for key in a if key in b]
-    paired = bool(shared) and (
-        Records(first).draws() == Records(second).draws() or all(_identical(a[key], b[key]) for key in shared)
-    )
     # A printed figure is off by up to half a step.
-    rounding = DrawNoise(
-        sum(Records(folder).imported().get("rounding", 0.0) ** 2 / 12 for folder in (first, second)), 1e9
+    steps = [Records(folder).imported().get("rounding", 0.0) for folder in (first, second)]
+    rounding = sum(steps) / 2
+    printed = DrawNoise(sum(step**2 for step in steps) / 12, 1e9)
+    paired = bool(shared) and (
+        Records(first).draws() == Records(second).draws()
+        or all(_same_result(a[key], b[key], rounding) for key in shared)
     )
     if paired:
         kept = {key: a[key] for key in shared}, {key: b[key] for key in shared}
@@ -111,11 +114,12 @@ def compare(first: Path, second: Path) -> Difference:
         paired=paired,
         only_first=only[0],
         only_second=only[1],
-        moves=tuple(_move(name, _part(kept, -1, name), paired, rounding, many) for name in methods),
+        moves=tuple(_move(name, _part(kept, -1, name), paired, printed, many, rounding) for name in methods),
         strata=tuple(
-            _move("/".join(names), _part(kept, slice(0, 2), names), paired, rounding, many) for names in strata
+            _move("/".join(names), _part(kept, slice(0, 2), names), paired, printed, many, rounding) for names in strata
         ),
         circumstances={name: both for name, both in around.items() if both[0] != both[1]},
+        rounding=rounding,
     )
 
 
@@ -136,23 +140,25 @@ def _part(kept: tuple[Rows, Rows], place: int | slice, name: str | tuple) -> tup
     return first, second
 
 
-def _move(of: str, parts: tuple[Rows, Rows], paired: bool, rounding: DrawNoise, comparisons: int) -> Move:
+def _move(
+    of: str, parts: tuple[Rows, Rows], paired: bool, printed: DrawNoise, comparisons: int, rounding: float
+) -> Move:
     a, b = parts
     if not paired:
         scored = _of_shared_strata(*(_scored(rows) for rows in parts))[0]
         (one, first), (two, second) = (_mean_of_strata(rows) for rows in scored)
-        noise = _of_difference(first, second, len(scored[1]) / max(len(scored[0]), 1)) + rounding
+        noise = _of_difference(first, second, len(scored[1]) / max(len(scored[0]), 1)) + printed
         return Move(of, len(a) + len(b), two - one, judge(two - one, noise, comparisons))
     pairs = {key: (a[key], b[key]) for key in _scored(a) if b[key]["accuracy"] is not None}
     changes = {key: 100 * (two["accuracy"] - one["accuracy"]) for key, (one, two) in pairs.items()}
     change, noise = _mean(changes)
-    identical = sum(_identical(a[key], b[key]) for key in a)
+    identical = sum(_same_result(a[key], b[key], rounding) for key in a)
     flips = [_flipped(*pair) for pair in pairs.values()]
     return Move(
         of,
         len(a),
         change,
-        judge(change, DrawNoise(0.0, 1.0) if identical == len(a) else noise + rounding, comparisons),
+        judge(change, printed if identical == len(a) else noise + printed, comparisons),
         identical=identical,
         flipped=None if None in flips else float(np.mean([flip or 0.0 for flip in flips] or [0.0])),
         largest_change=max(changes.values(), key=abs, default=0.0),
@@ -186,6 +192,15 @@ def _mean(values: Mapping[tuple, float], by_stratum: bool = False) -> tuple[floa
     weights = 1 / (np.bincount(stratum)[stratum] * len(numbers)) if by_stratum else np.full(len(keys), 1 / len(keys))
     dataset, seed = (np.array([key[KEY.index(axis)] for key in keys]) for axis in ("dataset", "seed"))
     return float(weights @ found), draw_noise(found, weights, stratum, dataset, seed)
+
+
+def _same_result(a: dict, b: dict, rounding: float) -> bool:
+    """Whether the records are identical or, where one was printed, their accuracies are to rounding (in points)."""
+    if not rounding:
+        return _identical(a, b)
+    if a["accuracy"] is None or b["accuracy"] is None:
+        return a["accuracy"] is b["accuracy"]
+    return abs(100 * (a["accuracy"] - b["accuracy"])) <= rounding + 1e-6
 
 
 def _identical(a: dict, b: dict) -> bool:

@@ -96,6 +96,12 @@ class Observations:
         """One number per (dataset, backbone, tier, shots)."""
         return np.ravel_multi_index([self.codes[axis] for axis in CELL[:4]], tuple(self.cell_shape))
 
+    def where(self, keep: Bool[Array, " n"]) -> "Observations":
+        """These rows only."""
+        keys = {axis: values[keep] for axis, values in self.keys.items()}
+        probes = {name: values[keep] for name, values in self.probes.items()}
+        return Observations(self.panel.where(keep[: len(self.panel)]), keys, probes)
+
     def on(self, axis: str, values: Iterable) -> Bool[Array, " n"]:
         """Rows with one of these values."""
         known = np.isin(self.names[axis], list(values))
@@ -119,6 +125,31 @@ class Observations:
 
 # Observations of the matrix in the main precision, of CoOp's splits, and of the other precision.
 Arms: TypeAlias = Mapping[str, Observations]
+
+
+def side_by_side(ours: Arms, theirs: Arms) -> tuple[Arms, Arms]:
+    """Both runs over the strata and shot counts that both have: a mean over others would be another mean."""
+    pairs = {name: (ours[name], theirs[name]) for name in ours if name in theirs}
+    kept: tuple[dict[str, Observations], dict[str, Observations]] = (dict(ours), dict(theirs))
+    for name, pair in pairs.items():
+        cells = [list(zip(*(run.keys[axis].tolist() for axis in CELL[:4]), strict=True)) for run in pair]
+        known = [set(found[: len(run.panel)]) for found, run in zip(cells, pair, strict=True)]
+        for place, run in enumerate(pair):
+            both = np.array([cell in known[1 - place] for cell in cells[place]], bool)
+            both[len(run.panel) :] = True
+            kept[place][name] = run if both.all() else run.where(both)
+    return kept
+
+
+def absent(ours: Observations, theirs: Observations) -> list[str]:
+    """What of the other run's this one lacks: names of datasets, encoders, tiers, shot counts, draws and methods."""
+    words = {"shots": "K = {}", "seed": "draw {}"}
+    lost = [
+        words.get(axis, "{}").format(name)
+        for axis in CELL[:5]
+        for name in np.setdiff1d(theirs.panel.cells[axis], ours.panel.cells[axis]).tolist()
+    ]
+    return lost + [method for method in theirs.panel.methods if method not in ours.panel.methods]
 
 
 def look_up(values: Float[Array, "R n"], at: Observations, keys: Sequence[tuple]) -> Float[Array, "R m"]:

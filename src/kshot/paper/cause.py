@@ -30,8 +30,8 @@ USUAL: Mapping[frozenset[str], str] = {
 
 @dataclass(frozen=True)
 class Cause:
-    """Where two runs differ: `where` names it on its axes; `kind` is shift, swap, copy, repeated draw, grid, spread or
-    draw; `cells` are the entries of a shift or a swap."""
+    """Where two runs differ: `where` names it on its axes; `kind` is shift, swap, changed, copy, repeated draw, grid,
+    spread or draw; `cells` are the entries it explains."""
 
     kind: str
     where: Mapping[str, str]
@@ -46,6 +46,8 @@ class Cause:
         if self.kind == "swap":
             what = "results of the next K" if self.where.get("shots") == "every K" else "two are exchanged"
             return f"{named}: {what}"
+        if self.kind == "changed":
+            return f"{named}, where what no draw changes differs, by {self.size:+.2f} points on average"
         if self.kind == "shift":
             unit = "hundredths of the ratio" if self.detail == "ratio" else "points"
             more = f" ({self.detail})" if self.detail not in ("", "ratio") else ""
@@ -55,6 +57,8 @@ class Cause:
     @property
     def usual(self) -> str:
         """What people usually get wrong there."""
+        if self.kind == "swap":
+            return "two folders, files or labels mixed up"
         if self.kind == "copy":
             return "one folder or file read under two names"
         if self.kind == "grid" and "method" in self.where:

@@ -19,7 +19,7 @@ COLUMNS = (
 
 def verdict_sentences(judged: JudgedClaims) -> list[str]:
     """Sentences: whether these are the same results, why not, the verdicts counted, and what computes the others."""
-    return [first_sentence(judged), *_causes(judged), *_counts(judged)]
+    return [first_sentence(judged), *_causes(judged), *_lacking(judged), *_counts(judged)]
 
 
 def first_sentence(judged: JudgedClaims) -> str:
@@ -29,8 +29,25 @@ def first_sentence(judged: JudgedClaims) -> str:
         return f"Nothing here can be put beside {judged.other} yet."
     if judged.same:
         return f"These are the same results as {judged.other}, {how}."
-    looks = f", and it looks like {judged.causes[0]}" if judged.causes else ""
+    looks = f", and it looks like {judged.causes[0]}" if judged.causes else _without_cause(judged)
     return f"These are NOT the same results as {judged.other}{looks}."
+
+
+def _without_cause(judged: JudgedClaims) -> str:
+    if not judged.differing:
+        return ": no number differs by itself, but all together lie further apart than draws explain"
+    worst = max(judged.differing, key=lambda line: abs(line.score) if line.score == line.score else 0.0)
+    return f": numbers that differ are {len(judged.differing)} ({worst.claim.id} most), and no name explains them"
+
+
+def _lacking(judged: JudgedClaims) -> list[str]:
+    """What only one of two runs has, which is left out."""
+    names = ("These records", judged.other)
+    return [
+        f"{name} {'lack' if name == names[0] else 'lacks'} {', '.join(lost)}: compared is what both have."
+        for name, lost in zip(names, judged.lacking, strict=True)
+        if lost
+    ]
 
 
 def _identical(judged: JudgedClaims) -> bool:

@@ -7,11 +7,12 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float
 
-from kshot.paper.arms import MATRIX, Arms, Observations
+from kshot.paper.arms import MATRIX, Arms, Observations, absent, side_by_side
 from kshot.paper.cause import Cause
 from kshot.paper.cells import CellPair, cell_pair, transplanted
 from kshot.paper.claims import Claim
 from kshot.paper.evaluate import Evaluator
+from kshot.paper.looks import ROUNDING
 from kshot.paper.noise import LEAST_DRAWS, Noise, Resamples, noise, resamples
 from kshot.paper.rules import Rules
 from kshot.paper.scan import NARROWER, find_causes
@@ -23,6 +24,8 @@ from kshot.types import Array
 AGREES, DIFFERS, CANNOT_TELL, NOT_COMPUTED = VERDICTS = ("agrees", "differs", "cannot tell", "not computed")
 # "About" a figure: within a tenth of it. HOSO's results carry this band of rounding (paper, Sec. 5.5).
 ABOUT, HOSO_BAND = 0.1, 0.5
+# Figures that count what is in the records.
+OF_RECORDS = ("cells", "strata", "datasets")
 # What would matter: a point of accuracy, a tenth of an effect or of a correlation.
 POINT, TENTH = 1.0, 0.1
 HOSO = {"hoso", "hoso+views"}
@@ -76,6 +79,7 @@ class JudgedClaims:
     simulated: bool = False
     involved: int = 0
     left: int | None = None
+    lacking: tuple[Sequence[str], Sequence[str]] = ((), ())
     nulls: Float[Array, "s c"] = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
 
     @property
@@ -98,14 +102,19 @@ def judge(
     claims: Sequence[Claim], rules: Rules, arms: Arms, against: Arms | None = None, other: str = ""
 ) -> JudgedClaims:
     """Judge these claims, in their order: against what was printed, or against another run."""
-    plan = resamples(arms, *([against] if against else []))
-    runs = [Evaluator(claims, rules, plan.of(run)) for run in (arms, *([against] if against else []))]
+    lacking = (absent(arms[MATRIX], against[MATRIX]), absent(against[MATRIX], arms[MATRIX])) if against else ([], [])
+    if against:
+        arms, against = side_by_side(arms, against)
+    plans = [resamples(run) for run in (arms, against) if run]
+    runs = [Evaluator(claims, rules, plan.of(run)) for plan, run in zip(plans, (arms, against), strict=False) if run]
     figures = [[run.answer(claim) for claim in claims] for run in runs]
     known = [i for i in range(len(claims)) if all(of_run[i].known for of_run in figures)]
     cells = cell_pair(arms[MATRIX], against[MATRIX]) if against else None
+    if cells is not None and plans[0].draws != plans[1].draws:
+        cells = replace(cells, paired=False)
     ids = [claims[i].id for i in known]
     chosen = [[of_run[i] for i in known] for of_run in figures]
-    found = _difference_noise(ids, chosen, plan, rules.paper["datasets"], cells)
+    found = _difference_noise(ids, chosen, plans, rules.paper["datasets"], cells)
     exact = np.zeros(len(claims), bool)
     exact[known] = found.exact
     variance, freedom = np.zeros(len(claims)), np.ones(len(claims))
@@ -143,8 +152,10 @@ def judge(
             why = f"{partly[0]} are there: {why}" if partly else why
         elif not _timeless(claim):
             verdict, why = CANNOT_TELL, "seconds are those of another machine"
+        elif exact[i] and any(lacking) and rules.rule(claim).figure in OF_RECORDS:
+            verdict, why = CANNOT_TELL, "the runs do not have the same cells"
         elif exact[i]:
-            agree = holds(claim, ours) if against is None else _equal(ours, theirs[i])
+            agree = holds(claim, ours) if against is None else _equal(ours, theirs[i], _printed_step(claim))
             verdict, why = (AGREES if agree else DIFFERS), ("" if agree else "no draw changes it")
         elif not np.isfinite(score[i]):
             verdict, why = CANNOT_TELL, f"its noise is unknown: fewer than {LEAST_DRAWS} draws"
@@ -168,6 +179,7 @@ def judge(
         other or "the paper",
         arms[MATRIX].panel.origin.simulated,
         nulls=nulls,
+        lacking=lacking,
     )
     if cells is None:
         return explained_by_claims(judged, rules, arms) if judged.differing else judged
@@ -198,22 +210,22 @@ def _explained(
 def _difference_noise(
     ids: Sequence[str],
     figures: Sequence[Sequence[Figure]],
-    plan: Resamples,
+    plans: Sequence[Resamples],
     datasets: Sequence[str],
     cells: CellPair | None,
 ) -> Noise:
     """Noise of ours minus theirs: twice ours where theirs is a printed number, of the pairs where draws are shared, of
     both runs otherwise."""
     if len(figures) == 1:
-        own = noise(ids, figures[0], plan, datasets)
+        own = noise(ids, figures[0], plans[0], datasets)
         return Noise(2 * own.variance, own.freedom, own.moved, own.exact, own.borrowed)
     if cells is not None and cells.paired:
         both = [
             Figure(a.values - b.values, draws=max(a.draws, b.draws), added=a.added + b.added)
             for a, b in zip(*figures, strict=True)
         ]
-        return noise(ids, both, plan, datasets)
-    a, b = (noise(ids, run, plan, datasets) for run in figures)
+        return noise(ids, both, plans[0], datasets)
+    a, b = (noise(ids, run, plan, datasets) for run, plan in zip(figures, plans, strict=True))
     variance = a.variance + b.variance
     safe = np.where(variance > 0, variance, 1)
     freedom = safe**2 / np.maximum(a.variance**2 / a.freedom + b.variance**2 / b.freedom, 1e-300)
@@ -244,8 +256,13 @@ def _timeless(claim: Claim) -> bool:
     return claim.kind != "cost"
 
 
-def _equal(a: float, b: float) -> bool:
-    return abs(a - b) <= 1e-6 * max(1.0, abs(b))
+def _equal(a: float, b: float, step: float = 0.0) -> bool:
+    return abs(a - b) <= max(1e-6 * max(1.0, abs(b)), step)
+
+
+def _printed_step(claim: Claim) -> float:
+    """What an accuracy on which no draw has an influence may move by the precision of arithmetic: a picture or two."""
+    return max(claim.tolerance, ROUNDING) if claim.unit in ("percent", "points") else 0.0
 
 
 def holds(claim: Claim, ours: float) -> bool:

@@ -18,7 +18,7 @@ LEAST_DRAWS = 3
 FEWEST, ALIKE = 15, 0.9
 # What no draw changes may differ by this much through rounding; the share of cells that a name must explain.
 ROUNDING, SHARE = 0.1, 0.8
-RATIO_GRIDS, POINT_GRIDS = (1, 2, 5, 10, 20, 25, 50), (0.5, 1, 2, 5)
+RATIO_GRIDS, POINT_GRIDS = (1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 50.0), (0.5, 1.0, 2.0, 5.0)
 
 
 def signs(cells: CellPair) -> list[Cause]:
@@ -110,7 +110,7 @@ def _grids(cells: CellPair) -> list[Cause]:
     return found
 
 
-def _coarsest(cube: Cube, items: Sequence[tuple[str, str]], wanted: str, grids: tuple[float, ...]) -> dict[str, float]:
+def _coarsest(cube: Cube, items: Sequence[tuple[str, str]], wanted: str, grids: Sequence[float]) -> dict[str, float]:
     """By method the coarsest grid, in hundredths, that holds every value; 0 where none does."""
     coarsest = {}
     for number, (method, measure) in enumerate(items):
@@ -166,7 +166,7 @@ def _apart_in_a_dataset(cells: CellPair) -> Iterator[Cause]:
             spread = (((rest - rest.mean()) ** 2).sum() + (other**2).sum()) / (n - 2 + m - 1)
             apart = own[draw] - rest.mean()
             t = apart / np.sqrt(max(spread, 1e-12) * n / (n - 1))
-            score = float(normal_score(t, n + m - 3))
+            score = float(normal_score(float(t), float(n + m - 3)))
             if abs(score) > normal_level(LOOK_LEVEL / 2, n * len(cells.names["dataset"])):
                 size = float(
                     (ours[draw, here] * np.sqrt(cells.variance[here])).mean() * np.sqrt(n * (n - 1)) * n / (n - 1)
@@ -226,7 +226,7 @@ def changed_without_draws(cells: CellPair) -> Cause | None:
     if share < SHARE:
         return None
     size = float(cells.difference[mask & still].mean())
-    return Cause("shift", where, size, detail="by different amounts", cells=mask)
+    return Cause("changed", where, size, cells=mask)
 
 
 def _names(cells: CellPair) -> Iterator[tuple[dict[str, str], Array]]:

@@ -81,14 +81,13 @@ class Resamples:
         return {(MEASURED, "accuracy"): shift}
 
 
-def resamples(*runs: Arms) -> Resamples:
-    """For the draws that every run has of a dataset."""
+def resamples(arms: Arms) -> Resamples:
+    """For the draws that a run has of each dataset."""
     found: dict[str, set[int]] = {}
-    for arms in runs:
-        for observed in arms.values():
-            for dataset in observed.names["dataset"]:
-                seeds = observed.keys["seed"][observed.on("dataset", [dataset])]
-                found.setdefault(dataset, set()).update(seeds[seeds >= 0].tolist())
+    for observed in arms.values():
+        for dataset in observed.names["dataset"]:
+            seeds = observed.keys["seed"][observed.on("dataset", [dataset])]
+            found.setdefault(dataset, set()).update(seeds[seeds >= 0].tolist())
     return Resamples({d: sorted(seeds) for d, seeds in sorted(found.items()) if len(seeds) >= LEAST_DRAWS})
 
 

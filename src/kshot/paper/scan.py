@@ -146,7 +146,7 @@ def _fit(
     weight = p / cells.variance[at]
 
     def summed(values: Float[Array, " n"]) -> Float[Array, " c"]:
-        return np.bincount(code, values, count)
+        return np.bincount(code, values, count).astype(float)
 
     total = summed(weight * p)
     known = total > 0
