@@ -90,6 +90,8 @@ def _answer(key: str, value: Any) -> Any:
     if key == "date":
         return _date(value)
     line = _line(key, value, may_be_empty=key == "link")
+    if key == "name" and (not line.isascii() or re.search("verified|declared|kshot", line, re.IGNORECASE)):
+        raise _wrong(key, "letters, digits and signs of ASCII, without the words verified, declared and kshot")
     if key in ANSWERS and line not in ANSWERS[key]:
         raise _wrong(key, f"one of {', '.join(ANSWERS[key])}")
     if key == "link" and line and not re.fullmatch(r"https?://[^\s<>\"'\\]+", line):

@@ -40,7 +40,9 @@ TOLERANCE = 1e-4
 LONGEST_TEXT = 2**16
 MEASURED = ("lambda_js", "d2", "v", "share")
 EVIDENCE = frozenset(get_args(Evidence)) - {"test"}
-SELECTED = (int, float, str, list, dict, type(None))
+NO_EVIDENCE = frozenset({"fixed", "encoder", "assumed"})
+# What the board's page shows beside its charts.
+TABLES = ("leaderboard", "transductive", "metrics", "cost")
 # Honest heads share up to 61 % of their cells of the open benchmark.
 SAME = 0.9
 Hits = dict[Cell, bytes]
@@ -57,7 +59,7 @@ def refusals(submission: Submission, board: Board) -> Iterator[str]:
         if not found:
             # What heads fitted is of any form: what a page cannot show fails here and not when the board is built.
             alone = panel(table)
-            page(alone, [make_table("cost", alone, Context())], Context(), [], verdict(alone))
+            page(alone, [make_table(key, alone, Context()) for key in TABLES], Context(), [], verdict(alone))
 
 
 def records_table(submission: Submission, board: Board) -> "pa.Table":
@@ -185,8 +187,11 @@ def _contradiction(row: dict[str, Any], first: dict[str, Any], board: Board, kno
         return "it names no version of kshot that computed it"
     if not all(isinstance(row[name], str) and len(row[name]) <= LONGEST_TEXT for name in ("title", "reason", "views")):
         return "title, reason or views are no text, or too long"
-    if not all(_plain(row[name]) for name in ("selected", "selected_from")):
+    fitted, chosen = (_named(row[name]) for name in ("selected", "selected_from"))
+    if fitted is None or chosen is None or not all(isinstance(word, str) for word in chosen.values()):
         return "what it fitted cannot be read"
+    if foreign := set(chosen.values()) - EVIDENCE - NO_EVIDENCE:
+        return f"it chose {', '.join(chosen)} from {', '.join(sorted(foreign))[:60]}, which no head may do"
     seconds = (row["fit_seconds"], row["score_seconds"])
     if not all(isinstance(value, float) and 0 <= value < 1e9 for value in seconds):
         return "its seconds are no durations"
@@ -247,10 +252,10 @@ def _json(text: Any) -> Any:
         return None
 
 
-def _plain(text: Any) -> bool:
-    """Whether it is JSON of a few named numbers, words and lists, as heads fit them."""
+def _named(text: Any) -> dict[str, Any] | None:
+    """Values by their names, or None."""
     content = _json(text) if isinstance(text, str) and len(text) <= LONGEST_TEXT else None
-    return isinstance(content, dict) and all(isinstance(value, SELECTED) for value in content.values())
+    return content if isinstance(content, dict) else None
 
 
 def _close(found: float | None, known: float | None) -> bool:
