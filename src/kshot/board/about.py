@@ -54,7 +54,8 @@ class AuthorsAnswers:
         """What was answered, in words for the page."""
         words = {key: ANSWERS[key][str(value)] if key in ANSWERS else value for key, value in asdict(self).items()}
         words["authors"] = ", ".join(self.authors)
-        return {key.replace("_", " ").capitalize(): str(value) for key, value in words.items() if key != "name"}
+        shown = {key: value for key, value in words.items() if value and key != "name"}
+        return {key.replace("_", " ").capitalize(): str(value) for key, value in shown.items()}
 
 
 def blank_about() -> str:

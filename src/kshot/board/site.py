@@ -149,6 +149,8 @@ def _joined(
     for entry in accepted:
         name = entry.submission.name
         title = entry.title if titles.count(_same(entry.title)) == 1 else f"{entry.title} ({name})"
+        # Wherever a figure stands, also in the verdict of the page.
+        title += "" if entry.verdict.verdict == VERIFIED else f" ({entry.verdict.verdict})"
         tables.append(_with(entry.records, method=name, title=title))
     joined = pa.concat_tables(tables)
     versions = ", ".join(sorted(set(joined["version"].to_pylist())))
