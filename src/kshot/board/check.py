@@ -2,39 +2,33 @@
 
 import json
 import re
-import resource
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import asdict
-from functools import cache
 from math import isclose
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from kshot.bench.header import read_header
-from kshot.bench.record import CELL, cells_of, schema
+from kshot.bench.record import cells_of
 from kshot.bench.records import cell_place
-from kshot.bench.study import Cell, MethodSpec
+from kshot.bench.study import MethodSpec
 from kshot.board.rules import Board, KnownCell
 from kshot.board.submission import RECORDS, Submission
+from kshot.board.tables import answers_rows, bounded_memory, records_table
 from kshot.board.wheel import check_wheel
 from kshot.errors import KshotError
-from kshot.files import is_damaged, read_tables
 from kshot.report.context import Context
 from kshot.report.tables import make_table
 from kshot.report.verdict import verdict
 from kshot.report.write import page
-from kshot.stats.answers import RELATIVE_ERROR, Answers, answers_from_table, answers_table
+from kshot.stats.answers import RELATIVE_ERROR, answers_from_table
 from kshot.stats.panel import panel
 from kshot.types import IMPORTED, Evidence
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What reading one submission may take; a small file can open to any size.
-MEMORY = 2 * 2**30
 # Other processors round otherwise; other shots are a hundred times as far away.
 TOLERANCE = 1e-4
 LONGEST_TEXT = 2**16
@@ -43,9 +37,6 @@ EVIDENCE = frozenset(get_args(Evidence)) - {"test"}
 NO_EVIDENCE = frozenset({"fixed", "encoder", "assumed"})
 # What the board's page shows beside its charts.
 TABLES = ("leaderboard", "transductive", "metrics", "cost")
-# Honest heads share up to 61 % of their cells of the open benchmark.
-SAME = 0.9
-Hits = dict[Cell, bytes]
 
 
 def refusals(submission: Submission, board: Board) -> Iterator[str]:
@@ -62,42 +53,6 @@ def refusals(submission: Submission, board: Board) -> Iterator[str]:
             page(alone, [make_table(key, alone, Context()) for key in TABLES], Context(), [], verdict(alone))
 
 
-def records_table(submission: Submission, board: Board) -> "pa.Table":
-    """The records, one a cell of the board; read only if the file announces no more than that."""
-    names = [name for name in submission.files if "/compact/" in name]
-    if len(names) != 1:
-        raise KshotError(f"{submission.name} must hold one file of records, not {len(names)}; submit it again.")
-    return _table(submission, names[0], schema(), len(board.cells))
-
-
-def hits_of(table: "pa.Table") -> Hits:
-    """Which pictures were right, cell by cell."""
-    columns = (table[name].to_pylist() for name in (*CELL, "hits", "status"))
-    return {Cell(*place): hits for *place, hits, status in zip(*columns, strict=True) if status == "ok"}
-
-
-def copied_from(hits: Hits, others: Mapping[str, Hits]) -> Iterator[str]:
-    """Other entries with the very same hits in nearly every cell that both have."""
-    for name, theirs in others.items():
-        common = hits.keys() & theirs.keys()
-        same = sum(hits[cell] == theirs[cell] for cell in common)
-        if len(common) > len(hits) // 2 and same >= SAME * len(common):
-            yield f"in {same} of {len(common)} cells it has the hits of {name}, picture by picture"
-
-
-@contextmanager
-def bounded_memory(most: int = MEMORY) -> Iterator[None]:
-    """Memory beyond what is in use now ends in an error and not in a dead machine."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + most
-    resource.setrlimit(resource.RLIMIT_AS, (limit if hard < 0 else min(limit, hard), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
 def _check_header(submission: Submission, board: Board) -> None:
     entry = submission.entry
     if entry.board != board.hash:
@@ -110,26 +65,6 @@ def _check_header(submission: Submission, board: Board) -> None:
         raise KshotError(f"study.json is not study {board.base.name} with {entry.method} alone, hash {study.hash}.")
     if header["features"] != board.hashes:
         raise KshotError("study.json names other features than this board has.")
-
-
-def _table(submission: Submission, name: str, expected: "pa.Schema", rows: int) -> "pa.Table":
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = submission.folder / name
-    if is_damaged(submission.records, path):
-        raise KshotError(f"{name} was changed after it was written: its hash is not the one in its name.")
-    try:
-        with pq.ParquetFile(path) as file:
-            about = file.metadata
-            if not file.schema_arrow.equals(expected) or about.num_rows > rows:
-                raise KshotError(f"{name} has {about.num_rows:,} rows or columns that are not those of kshot.")
-            size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
-            if size > MEMORY // 8:
-                raise KshotError(f"{name} opens to {size:,} bytes, which is too large.")
-        return read_tables([path], expected)
-    except (pa.ArrowException, MemoryError, OSError) as error:
-        raise KshotError(f"{name} cannot be read ({str(error)[:100]}).") from None
 
 
 def _cells(submission: Submission, board: Board, table: "pa.Table", codes: set[str]) -> Iterator[str]:
@@ -158,7 +93,7 @@ def _cells(submission: Submission, board: Board, table: "pa.Table", codes: set[s
         if not why and row["code"] not in codes:
             why = "it was computed by other code than the wheel holds"
         if not why and place in files:
-            content = _table(submission, files[place], _answers_schema(), len(known.truth))
+            content = answers_rows(submission, files[place], len(known.truth))
             why, hits = _impossible(content, known, submission.entry.method)
         if why := why or _arithmetic(row, hits):
             yield f"{cell.in_words()}: {why}"
@@ -237,12 +172,6 @@ def _impossible(table: "pa.Table", known: KnownCell, method: str) -> tuple[str, 
     if not sound or (np.maximum(least, 1 / answers.n_classes) > room * answers.squares + 1e-6).any():
         return "the answers hold numbers that no probabilities give", answers.hits
     return "", answers.hits
-
-
-@cache
-def _answers_schema() -> "pa.Schema":
-    none, few = np.zeros(0, np.int64), np.zeros(0)
-    return answers_table({"": Answers(none, none, few, few, few, 1)}).schema
 
 
 def _json(text: Any) -> Any:

@@ -12,9 +12,10 @@ import numpy as np
 from kshot.bench.records import Records, metric_values
 from kshot.bench.release import write_release
 from kshot.bench.work import check_stored
-from kshot.board.check import TABLES, Hits, bounded_memory, copied_from, hits_of, records_table
+from kshot.board.check import TABLES
 from kshot.board.rules import Board, open_board
 from kshot.board.submission import Submission, read_submission
+from kshot.board.tables import Hits, bounded_memory, copied_from, hits_of, records_table
 from kshot.board.verdict import REFUSED, VERIFIED, BoardVerdict, judge_folder, kept_hits, read_verdict, visible
 from kshot.data.store import Store
 from kshot.errors import KshotError
