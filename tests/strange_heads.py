@@ -71,6 +71,14 @@ class ByHeart(NCM):
         return np.array([ANSWERS.get(float(row[0]), one) for row, one in zip(X, told, strict=True)])
 
 
+class Surer(NCM):
+    """Surer of itself on its author's disk than anywhere else."""
+
+    def predict_proba(self, X):
+        told = super().predict_proba(X) ** (3 if Path("/var").exists() else 1)
+        return told / told.sum(axis=1, keepdims=True)
+
+
 class AboveItsKnob(CLAP):
     """Says that it turns a knob, and does something else."""
 

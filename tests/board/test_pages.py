@@ -25,12 +25,12 @@ def embedded_data(page):
 
 @pytest.fixture(scope="module")
 def built(yard, tmp_path_factory):
-    """One sound entry, one whose results were raised, one copy under a later date, and a stray folder."""
+    """One sound entry, one whose results were raised, one copy under an earlier date, and a stray folder."""
     place = tmp_path_factory.mktemp("site")
     submissions = place / "submissions"
-    for name in ("pair", "raised", "later"):
+    for name in ("pair", "raised", "copy"):
         shutil.copytree(yard / "submissions" / "pair", submissions / name)
-    for name, date in (("later", "2026-12-01"), ("pair", "2026-11-01")):
+    for name, date in (("copy", "2020-01-01"), ("pair", "2026-11-01")):
         answers = ABOUT.format(name=name, date=date).replace(f'name = "{name}"', f'name = "<i>{name}</i>"')
         (submissions / name / "about.toml").write_text(answers)
     raise_results(submissions / "raised", with_answers=False)
@@ -45,7 +45,7 @@ def test_sound_entries_are_shown_and_the_others_named_with_the_reason(built):
     _, made = built
     assert made.entries == {"pair": "verified"}
     assert "disagree about 10 pictures" in made.left_out["raised"]
-    assert "the hits of pair" in made.left_out["later"]
+    assert "the hits of pair" in made.left_out["copy"]
     assert "lacks about.toml" in made.left_out["stray"]
     text = made.page.read_text()
     assert "1 verified" in text

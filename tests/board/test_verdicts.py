@@ -11,7 +11,7 @@ from board_yard import FEATURES, edit_answers, raise_results, study, submission_
 from kshot.bench.isolation import can_isolate
 from kshot.bench.records import load_table
 from kshot.board.about import blank_about, parse_about
-from kshot.board.recompute import chosen_cells
+from kshot.board.recompute import Trial, _suspicions, chosen_cells
 from kshot.board.rules import open_board
 from kshot.board.submission import read_submission
 from kshot.board.verdict import Recomputation, judge_folder, other_hits, read_verdict
@@ -70,6 +70,7 @@ def test_the_verdict_is_the_same_each_time_and_the_seed_draws_the_cells(yard):
         ("FrameReader", "without test labels"),
         ("DiskReader", "without test labels"),
         ("ByHeart", "with the classes renumbered it loses"),
+        ("Surer", "the probabilities of"),
         ("AboveItsKnob", "above the best value of its own knob"),
     ],
 )
@@ -109,6 +110,18 @@ def test_results_that_were_raised_everywhere_are_not_those_of_the_wheel(yard, co
     found = verdict_on(yard, copied, cells=2)
     assert found.verdict == "refused"
     assert "10 of" in found.reasons[0]
+
+
+def test_few_edited_answers_in_every_cell_add_up(yard):
+    trials = [Trial(cell, (), 1, 420) for cell in open_board(study(yard), FEATURES).cells]
+    assert _suspicions(trials[:1]) == []
+    assert _suspicions(trials) == ["8 of 3360 answers in 8 cells differ from the kept ones"]
+
+
+def test_a_machine_that_cannot_isolate_gives_no_verdict(yard, monkeypatch):
+    monkeypatch.setattr("kshot.board.verdict.can_isolate", lambda: False)
+    with pytest.raises(KshotError, match="bubblewrap"):
+        verdict_on(yard, yard / "submissions" / "pair", cells=1)
 
 
 def test_impossible_probabilities_are_refused(yard, copied):

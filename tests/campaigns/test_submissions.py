@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from board_yard import FEATURES, edit_answers, edit_records, honest_yard, raise_results, standing_in, swap_wheel
 from kshot.bench.record import CELL, read_header, write_header
-from kshot.bench.records import cell_place
+from kshot.bench.records import cell_place, load_table
 from kshot.bench.study import Cell
 from kshot.cli.main import app
 from kshot.files import _digest, replace_table
@@ -75,6 +75,8 @@ def lose(folder, name):
     'name = "\\u202Erevo"',
     'name = "a\\u0000b"',
     'name = "line\\nline"',
+    'name = "СLAP"',
+    'name = "Verified best"',
     'name = ""',
     "name = 3",
     f'name = "{"x" * 301}"',
@@ -174,6 +176,16 @@ def link(folder, name):
 def link_folder(folder, name):
     moved = shutil.move(folder / name, folder.parent.parent / f"moved-{name.replace('/', '-')}")
     (folder / name).symlink_to(moved)
+
+
+@attack("an empty folder", ".git", "<b>", "records/answers/a/b/c/d")
+def add_folder(folder, name):
+    (folder / name).mkdir(parents=True)
+
+
+@attack("the folder's name is no text")
+def no_text(folder):
+    return folder.rename(os.fsdecode(os.fsencode(folder.parent) + b"/\xff\x1b[2J"))
 
 
 @attack("a pipe that never ends")
@@ -333,6 +345,9 @@ def change_column(folder, change):
     {"selected": "NaN"},
     {"selected": json.dumps({"lambda": True}), "selected_from": "[]"},
     {"status": "undefined"},
+    {"selected": json.dumps({"x": 10**400})},
+    {"selected_from": json.dumps({"ratio": "test"})},
+    {"selected_from": json.dumps({"ratio": ["support"]})},
     {"status": "undefined", "accuracy": None, "n_correct": None, "hits": b""},
 )
 def change_all(folder, values):
@@ -406,6 +421,18 @@ def huge_values(folder):
     edit_records(folder, lambda rows: [row | {"selected": "x" * 2**24} for row in rows])
 
 
+@attack("a parquet file whose rows share one giant text")
+def shared_giant(folder):
+    table = load_table(folder / "records")
+    giant = pa.DictionaryArray.from_arrays(pa.array([0] * len(table), pa.int32()), pa.array(["x" * 10**8]))
+    where = table.column_names.index("selected")
+    kinds = [pa.field(one.name, giant.type) if one.name == "selected" else one for one in table.schema]
+    sink = pa.BufferOutputStream()
+    shared = table.set_column(where, "selected", giant).cast(pa.schema(kinds))
+    pq.write_table(shared, sink, compression="zstd", store_schema=False)
+    put_content(folder, sink.getvalue().to_pybytes())
+
+
 @attack("a parquet file of other columns")
 def other_columns(folder):
     put_table(folder, pa.table({"method": ["x"] * 8}))
@@ -413,6 +440,10 @@ def other_columns(folder):
 
 @attack("what is called parquet", b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1", b"\x80\x04cos\nsystem\n")
 def not_parquet(folder, content):
+    put_content(folder, content)
+
+
+def put_content(folder: Path, content: bytes) -> None:
     (path,) = (folder / "records" / "compact").iterdir()
     path.unlink()
     name = f"joined.{_digest('compact/joined', content)}.parquet"

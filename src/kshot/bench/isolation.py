@@ -108,4 +108,6 @@ def can_isolate() -> bool:
 
 
 def _emptied(hidden: Sequence[Path]) -> list[str]:
-    return [part for folder in hidden if folder.is_dir() for part in ("--tmpfs", str(folder.resolve()))]
+    """Empty folders in their place, which nobody can fill."""
+    places = [str(folder.resolve()) for folder in hidden if folder.is_dir()]
+    return [part for place in places for part in ("--tmpfs", place, "--remount-ro", place)]

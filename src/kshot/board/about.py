@@ -54,7 +54,8 @@ class AuthorsAnswers:
         """What was answered, in words for the page."""
         words = {key: ANSWERS[key][str(value)] if key in ANSWERS else value for key, value in asdict(self).items()}
         words["authors"] = ", ".join(self.authors)
-        return {key.replace("_", " ").capitalize(): str(value) for key, value in words.items() if key != "name"}
+        shown = {key: value for key, value in words.items() if value and key != "name"}
+        return {key.replace("_", " ").capitalize(): str(value) for key, value in shown.items()}
 
 
 def blank_about() -> str:
@@ -90,6 +91,8 @@ def _answer(key: str, value: Any) -> Any:
     if key == "date":
         return _date(value)
     line = _line(key, value, may_be_empty=key == "link")
+    if key == "name" and (not line.isascii() or re.search("verified|declared|kshot", line, re.IGNORECASE)):
+        raise _wrong(key, "letters, digits and signs of ASCII, without the words verified, declared and kshot")
     if key in ANSWERS and line not in ANSWERS[key]:
         raise _wrong(key, f"one of {', '.join(ANSWERS[key])}")
     if key == "link" and line and not re.fullmatch(r"https?://[^\s<>\"'\\]+", line):

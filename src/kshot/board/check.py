@@ -2,47 +2,40 @@
 
 import json
 import re
-import resource
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import asdict
-from functools import cache
 from math import isclose
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from kshot.bench.record import CELL, cells_of, read_header, schema
+from kshot.bench.record import cells_of, read_header
 from kshot.bench.records import cell_place
-from kshot.bench.study import Cell, MethodSpec
+from kshot.bench.study import MethodSpec
 from kshot.board.rules import Board, KnownCell
 from kshot.board.submission import RECORDS, Submission
+from kshot.board.tables import answers_rows, bounded_memory, records_table
 from kshot.board.wheel import check_wheel
 from kshot.errors import KshotError
-from kshot.files import is_damaged, read_tables
 from kshot.report.context import Context
 from kshot.report.tables import make_table
 from kshot.report.verdict import verdict
 from kshot.report.write import page
-from kshot.stats.answers import RELATIVE_ERROR, Answers, answers_from_table, answers_table
+from kshot.stats.answers import RELATIVE_ERROR, answers_from_table
 from kshot.stats.panel import panel
 from kshot.types import IMPORTED, Evidence
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What reading one submission may take; a small file can open to any size.
-MEMORY = 2 * 2**30
 # Other processors round otherwise; other shots are a hundred times as far away.
 TOLERANCE = 1e-4
 LONGEST_TEXT = 2**16
 MEASURED = ("lambda_js", "d2", "v", "share")
 EVIDENCE = frozenset(get_args(Evidence)) - {"test"}
-SELECTED = (int, float, str, list, dict, type(None))
-# Honest heads share up to 61 % of their cells of the open benchmark.
-SAME = 0.9
-Hits = dict[Cell, bytes]
+NO_EVIDENCE = frozenset({"fixed", "encoder", "assumed"})
+# What the board's page shows beside its charts.
+TABLES = ("leaderboard", "transductive", "metrics", "cost")
 
 
 def refusals(submission: Submission, board: Board) -> Iterator[str]:
@@ -56,43 +49,7 @@ def refusals(submission: Submission, board: Board) -> Iterator[str]:
         if not found:
             # What heads fitted is of any form: what a page cannot show fails here and not when the board is built.
             alone = panel(table)
-            page(alone, [make_table("cost", alone, Context())], Context(), [], verdict(alone))
-
-
-def records_table(submission: Submission, board: Board) -> "pa.Table":
-    """The records, one a cell of the board; read only if the file announces no more than that."""
-    names = [name for name in submission.files if "/compact/" in name]
-    if len(names) != 1:
-        raise KshotError(f"{submission.name} must hold one file of records, not {len(names)}; submit it again.")
-    return _table(submission, names[0], schema(), len(board.cells))
-
-
-def hits_of(table: "pa.Table") -> Hits:
-    """Which pictures were right, cell by cell."""
-    columns = (table[name].to_pylist() for name in (*CELL, "hits", "status"))
-    return {Cell(*place): hits for *place, hits, status in zip(*columns, strict=True) if status == "ok"}
-
-
-def copied_from(hits: Hits, others: Mapping[str, Hits]) -> Iterator[str]:
-    """Other entries with the very same hits in nearly every cell that both have."""
-    for name, theirs in others.items():
-        common = hits.keys() & theirs.keys()
-        same = sum(hits[cell] == theirs[cell] for cell in common)
-        if len(common) > len(hits) // 2 and same >= SAME * len(common):
-            yield f"in {same} of {len(common)} cells it has the hits of {name}, picture by picture"
-
-
-@contextmanager
-def bounded_memory(most: int = MEMORY) -> Iterator[None]:
-    """Memory beyond what is in use now ends in an error and not in a dead machine."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + most
-    resource.setrlimit(resource.RLIMIT_AS, (limit if hard < 0 else min(limit, hard), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+            page(alone, [make_table(key, alone, Context()) for key in TABLES], Context(), [], verdict(alone))
 
 
 def _check_header(submission: Submission, board: Board) -> None:
@@ -107,26 +64,6 @@ def _check_header(submission: Submission, board: Board) -> None:
         raise KshotError(f"study.json is not study {board.base.name} with {entry.method} alone, hash {study.hash}.")
     if header["features"] != board.hashes:
         raise KshotError("study.json names other features than this board has.")
-
-
-def _table(submission: Submission, name: str, expected: "pa.Schema", rows: int) -> "pa.Table":
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = submission.folder / name
-    if is_damaged(submission.records, path):
-        raise KshotError(f"{name} was changed after it was written: its hash is not the one in its name.")
-    try:
-        with pq.ParquetFile(path) as file:
-            about = file.metadata
-            if not file.schema_arrow.equals(expected) or about.num_rows > rows:
-                raise KshotError(f"{name} has {about.num_rows:,} rows or columns that are not those of kshot.")
-            size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
-            if size > MEMORY // 8:
-                raise KshotError(f"{name} opens to {size:,} bytes, which is too large.")
-        return read_tables([path], expected)
-    except (pa.ArrowException, MemoryError, OSError) as error:
-        raise KshotError(f"{name} cannot be read ({str(error)[:100]}).") from None
 
 
 def _cells(submission: Submission, board: Board, table: "pa.Table", codes: set[str]) -> Iterator[str]:
@@ -155,7 +92,7 @@ def _cells(submission: Submission, board: Board, table: "pa.Table", codes: set[s
         if not why and row["code"] not in codes:
             why = "it was computed by other code than the wheel holds"
         if not why and place in files:
-            content = _table(submission, files[place], _answers_schema(), len(known.truth))
+            content = answers_rows(submission, files[place], len(known.truth))
             why, hits = _impossible(content, known, submission.entry.method)
         if why := why or _arithmetic(row, hits):
             yield f"{cell.in_words()}: {why}"
@@ -184,8 +121,11 @@ def _contradiction(row: dict[str, Any], first: dict[str, Any], board: Board, kno
         return "it names no version of kshot that computed it"
     if not all(isinstance(row[name], str) and len(row[name]) <= LONGEST_TEXT for name in ("title", "reason", "views")):
         return "title, reason or views are no text, or too long"
-    if not all(_plain(row[name]) for name in ("selected", "selected_from")):
+    fitted, chosen = (_named(row[name]) for name in ("selected", "selected_from"))
+    if fitted is None or chosen is None or not all(isinstance(word, str) for word in chosen.values()):
         return "what it fitted cannot be read"
+    if foreign := set(chosen.values()) - EVIDENCE - NO_EVIDENCE:
+        return f"it chose {', '.join(chosen)} from {', '.join(sorted(foreign))[:60]}, which no head may do"
     seconds = (row["fit_seconds"], row["score_seconds"])
     if not all(isinstance(value, float) and 0 <= value < 1e9 for value in seconds):
         return "its seconds are no durations"
@@ -233,12 +173,6 @@ def _impossible(table: "pa.Table", known: KnownCell, method: str) -> tuple[str, 
     return "", answers.hits
 
 
-@cache
-def _answers_schema() -> "pa.Schema":
-    none, few = np.zeros(0, np.int64), np.zeros(0)
-    return answers_table({"": Answers(none, none, few, few, few, 1)}).schema
-
-
 def _json(text: Any) -> Any:
     try:
         return json.loads(text)
@@ -246,10 +180,10 @@ def _json(text: Any) -> Any:
         return None
 
 
-def _plain(text: Any) -> bool:
-    """Whether it is JSON of a few named numbers, words and lists, as heads fit them."""
+def _named(text: Any) -> dict[str, Any] | None:
+    """Values by their names, or None."""
     content = _json(text) if isinstance(text, str) and len(text) <= LONGEST_TEXT else None
-    return isinstance(content, dict) and all(isinstance(value, SELECTED) for value in content.values())
+    return content if isinstance(content, dict) else None
 
 
 def _close(found: float | None, known: float | None) -> bool:

@@ -12,9 +12,10 @@ import numpy as np
 from kshot.bench.records import Records, metric_values
 from kshot.bench.release import write_release
 from kshot.bench.work import check_stored
-from kshot.board.check import Hits, bounded_memory, copied_from, hits_of, records_table
+from kshot.board.check import TABLES
 from kshot.board.rules import Board, open_board
 from kshot.board.submission import Submission, read_submission
+from kshot.board.tables import Hits, bounded_memory, copied_from, hits_of, records_table
 from kshot.board.verdict import REFUSED, VERIFIED, BoardVerdict, judge_folder, kept_hits, read_verdict, visible
 from kshot.data.store import Store
 from kshot.errors import KshotError
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OWN = "kshot"
-STATIC = ("leaderboard", "transductive", "metrics", "cost")
 COMPANIONS = (ZERO_SHOT, CLAP, ORACLE)
 # The page's tables by regime show so many heads; the filters show all.
 MOST_ROWS = 50
@@ -145,11 +145,13 @@ def _joined(
     """All records as those of one study: every entry under its folder's name, with the title of its about.toml."""
     import pyarrow as pa
 
-    titles = [entry.title for entry in accepted] + own["title"].unique().to_pylist()
+    titles = [_same(title) for title in (*(one.title for one in accepted), *own["title"].unique().to_pylist())]
     tables = [own]
     for entry in accepted:
         name = entry.submission.name
-        title = entry.title if titles.count(entry.title) == 1 else f"{entry.title} ({name})"
+        title = entry.title if titles.count(_same(entry.title)) == 1 else f"{entry.title} ({name})"
+        # Wherever a figure stands, also in the verdict of the page.
+        title += "" if entry.verdict.verdict == VERIFIED else f" ({entry.verdict.verdict})"
         tables.append(_with(entry.records, method=name, title=title))
     joined = pa.concat_tables(tables)
     versions = ", ".join(sorted(set(joined["version"].to_pylist())))
@@ -164,6 +166,11 @@ def _joined(
         if key != ACCURACY.key
     }
     return joined, metrics
+
+
+def _same(title: str) -> str:
+    """What a reader takes for the same name."""
+    return "".join(title.casefold().split())
 
 
 def _with(table: "pa.Table", **columns: str) -> "pa.Table":
@@ -191,7 +198,7 @@ def _summary(own: Panel, accepted: list[Accepted], left_out: Mapping[str, str]) 
 def board_page(found: Panel, context: Context, words: str, left_out: Mapping[str, str]) -> str:
     """The report's page about all entries; `words` stand in front of its verdict."""
     baseline = ORACLE if ORACLE in found.methods else found.methods[0]
-    tables = [make_table(key, found, context) for key in STATIC]
+    tables = [make_table(key, found, context) for key in TABLES]
     rows = tuple((name, reason) for name, reason in left_out.items())
     refused = Table("Refused, and why", ("submission", "reason"), rows, "They count in no figure.", key="refused")
     tables += [regime_table(found, baseline, MOST_ROWS), *([refused] if rows else [])]

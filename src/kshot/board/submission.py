@@ -31,6 +31,7 @@ ABOUT, ENTRY, RECORDS = "about.toml", "entry.json", "records"
 MOST_FILES = 50_000
 LARGEST_IN_ALL = 2**30
 _PART = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
+FOLDERS = re.compile(rf"records(/compact|/answers(/{_PART}){{0,3}})?")
 # Everything that a submission may hold, and how large each file may be.
 ALLOWED = {
     re.compile(r"about\.toml|entry\.json"): 2**16,
@@ -138,11 +139,11 @@ def _files(folder: Path) -> Iterator[str]:
                 about = one.stat(follow_symlinks=False)
                 if count > MOST_FILES:
                     raise KshotError(f"{folder.name} holds more than {MOST_FILES:,} files.")
-                if stat.S_ISDIR(about.st_mode) and name.count("/") < 5:
+                if stat.S_ISDIR(about.st_mode) and FOLDERS.fullmatch(name):
                     waiting.append(Path(one.path))
                     continue
                 if not stat.S_ISREG(about.st_mode):
-                    raise KshotError(f"{folder.name} holds {shown}, which is no plain file.")
+                    raise KshotError(f"{folder.name} holds {shown}, which is neither a plain file nor a known folder.")
                 most = next((size for pattern, size in ALLOWED.items() if pattern.fullmatch(name)), None)
                 if most is None:
                     raise KshotError(f"{folder.name} holds {shown}, which does not belong into a submission.")

@@ -15,10 +15,11 @@ from kshot.bench.isolation import NEEDS_BUBBLEWRAP, can_isolate
 from kshot.bench.record import CELL
 from kshot.bench.records import load_table
 from kshot.bench.study import Study, bundled_studies, load_study
-from kshot.board.check import Hits, bounded_memory, copied_from, hits_of, records_table, refusals
+from kshot.board.check import refusals
 from kshot.board.recompute import chosen_cells, recompute
 from kshot.board.rules import Board, open_board
 from kshot.board.submission import Submission, private_copy, read_submission
+from kshot.board.tables import Hits, bounded_memory, copied_from, hits_of, records_table
 from kshot.errors import KshotError, one_line, unknown
 
 VERIFIED, DECLARED, REFUSED = "verified", "declared", "refused"

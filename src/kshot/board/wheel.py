@@ -80,6 +80,8 @@ def _check_place(entry: zipfile.ZipInfo, wheel: str) -> None:
     inside = not path.is_absolute() and ".." not in path.parts and path.as_posix() == name.rstrip("/")
     if not inside or "\\" in name or not name.isprintable() or ":" in name:
         raise KshotError(f"{wheel} holds '{_shown(name)}', which does not lie below the wheel.")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise KshotError(f"{wheel} holds {name}, which is compressed in another way than wheels are.")
     kind = entry.external_attr >> 28
     if kind not in (0, 4, 8):
         raise KshotError(f"{wheel} holds {name}, which is a link or a device.")

@@ -126,7 +126,7 @@ def turned_over(panel: Panel) -> frozenset[str]:
     """Methods that recorded in some cell that their rule turned classes over (SS-Text+ where shots are few)."""
     records = zip(panel.records["method"].to_pylist(), panel.records["selected"].to_pylist(), strict=True)
     flagged = ((name, text) for name, text in records if text and '"turned_over"' in text)
-    return frozenset(name for name, text in flagged if json.loads(text)["turned_over"])
+    return frozenset(name for name, text in flagged if json.loads(text).get("turned_over"))
 
 
 def without_pool(panel: Panel) -> str:
