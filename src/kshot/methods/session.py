@@ -1,7 +1,7 @@
 """A hash of what a head in memory would run: its class, what that names in its session, and its parameters.
 
 A class of a notebook has no file. Functions count by their bytecode, with the functions, classes and values that they
-name; what comes from a module counts by its name.
+name; what comes from a module counts by its name; other objects by what a copy would take along.
 """
 
 import hashlib
@@ -25,18 +25,19 @@ def session_code(head: Any) -> str:
 
 def class_code(cls: type, *more: Any) -> str:
     digest = hashlib.sha256()
-    for part in _walk([cls, *more], set(), cls.__module__):
+    for part in _walk([cls, *more], {}, cls.__module__):
         digest.update(part if isinstance(part, bytes) else f"{part}\n".encode())
     return digest.hexdigest()[:16]
 
 
-def _walk(value: Any, met: set[int], home: str) -> Iterator[str | bytes]:
+def _walk(value: Any, met: dict[int, Any], home: str) -> Iterator[str | bytes]:
     if isinstance(value, PLAIN):
         yield repr(value)
         return
     if id(value) in met:
         return
-    met.add(id(value))
+    # Held, because the number of an object that is gone goes to another one.
+    met[id(value)] = value
     yield type(value).__qualname__
     for part in _parts(value, home):
         yield from [part] if isinstance(part, bytes) else _walk(part, met, home)
@@ -71,6 +72,25 @@ def _parts(value: Any, home: str) -> Iterator[Any]:
         yield from value
     elif is_dataclass(value):
         yield from (getattr(value, field.name) for field in fields(value))
+    elif hasattr(value, "__wrapped__"):
+        yield value.__wrapped__
+    else:
+        yield from _copied(value)
+
+
+def _copied(value: Any) -> Iterator[Any]:
+    """What a copy of the object would be made from: of a partial its function and arguments, of most others their
+    attributes; nothing of a lock or a file."""
+    try:
+        # The copy of a tensor names a place in memory.
+        found = (value.detach().cpu().double().numpy(),) if hasattr(value, "detach") else value.__reduce_ex__(4)
+    except Exception:
+        return
+    if isinstance(found, str):
+        yield found
+        return
+    yield from found[:3]
+    yield from (list(items) for items in found[3:5] if items is not None)
 
 
 def _names(code: CodeType) -> set[str]:
