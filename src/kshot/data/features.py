@@ -92,9 +92,8 @@ class Features:
         numbers = {what: encode_labels(what, found, kinds) for what, found in labels.items()}
         _check_every_class(numbers["pool"], kinds)
         _warn_of_shared_rows(name, unit)
-        given_ids = (
-            {} if ids is None else dict(zip(parts, _pair("ids", ids, "(of the pool, of the test)"), strict=True))
-        )
+        own_ids = () if ids is None else _pair("ids", ids, "(of the pool, of the test)")
+        given_ids = dict(zip(parts, own_ids, strict=False))
         about = {"logit_scale": known.get("logit_scale"), "protocol": "arrays"}
         store = MemoryStore()
         for what, y in numbers.items():
