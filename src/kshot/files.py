@@ -43,6 +43,8 @@ _warned: set[Path] = set()
 
 def safe_name(kind: str, name: str) -> str:
     """A name that can stand in a path; anything else never reaches the disk."""
+    if not isinstance(name, str):
+        raise KshotError(f"{kind} {name!r:.80} is no name; give it in quotes.")
     if not _SAFE.fullmatch(name) or ".." in name or len(name) > LONGEST_NAME:
         shown = name if len(name) <= LONGEST_NAME else f"{name[:40]}…"
         raise KshotError(

@@ -27,8 +27,8 @@ from kshot.bench.run import (
     with_supports,
     workers_environment,
 )
-from kshot.bench.status import failed_cells
-from kshot.bench.study import DTYPES, Cell, Grid, MethodSpec, Study
+from kshot.bench.status import failed_cells, run_status
+from kshot.bench.study import DTYPES, Cell, Grid, MethodSpec, Study, whole_numbers
 from kshot.bench.work import check_stored, count_cells, find_work, finished_cells, needs_residue
 from kshot.data.features import Features
 from kshot.data.memory import MemoryStore
@@ -111,9 +111,9 @@ def compare(
     heads: Heads,
     features: Where,
     *,
-    shots: Sequence[int] = (1, 2, 4, 8, 16),
-    seeds: int | Sequence[int] = 5,
-    tiers: Sequence[str] = (),
+    shots: int | Iterable[int] = (1, 2, 4, 8, 16),
+    seeds: int | Iterable[int] = 5,
+    tiers: str | Sequence[str] = (),
     records: Path | str | None = None,
     folder: Path | str = FEATURES,
     workers: int = CORES,
@@ -130,7 +130,7 @@ def compare(
         defined in a notebook or script. Objects of one class are told apart by their parameters.
     features : Features, DATASET/BACKBONE/TIER, or several
         Features in memory or stored ones.
-    shots, seeds : K labelled pictures per class, and how many draws (or which)
+    shots, seeds : K labelled pictures per class, one or several, and how many draws (or which)
     tiers : names
         Only these prompt tiers; all that the features have unless given.
     records : path
@@ -150,21 +150,35 @@ def compare(
         Run one cell of each (dataset, backbone) again without the test labels, for heads that are not part of kshot,
         and warn where the predictions differ.
     """
-    strata, store = gather_features(features, folder, tiers)
-    seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    strata, store = gather_features(features, folder, (tiers,) if isinstance(tiers, str) else tiers)
+    drawn = whole_numbers("shots", [shots] if isinstance(shots, int) else shots, "compare")
+    numbered = whole_numbers("seeds", range(seeds) if isinstance(seeds, int) else seeds, "compare")
     specs = tuple(method_specs(heads))
-    if not strata or not specs or not shots or not seeds:
+    if not strata or not specs or not drawn or not numbered:
         raise InputError("compare needs at least one head, one of features, one K in shots and one seed.")
-    grids = tuple(Grid((d,), (b,), (t,), tuple(shots), seeds, specs) for d, b, t in sorted(set(strata)))
+    grids = tuple(Grid((d,), (b,), (t,), drawn, numbered, specs) for d, b, t in sorted(set(strata)))
     temporary = TemporaryFolder() if records is None else None
     where = records_folder(temporary.path if temporary else records, "compare")
     if min_residue is None and not any(needs_residue(registry.info(spec.use, spec.params)) for spec in specs):
         # Nobody misses pictures that nobody looks at.
         min_residue = 0
     complete(Study("compare", grids, min_residue=min_residue), where, store, choose_engine(engine, workers))
+    _warn_of_gaps(Records(where))
     for detection in verify_methods(where, store) if verify else ():
         logger.log(logging.WARNING if detection.differences else logging.INFO, str(detection))
     return replace(load_records(where, features=store), temporary=temporary)
+
+
+def _warn_of_gaps(records: Records) -> None:
+    """Say which cells are missing, which leaderboards show as an absence or a dash, and why."""
+    dropped = {f"{cell.dataset} at K = {cell.shots}" for cell in records.dropped()}
+    if dropped:
+        few = "too few pool pictures beside the shots; min_residue=0 keeps what heads do without"
+        logger.warning(f"left out: {', '.join(sorted(dropped))} ({few}).")
+    for what, reasons in run_status(records.folder).reasons.items():
+        method, _, status = what.rpartition(" ")
+        if status == "failed":
+            logger.warning(f"{method} failed in {reasons.total()} cells: {reasons.most_common(1)[0][0]}")
 
 
 def gather_features(
@@ -173,7 +187,7 @@ def gather_features(
     """The (dataset, backbone, tier) of features, and where to read them: the folder, or a store in memory before it."""
     strata: list[tuple[str, str, str]] = []
     memory = MemoryStore(folder)
-    for one in [given] if isinstance(given, Features | str) else given:
+    for one in [given] if isinstance(given, Features | str) or not isinstance(given, Iterable) else given:
         if isinstance(one, str):
             strata.append(parse_stratum(one))
             continue

@@ -1,5 +1,6 @@
 """`kshot.compare`: heads as objects, features from arrays, on all cores; the same hits as by name and folder."""
 
+import functools
 import gc
 import logging
 import shutil
@@ -16,7 +17,7 @@ from kshot.bench.blinding import overwrite_labels
 from kshot.bench.heads import method_specs
 from kshot.bench.records import load_table
 from kshot.bench.study import parse_study
-from kshot.errors import InputError, KshotError, StudyError
+from kshot.errors import KshotError, StudyError
 from kshot.extend import Classifier, MethodInfo, blend
 from kshot.methods import registry
 from kshot.methods.ncm import NCM
@@ -124,6 +125,30 @@ def test_names_tell_heads_apart():
     assert registry.create(specs[4].use).get_params() == {"share": 0.5}
     importable = method_specs(cheats.Position())[0]
     assert importable.use == "cheats:Position"
+
+
+def test_heads_that_differ_in_anything_are_two():
+    """In the body of a subclass, in what a closure holds, or in a parameter of any kind."""
+    torch, Half = pytest.importorskip("torch"), own_class()
+
+    def with_share(share):
+        return type("Part", (Half,), {"_fit": lambda self, task: self._set_linear(share * task.means + task.text)})
+
+    def holding(value):
+        class Holding(Half):
+            held = value
+
+        return Holding()
+
+    for one, other in (
+        (with_share(0.3)(), with_share(0.7)()),
+        (holding(functools.partial(max, 1)), holding(functools.partial(max, 2))),
+        (holding(functools.lru_cache(lambda: 1)), holding(functools.lru_cache(lambda: 2))),
+        (holding(torch.tensor([1.0])), holding(torch.tensor([2.0]))),
+        (holding(torch.nn.Linear(2, 2)), holding(torch.nn.Linear(2, 2))),
+        (holding(range(3)), holding(range(4))),
+    ):
+        assert [spec.name for spec in method_specs([one, other, one])] == ["half", "half 2"]
 
 
 def test_a_changed_class_is_computed_again_and_an_unchanged_one_is_not(features, tmp_path, caplog):
@@ -296,7 +321,33 @@ def test_a_cache_of_exactly_k_pictures(stored, tmp_path, monkeypatch, caplog):
     assert len(load_table(kshot.run(needy.with_min_residue(0), workers=1).folder)) == 6
 
 
-def test_nothing_to_compare_is_an_error(features):
-    for heads, options in (([], {}), (["ncm"], {"shots": []}), (["ncm"], {"tiers": ["nosuch"]})):
-        with pytest.raises(InputError):
+def test_what_cannot_be_compared_is_an_error(features):
+    for heads, options, says in (
+        ([], {}, "at least one head"),
+        (["ncm"], {"shots": []}, "at least one head"),
+        (["ncm"], {"shots": [0]}, r"'shots' must be whole numbers from 1 up to \d+, not \[0\]"),
+        (["ncm"], {"shots": 1000}, "no cell can be computed: a class has fewer pool pictures than shots"),
+        (["ncm"], {"seeds": [-1]}, "'seeds' must be whole numbers from 0"),
+        (["ncm"], {"tiers": "nosuch"}, "no features have tier nosuch"),
+        (["ncm"], {"workers": 0}, "workers must be a whole number from 1 up, not 0"),
+    ):
+        with pytest.raises(KshotError, match=says):
             kshot.compare(heads, features, **options)
+
+
+class Exits(NCM):
+    """Ends its process in a way that Python lets pass."""
+
+    info = replace(NCM.info, key="exits")
+
+    def _fit(self, task):
+        raise SystemExit(3)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_failures_and_left_out_cells_are_told(features, workers, caplog):
+    heads = [type("Held", (Exits,), {})(), "ncm", "mse_oracle"]
+    results = kshot.compare(heads, features, shots=[1, 30], seeds=2, tiers="photo", workers=workers)
+    assert set(results.to_pandas().shots) == {1}
+    assert "left out: tuxpaint at K = 30" in caplog.text
+    assert "exits failed in 2 cells: SystemExit: 3" in caplog.text

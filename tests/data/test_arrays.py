@@ -155,6 +155,28 @@ def test_labels_are_taken_as_heads_take_them(world, names):
     assert made.classes == tuple(map(str, names))
 
 
+def test_classes_may_name_row_numbers(world):
+    made = kshot.Features.from_arrays("w", **world, classes=["ant", "bee", "cat", "dog"])
+    assert made.classes == ("ant", "bee", "cat", "dog")
+    assert (made.test.y == world["test"][1]).all()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_lengths_whose_squares_no_float_holds(world, scale, caplog):
+    (X, y), unscaled = world["pool"], kshot.Features.from_arrays("w", **world)
+    caplog.clear()
+    made = kshot.Features.from_arrays("w", **(world | {"pool": (X * np.float32(scale), y)}))
+    assert np.allclose(made.pool.X, unscaled.pool.X, atol=1e-6)
+    lengths = np.linalg.norm(X.astype(np.float64), axis=1) * scale
+    assert f"pool {lengths.min():.3g} to {lengths.max():.3g}" in caplog.text
+
+
+def test_pictures_that_are_in_pool_and_test(world, caplog):
+    X, y = world["pool"]
+    kshot.Features.from_arrays("w", **(world | {"test": (2 * X[:10], y[:10])}), classes=None)
+    assert "10 of 10 rows of test are in pool, too" in caplog.text
+
+
 def test_saved_and_loaded_they_are_the_same(world, tmp_path):
     ids = ([f"p{n}" for n in range(36)], [f"t{n}" for n in range(24)])
     constants = {"logit_scale": 50.0, "anchor_scale": 7.0}
@@ -184,7 +206,15 @@ def test_mistakes_are_named(world):
         ({"pool": (X[y < 3], y[y < 3])}, "pool has no row of 1 of 4 classes, the first 3"),
         ({"test": (Xt[:, 1:], yt)}, "test has 15 dimensions, pool has 16"),
         ({"text": {"a": T, "b": T[1:]}}, "rows of text differ"),
+        ({"test": (Xt[:, 1:] * 0, yt)}, "test has 15 dimensions, pool has 16"),
         ({"test": (Xt * 0, yt)}, "test has zero vectors in 24 row"),
+        ({"test": (Xt, yt + 4)}, "24 labels of test are none of the classes, the first of them 4"),
+        ({"test": (Xt[:0], yt[:0])}, "test is empty"),
+        ({"pool": (X[:0], y[:0])}, "pool is empty"),
+        ({"pool": (X, None)}, "Give one label per row"),
+        ({"text": "a photo"}, r"text text must have two dimensions"),
+        ({"classes": list("abc")}, "classes names 3 classes, but text has 4 rows"),
+        ({"constants": {"logit_scale": -1.0}}, "logit_scale must be a number above 0, not -1.0"),
         ({"constants": {"scale": 1.0}}, "unknown constant 'scale'"),
         ({"ids": (["a"] * 36, list(map(str, range(24))))}, "ids repeat"),
     ):

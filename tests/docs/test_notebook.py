@@ -37,7 +37,8 @@ def test_it_runs_in_a_kernel(tmp_path):
     for title in ("Half and half", "Half and half (share=0.2)", "CLAP", "LP++"):
         assert f">{title}<" in board
     assert re.search(r"−\d+\.\d\d \[−\d+\.\d\d, [+−]\d+\.\d\d\]", board), "intervals"
-    assert re.search(r"[+−]\d+\.\d\d", shown[2][-1]["text/plain"])
+    gap = r"\S+ \[\S+, \S+\], n = 15 cells, G = 1 dataset, interval over draws and pictures"
+    assert re.fullmatch(gap, shown[2][-1]["text/plain"])
     assert not list(tmp_path.iterdir()), "nothing is stored"
 
 

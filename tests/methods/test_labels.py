@@ -81,7 +81,7 @@ def test_labels_pass_through_a_head_file(tmp_path, classes):
         ([1, 2, 3, 4, 5, 5], None, "1 of 6 classes have no shots .first: class 0"),
         ([0, 1, 2, 3, 4, 4], None, "1 of 6 classes have no shots .first: class 5"),
         (["a", 1, "c", None, "e", 2.5], None, "several kinds"),
-        (["a", "b", "c", "d", "e", "x"], list("abcdef"), "are no class of this head, the first of them 'x'"),
+        (["a", "b", "c", "d", "e", "x"], list("abcdef"), "are none of the classes, the first of them 'x'"),
         (list("abcdef"), list("abcde"), "classes names 5 classes, but text has 6 rows"),
         (list("abcdef"), list("abcdee"), "different labels"),
     ],

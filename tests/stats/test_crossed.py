@@ -105,6 +105,9 @@ def test_it_stands_alone_beside_or_not_at_all_by_the_number_of_datasets():
         assert found.beside == (replace(here, mean=found.mean) if 3 <= count <= 5 else None)
         assert found.mean == pytest.approx(here.mean)
         assert str(found).endswith("interval over draws and pictures") == (count < 3)
+        beside = f"over draws and pictures [{here.low:+.2f}, {here.high:+.2f}]"
+        assert (beside in repr(found)) == (3 <= count <= 5)
+        assert ("draws and pictures" in found._repr_html_()) == (count <= 5)
         wider = simultaneous({"a": found, "b": found})["a"]
         assert wider.low < found.low < found.high < wider.high
 

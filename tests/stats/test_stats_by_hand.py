@@ -84,7 +84,7 @@ def test_an_interval_that_touches_zero_does_not_exclude_it(low, high, excluded):
 def test_an_estimate_in_words():
     told = "+1.50 [+1.00, +2.00], n = 4 cells, G = 3 datasets"
     assert str(Estimate(1.5, 1.0, 2.0, 4, 3)) == told
-    assert str(Estimate(-1.5, None, None, 4, 1)) == "-1.50 [no interval], n = 4 cells, G = 1 datasets"
+    assert str(Estimate(-1.5, None, None, 4, 1)) == "-1.50 [no interval], n = 4 cells, G = 1 dataset"
 
 
 @pytest.mark.parametrize("given", [None, C])

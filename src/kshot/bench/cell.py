@@ -139,7 +139,7 @@ def run_method(
         answers = answered(head, episode.queries, truth, predicted, scores) if keep_answers else None
     except UndefinedError as error:
         return Record(**common, status="undefined", reason=str(error))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         return Record(**common, status="failed", reason=reason, traceback=traceback.format_exc())
     hits = predicted == truth

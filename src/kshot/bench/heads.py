@@ -23,7 +23,7 @@ LONGEST_VALUE = 24
 def method_specs(heads: Heads) -> list[MethodSpec]:
     """One method for each head, each under a name of its own: the keys of a mapping, else the head's key with the
     parameters that differ from its defaults. A head that is given twice counts once."""
-    if isinstance(heads, str | Classifier | type):
+    if isinstance(heads, str | Classifier | type) or not isinstance(heads, Iterable):
         heads = [heads]
     given: list[tuple[Any, Any]] = list(heads.items()) if isinstance(heads, Mapping) else [(None, one) for one in heads]
     specs: dict[str, MethodSpec] = {}

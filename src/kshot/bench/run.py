@@ -63,6 +63,8 @@ def choose_engine(engine: Engine | str, workers: int) -> Engine:
     if engine == "local" and workers == 1:
         return ThisProcess()
     if engine == "local":
+        if not isinstance(workers, int) or workers < 1:
+            raise KshotError(f"workers must be a whole number from 1 up, not {workers!r}.")
         from kshot.bench.engines.local import LocalEngine
 
         return LocalEngine(workers)
@@ -106,6 +108,8 @@ def complete(
     target = Records(records_folder(records, loaded.name))
     features = features if isinstance(features, Store) else Path(features)
     work = open_run(loaded, features, target, keep)
+    if work.dropped and len(work.dropped) == len(work.cells):
+        raise StudyError(f"no cell can be computed: {work.why_dropped}. Give fewer shots or more pictures.")
     todo = count_cells(work.batches(shard.index, shard.count))
     share = f" in shard {shard.index}/{shard.count}" if shard.count > 1 else ""
     logger.info(

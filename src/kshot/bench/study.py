@@ -3,10 +3,11 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import product
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -294,11 +295,7 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
             raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
     views = _views(table["views"], where) if "views" in table else None
     for axis in ("shots", "seeds"):
-        least = 1 if axis == "shots" else 0
-        if not all(type(value) is int and least <= value <= LARGEST for value in table[axis]):
-            raise StudyError(
-                f"{where}: '{axis}' must be whole numbers from {least} up to {LARGEST}, not {table[axis]}."
-            )
+        whole_numbers(axis, table[axis], where)
     for kind in ("datasets", "backbones", "tiers"):
         for name in table[kind]:
             if not isinstance(name, str):
@@ -307,6 +304,15 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
     axes = {axis: tuple(dict.fromkeys(table[axis])) for axis in AXES if axis != "methods"}
     methods = tuple(replace(_method(entry, where), views=views) for entry in table["methods"])
     return Grid(**axes, methods=methods, profiles=_profiles(table, where))
+
+
+def whole_numbers(axis: str, given: Iterable[Any], where: str) -> tuple[int, ...]:
+    """The shots or seeds, each once."""
+    least, values = (1 if axis == "shots" else 0), list(given)
+    plain = all(isinstance(value, Integral) and not isinstance(value, bool) for value in values)
+    if not plain or not all(least <= value <= LARGEST for value in values):
+        raise StudyError(f"{where}: '{axis}' must be whole numbers from {least} up to {LARGEST}, not {values}.")
+    return tuple(dict.fromkeys(map(int, values)))
 
 
 def _profiles(table: dict[str, Any], where: str) -> tuple[str, ...]:

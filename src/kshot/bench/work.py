@@ -92,6 +92,14 @@ class Work:
     absent: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     @property
+    def why_dropped(self) -> str:
+        least = self.study.min_residue
+        if least is not None:
+            needed = max(least, 1)
+            return f"a class has fewer pool pictures than shots; methods that look at further ones need {needed}"
+        return f"a class would keep fewer than {self.study.least_residue} pool pictures beside its shots"
+
+    @property
     def done(self) -> int:
         return len(self.cells) - len(self.dropped) - len(self.missing)
 

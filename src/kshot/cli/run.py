@@ -118,7 +118,7 @@ def plan(
     lines = [
         f"study {loaded.name}, hash {loaded.hash}, {loaded.dtype}",
         f"cells    {len(work.cells):,}",
-        f"dropped  {len(work.dropped):,} ({_why_dropped(work)})",
+        f"dropped  {len(work.dropped):,} ({work.why_dropped}{_kept(work)})",
         f"done     {work.done:,}",
         f"missing  {len(work.missing):,}",
     ]
@@ -140,12 +140,8 @@ def plan(
         out.print(line, markup=False)
 
 
-def _why_dropped(work: Work) -> str:
-    least = work.study.min_residue
-    if least is not None:
-        return f"a class has fewer pool pictures than shots; methods that look at further ones need {max(least, 1)}"
-    whole = f"; kept: {len(work.whole_pool)} whose shots are the whole pool" if work.whole_pool else ""
-    return f"a class would keep fewer than {work.study.least_residue} pool pictures beside its shots{whole}"
+def _kept(work: Work) -> str:
+    return f"; kept: {len(work.whole_pool)} whose shots are the whole pool" if work.whole_pool else ""
 
 
 def slurm(

@@ -66,7 +66,8 @@ class Features:
         text : (C, d), or {tier: (C, d)}
             One row per class; without it, heads that read text are undefined.
         classes : C labels
-            Names the rows of text in their order, where the labels do not.
+            Names the rows of text in their order, where the labels do not; or, as names, the row numbers that are the
+            labels.
         ids : (ids of the pool, ids of the test)
             Names of the pictures that never change. Without them rows are numbered, and another order of the rows
             draws other shots.
@@ -75,25 +76,25 @@ class Features:
         constants : numbers by name
             What is known of the encoder: `logit_scale`, and `anchor_scale`, the norm of its text embeddings.
         """
-        known = dict(constants or {})
-        if not known.keys() <= ENCODER_CONSTANTS:
-            strange = min(known.keys() - ENCODER_CONSTANTS)
-            raise InputError(unknown("constant", strange, ENCODER_CONSTANTS, "Heads use no other of an encoder."))
+        known = {key: _constant(key, value) for key, value in (constants or {}).items()}
         tiers = {} if text is None else dict(text) if isinstance(text, Mapping) else {TEXT: text}
-        rows = {"pool": as_numpy(pool[0]), "test": as_numpy(test[0])}
-        rows |= {f"text {tier}": as_numpy(given) for tier, given in tiers.items()}
+        parts = {"pool": _pair("pool", pool, "(X, y)"), "test": _pair("test", test, "(X, y)")}
+        rows = {what: as_numpy(X, what) for what, (X, _) in parts.items()}
+        rows |= {f"text {tier}": as_numpy(given, f"text {tier}") for tier, given in tiers.items()}
+        _check_sizes(rows)
+        labels = {what: read_labels(what, as_numpy(y, what), len(rows[what])) for what, (_, y) in parts.items()}
         unit = _scaled(name, rows)
-        _check_sizes(unit)
-        given_labels = {"pool": pool[1], "test": test[1]}
-        labels = {what: read_labels(what, as_numpy(y), len(unit[what])) for what, y in given_labels.items()}
         n_text = next((len(found) for what, found in unit.items() if what.startswith("text ")), None)
         kinds = class_labels(labels["pool"], n_text, classes)
+        names = [str(kind) for kind in kinds.tolist()]
+        if kinds.dtype.kind == "U" and labels["pool"].dtype.kind in "iu":
+            kinds = np.arange(len(names))
         numbers = {what: encode_labels(what, found, kinds) for what, found in labels.items()}
         _check_every_class(numbers["pool"], kinds)
-        names = [str(kind) for kind in kinds.tolist()]
-        given_ids: dict[str, Any] = {} if ids is None else {"pool": ids[0], "test": ids[1]}
-        scale = known.get("logit_scale")
-        about = {"logit_scale": None if scale is None else float(scale), "protocol": "arrays"}
+        _warn_of_shared_rows(name, unit)
+        own_ids = () if ids is None else _pair("ids", ids, "(of the pool, of the test)")
+        given_ids = dict(zip(parts, own_ids, strict=False))
+        about = {"logit_scale": known.get("logit_scale"), "protocol": "arrays"}
         store = MemoryStore()
         for what, y in numbers.items():
             own = [str(one) for one in given_ids.get(what, (f"{what}/{row}" for row in range(len(y))))]
@@ -193,8 +194,15 @@ def load_features(
     return found
 
 
-def as_numpy(given: Any) -> Array:
-    """Convert to a numpy array: torch tensors of any device, DLPack, or whatever numpy takes."""
+def as_numpy(given: Any, what: str) -> Any:
+    """An array of the processor's memory, whoever made it and wherever it lies; None stays None."""
+    try:
+        return None if given is None else _as_numpy(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{what} cannot be read as an array: {error}") from error
+
+
+def _as_numpy(given: Any) -> Array:
     if hasattr(given, "detach"):
         tensor = given.detach().cpu()
         # numpy has no bfloat16.
@@ -208,13 +216,33 @@ def as_numpy(given: Any) -> Array:
     return np.asarray(given)
 
 
-def _check_sizes(unit: Mapping[str, Float[Array, "N d"]]) -> None:
-    """All rows have the pool's dimensions, all texts the same number of rows."""
-    for what, rows in unit.items():
-        if rows.shape[1] != unit["pool"].shape[1]:
-            dims = f"{rows.shape[1]} dimensions, pool has {unit['pool'].shape[1]}"
+def _pair(what: str, given: Any, form: str) -> tuple[Any, Any]:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InputError(f"{what} must be a pair {form}, not {type(given).__name__}.")
+    return given[0], given[1]
+
+
+def _constant(name: str, value: Any) -> float:
+    if name not in ENCODER_CONSTANTS:
+        raise InputError(unknown("constant", name, ENCODER_CONSTANTS, "Heads use no other of an encoder."))
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.0
+    if not 0 < number < np.inf:
+        raise InputError(f"constants: {name} must be a number above 0, not {value!r}.")
+    return number
+
+
+def _check_sizes(rows: Mapping[str, Array]) -> None:
+    """All have two dimensions and the pool's columns, all texts the same number of rows."""
+    for what, own in rows.items():
+        if own.ndim != 2:
+            raise InputError(f"{what} must have two dimensions (rows, features), not shape {own.shape}.")
+        if own.shape[1] != rows["pool"].shape[1]:
+            dims = f"{own.shape[1]} dimensions, pool has {rows['pool'].shape[1]}"
             raise InputError(f"{what} has {dims}. Give rows of the same encoder.")
-    counts = {what: len(rows) for what, rows in unit.items() if what.startswith("text ")}
+    counts = {what: len(own) for what, own in rows.items() if what.startswith("text ")}
     if len(set(counts.values())) > 1:
         raise InputError(f"rows of text differ: {counts}. Give one row per class in every tier.")
 
@@ -228,13 +256,22 @@ def _check_every_class(y: Array, kinds: Array) -> None:
         )
 
 
+def _warn_of_shared_rows(name: str, unit: Mapping[str, Array]) -> None:
+    pool = {row.tobytes() for row in unit["pool"]}
+    count = sum(row.tobytes() in pool for row in unit["test"])
+    if count:
+        logger.warning(f"{name}: {count} of {len(unit['test'])} rows of test are in pool, too; heads may know them.")
+
+
 def _scaled(name: str, rows: Mapping[str, Array]) -> dict[str, Array]:
     """Scale rows to unit length and log where that changes them; rows that have it stay bit for bit as they are."""
     found, spans = {}, []
     for what, given in rows.items():
         unit = unit_rows(given, what)
-        norms = np.linalg.norm(given.astype(unit.dtype), axis=1)
-        is_unit = np.abs(norms - 1).max() <= NORM_TOLERANCE
+        # By the largest numbers: squares may be too large or too small to add.
+        largest = [np.abs(X.astype(np.float64)).max(axis=1) for X in (given, unit)]
+        norms = largest[0] / largest[1]
+        is_unit = np.abs(norms - 1).max(initial=0) <= NORM_TOLERANCE
         found[what] = given if is_unit and given.dtype in (np.float16, np.float32, np.float64) else unit
         if not is_unit:
             spans.append(f"{what} {norms.min():.3g} to {norms.max():.3g}")

@@ -286,8 +286,8 @@ def encode_labels(what: str, labels: Shaped[Array, " N"], classes: Shaped[Array,
     strange = [label for label in labels.tolist() if label not in row]
     if strange:
         raise InputError(
-            f"{len(strange)} labels of {what} are no class of this head, the first of them {strange[0]!r}. "
-            f"Its classes: {', '.join(map(repr, list(row)[:10]))}{' …' if len(row) > 10 else ''}."
+            f"{len(strange)} labels of {what} are none of the classes, the first of them {strange[0]!r}. "
+            f"The classes: {', '.join(map(repr, list(row)[:10]))}{' …' if len(row) > 10 else ''}."
         )
     return np.array([row[label] for label in labels.tolist()], np.int64)
 

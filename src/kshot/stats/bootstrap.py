@@ -14,9 +14,10 @@ SEED = 0
 LEVEL = 0.95
 # Below, no interval over datasets exists: `kshot.stats.crossed` has one on these datasets.
 LEAST_DATASETS = 3
+HERE = "draws and pictures"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Estimate:
     """A mean over n cells in G datasets with its interval over datasets; with fewer than three the one over draws and
     test pictures on these datasets, and None where that is unknown too.
@@ -38,18 +39,31 @@ class Estimate:
     def __str__(self) -> str:
         interval = "no interval" if self.low is None else f"{self.low:+.2f}, {self.high:+.2f}"
         mean = f"{self.mean:+.2f}" if self.n else "no mean"
-        here = ", interval over draws and pictures" if self.low is not None and self.G < LEAST_DATASETS else ""
-        return f"{mean} [{interval}], n = {self.n} cells, G = {self.G} datasets{here}"
+        here = f", interval over {HERE}" if self.is_here else ""
+        if self.beside and self.beside.low is not None:
+            here = f", over {HERE} [{self.beside.low:+.2f}, {self.beside.high:+.2f}]"
+        return f"{mean} [{interval}], n = {self.n} cells, G = {self.G} dataset{'s' * (self.G != 1)}{here}"
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         ends = ["no interval" if end is None else f"{end:+.4g}" for end in (self.low, self.high)]
         mean = f"{self.mean:+.4g}" if self.n else "no mean"
         shown = {"mean": mean, "low": ends[0], "high": ends[1], "n": self.n, "G": self.G}
+        if self.is_here:
+            shown["interval over"] = HERE
+        if self.beside and self.beside.low is not None:
+            shown[f"over {HERE}"] = f"{self.beside.low:+.4g} to {self.beside.high:+.4g}"
         head, cells = (
             "".join(f"<{tag}>{text}</{tag}>" for text in texts)
             for tag, texts in (("th", shown), ("td", shown.values()))
         )
         return f"<table><tr>{head}</tr><tr>{cells}</tr></table>"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the interval says nothing about other datasets."""
+        return self.low is not None and self.G < LEAST_DATASETS
 
     @property
     def excludes_zero(self) -> bool:
