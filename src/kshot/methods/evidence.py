@@ -75,7 +75,7 @@ def prepare(
     X: Any,
     y: Any,
     *,
-    text: Any,
+    text: Any = None,
     views: Any = None,
     pool: Any = None,
     validation: Any = None,
