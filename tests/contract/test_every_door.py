@@ -3,6 +3,7 @@
 The encoder's constants are not CLIP's 100 and 10, so a door that forgets them gives other answers.
 """
 
+import json
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -11,13 +12,14 @@ import numpy as np
 import onnxruntime
 import pytest
 import sklearn
+import torch
 from PIL import Image
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import kshot
 from kshot.bench.records import Records
-from kshot.bench.study import Cell, MethodSpec, parse_study
+from kshot.bench.study import Cell, parse_study
 from kshot.data.store import Store
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import PromptFeatures
@@ -25,7 +27,6 @@ from kshot.errors import InputError
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.pictures.export import export_onnx
-from kshot.runs import judged_study
 from kshot.stats.answers import RELATIVE_ERROR
 from kshot.types import FREE_EVIDENCE
 
@@ -112,9 +113,9 @@ def world(tmp_path_factory, quick):
     made = SimpleNamespace(folder=folder, study=study, stored=stored, episode=episode, queries=stored.test.X)
     made.truth, made.features = stored.test.y, folder / "features"
     made.by_hand = cache(lambda name: fitted_by_hand(made, name))
-    made.records = ran(made, study)
-    encoder = write_photos(made)
-    made.pictures = cache(lambda name: kshot.fit_pictures(folder / "photos", encoder=encoder, method=name))
+    made.records = cache(lambda door: STUDIES[door](made))
+    made.encoder, made.photos = write_photos(made)
+    made.pictures = cache(lambda name: kshot.fit_pictures(folder / "photos", encoder=made.encoder, method=name))
     return made
 
 
@@ -130,21 +131,76 @@ def evidence(world, method):
     return {name: value for name, value in arguments.items() if name != "constants"}
 
 
-def ran(world, study):
-    folder = world.folder / "records" / study.name
-    results = kshot.run(study, records=folder, features=world.features, workers=1)
-    return SimpleNamespace(to_arrow=results.to_arrow, answers=Records(folder).answers(CELL))
+def kept(results):
+    return SimpleNamespace(to_arrow=results.to_arrow, answers=Records(results.folder).answers(CELL), results=results)
+
+
+def ran(world, **options):
+    return kept(kshot.run(world.study, features=world.features, workers=1, **options))
+
+
+def ran_on_given_shots(world):
+    """The drawn shots by their row numbers, in another order."""
+    support = world.episode.reveal(frozenset({"support"})).support
+    rows = [int(np.flatnonzero((row == world.stored.pool.X).all(axis=1))[0]) for row in support.X]
+    by_class = [
+        row for label in reversed(range(len(CLASSES))) for row, y in zip(rows, support.y, strict=True) if y == label
+    ]
+    path = world.folder / "supports.json"
+    path.write_text(json.dumps({CELL.dataset: {str(CELL.shots): {str(CELL.seed): by_class}}}))
+    return ran(world, records=world.folder / "given", supports=path)
+
+
+def compared(world, heads):
+    """Features that are in memory only, with the ids of the stored ones."""
+    stored = world.stored
+    features = kshot.Features.from_arrays(
+        CELL.dataset,
+        pool=(stored.pool.X, np.array(CLASSES)[stored.pool.y]),
+        test=(stored.test.X, np.array(CLASSES)[stored.test.y]),
+        text={CELL.tier: stored.text[CELL.tier]},
+        classes=CLASSES,
+        ids=(stored.stratum.pool_ids, stored.stratum.test_ids),
+        backbone=CELL.backbone,
+        constants=CONSTANTS,
+    )
+    return kept(kshot.compare(heads, features, shots=[CELL.shots], seeds=1, workers=1, min_residue=0, verify=False))
+
+
+def judged(world):
+    found = kshot.judge(NAMES, world.study, records=world.folder / "judged", features=world.features, workers=1)
+    assert [one.differences for one in found.detections if one.differences] == []
+    return kept(found.results)
+
+
+STUDIES = {
+    "run": lambda world: ran(world, records=world.folder / "run"),
+    "supports": ran_on_given_shots,
+    "compare": lambda world: compared(world, {name: registry.create(name) for name in NAMES}),
+    "session": lambda world: compared(world, {name: of_this_session(name) for name in NAMES}),
+    "judge": judged,
+}
+
+
+def of_this_session(name):
+    """The head as an object of a class that no process can import."""
+    known = registry.create(name)
+    cls = type(known)
+    return type(f"My{cls.__name__}", (cls,), {"__module__": "__main__"})(**known.get_params(deep=False))
 
 
 def write_photos(world):
-    """The shots as pictures in folders, in the order of the draw; an encoder that knows them and the test pictures."""
+    """The shots as pictures in folders, in the order of the draw; an encoder that knows them and the test pictures, and
+    all of these pictures."""
     shots = world.episode.reveal(frozenset({"support"})).support
+    text = world.episode.reveal(frozenset({"text"})).text
+    rows = np.concatenate([shots.X, world.queries])
+    photos = [Image.new("RGB", (8, 8), (number, 0, 0)) for number in range(len(rows))]
     for number, label in enumerate(shots.y):
         path = world.folder / "photos" / CLASSES[label] / f"{number:03d}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (8, 8), (number, 0, 0)).save(path)
-    text = world.episode.reveal(frozenset({"text"})).text
-    return KnownPictures(np.concatenate([shots.X, world.queries]), text)
+        photos[number].save(path)
+    return KnownPictures(rows, text), photos
 
 
 def same(world, name, predicted, probabilities):
@@ -158,12 +214,8 @@ def by_episode(world, name, tmp_path):
     same(world, name, head.predict(world.queries), head.predict_proba(world.queries))
 
 
-def by_run(world, name, tmp_path):
-    recorded(world, name, world.records)
-
-
-def by_judge(world, name, tmp_path):
-    recorded(world, name, ran(world, judged_study(world.study, [MethodSpec(name, name)])))
+def by_records(door):
+    return lambda world, name, tmp_path: recorded(world, name, world.records(door))
 
 
 def recorded(world, name, records):
@@ -212,6 +264,31 @@ def by_pipeline(world, name, tmp_path):
         same(world, name, pipeline.predict(world.queries), pipeline.predict_proba(world.queries))
 
 
+def by_encoding(world, name, tmp_path):
+    """Pictures in a scikit-learn pipeline; text and constants are asked of its encoder."""
+    method, step = registry.create(name), kshot.EncodePictures(world.encoder)
+    shots = world.episode.reveal(frozenset({"support"})).support
+    routed = {key: value for key, value in evidence(world, method).items() if key not in ("X", "y")}
+    if "text" in routed:
+        routed["text"] = step.text_of(CLASSES)
+    about = {f"{type(method).__name__.lower()}__{key}": value for key, value in routed.items()}
+    about[f"{type(method).__name__.lower()}__constants"] = step.constants_of(CLASSES)
+    pipeline = make_pipeline(step, method).fit(world.photos[: len(shots.y)], shots.y, **about)
+    asked = world.photos[len(shots.y) :]
+    same(world, name, pipeline.predict(asked), pipeline.predict_proba(asked))
+
+
+def by_torch(world, name, tmp_path):
+    for head in (world.by_hand(name), world.pictures(name) if not closed(name, "pictures") else None):
+        if head is None:
+            continue
+        scores = head.to_torch()(torch.from_numpy(world.queries.copy()))
+        said = torch.softmax(scores, dim=1).detach().numpy()
+        wanted = head.predict_proba if head is world.by_hand(name) else head.probabilities
+        np.testing.assert_allclose(said, wanted(world.queries), atol=1e-5)
+        assert np.array_equal(said.argmax(axis=1), world.by_hand(name).predict(world.queries))
+
+
 def by_graph(world, name, tmp_path):
     head = world.pictures(name)
     export_onnx(head, tmp_path / "head.onnx")
@@ -224,11 +301,12 @@ def by_graph(world, name, tmp_path):
 DOORS = {
     "fit": by_arrays,
     "episode": by_episode,
-    "run": by_run,
-    "judge": by_judge,
+    **{door: by_records(door) for door in STUDIES},
     "pictures": by_pictures,
     "file": by_file,
     "pipeline": by_pipeline,
+    "encoding": by_encoding,
+    "torch": by_torch,
     "graph": by_graph,
 }
 
@@ -240,6 +318,8 @@ def closed(name, door):
         return "looks at data that you do not have"
     if door == "graph" and not info.linear:
         return "is not one linear map"
+    if door == "torch" and "queries" in info.sees:
+        return "has no form in torch"
     return ""
 
 

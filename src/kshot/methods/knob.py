@@ -18,7 +18,7 @@ from kshot.methods.evidence import Task, part_of, prepare
 from kshot.methods.parameters import known_constants
 from kshot.solvers.leaving_out import Fold, balanced_folds, has_siblings, ranks_by_text
 from kshot.solvers.rows import shot_numbers
-from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
+from kshot.types import LABEL_FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 
 
 @runtime_checkable
@@ -117,9 +117,9 @@ class KnobWorth:
 
 
 def knob_evidence(info: MethodInfo) -> frozenset[Evidence]:
-    """Evidence of `knob_worth`: text where the method reads it, the shots and the test labels."""
+    """Evidence of `knob_worth`: text and queries where the method reads them, the shots and the test labels."""
     needed: set[Evidence] = {"support", "test"}
-    return frozenset(needed | (info.sees & FREE_EVIDENCE))
+    return frozenset(needed | (info.sees & LABEL_FREE_EVIDENCE))
 
 
 def knob_worth(
@@ -129,13 +129,14 @@ def knob_worth(
     *,
     text: Any = None,
     views: Any = None,
+    queries: Any = None,
     test: Any,
     constants: Mapping[str, int | float] | None = None,
 ) -> KnobWorth:
     """Compare the choices by leave-one-out and by folds on the shots with that on the test labels."""
     info = replace(method.info, sees=knob_evidence(method.info))
     known = known_constants(method, constants or {})
-    task = prepare(info, 2, X, y, text=text, views=views, test=test, constants=known)
+    task = prepare(info, 2, X, y, text=text, views=views, queries=queries, test=test, constants=known)
     assert task.test is not None
     blind = replace(task, test=None)
     return KnobWorth(

@@ -12,7 +12,8 @@ from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.held import HeldPicture
 from kshot.methods.parameters import Estimator
-from kshot.pictures.encoded import PictureFile, all_encoded, encode_files, encode_names, stacked_rows
+from kshot.pictures.encoded import ClassText, PictureFile, all_encoded, encode_files, encode_names, stacked_rows
+from kshot.pictures.head import mean_norm
 from kshot.types import Array
 
 PROMPT = "a photo of a {}."
@@ -21,8 +22,9 @@ PROMPT = "a photo of a {}."
 class EncodePictures(Estimator):
     """Picture files, or pictures of Pillow, to unit features: `make_pipeline(EncodePictures(), CLAP())`.
 
-    It learns nothing. Give the head behind it the class names as `text`, with `text_of`: `pipeline.fit(pictures, y,
-    clap__text=EncodePictures().text_of(names))`. To keep a pipeline, keep its head with `save_head`.
+    It learns nothing. Give the head behind it the class names as `text`, and what is known of the encoder as
+    `constants`: `pipeline.fit(pictures, y, clap__text=step.text_of(names), clap__constants=step.constants_of(names))`.
+    Without constants a head assumes CLIP's. To keep a pipeline, keep its head with `save_head`.
 
     Parameters
     ----------
@@ -48,9 +50,18 @@ class EncodePictures(Estimator):
 
     def text_of(self, classes: Sequence[Any], prompt: str = PROMPT) -> Float[Array, "C d"]:
         """Text prototypes of class names, in their order; {} of the prompt stands for the name."""
+        return np.stack([own.unit for own in self._texts(classes, prompt)])
+
+    def constants_of(self, classes: Sequence[Any], prompt: str = PROMPT) -> dict[str, float]:
+        """The encoder's logit scale, where it is known, and the mean norm of its text of these class names."""
+        scale = self._loaded().logit_scale
+        known = {} if scale is None else {"logit_scale": scale}
+        return known | {"anchor_scale": mean_norm([own.norm for own in self._texts(classes, prompt)])}
+
+    def _texts(self, classes: Sequence[Any], prompt: str) -> list[ClassText]:
         names = [str(name) for name in classes]
         found = encode_names(self._loaded(), names, prompt)
-        return np.stack([found[name].unit for name in names])
+        return [found[name] for name in names]
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
