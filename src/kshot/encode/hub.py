@@ -84,11 +84,13 @@ class HubDataset:
                         f"the disk is full: cannot fetch {file} of {self.name}. Free some space and run the same "
                         "command again."
                     ) from None
-                reason = self.offline or " ".join(str(error).split())[:300]
+                reason = " ".join(str(error).split())[:300]
                 if pause is None or self.offline or not _passes(error):
+                    # Without a connection the reason is the same for every dataset, and is then told once.
+                    what = self.offline or f"cannot fetch {file} of {self.name}: {reason}"
                     raise KshotError(
-                        f"cannot fetch {file} of {self.name}: {reason}. What is encoded is kept: run the same command "
-                        "again with a connection, log in (hf auth login), or encode a local copy: kshot encode FOLDER …"
+                        f"{what}. What is encoded is kept: run the same command again with a connection, log in (hf "
+                        "auth login), or give a local copy instead of the address."
                     ) from None
                 wait = max(pause, _asked_to_wait(error))
                 logger.warning(f"{file} of {self.name}: {reason}; again in {wait:.0f} s")
