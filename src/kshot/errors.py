@@ -49,7 +49,8 @@ def _not_fitted_class() -> type[InputError]:
 def unknown(kind: str, given: str, allowed: Iterable[str], next_step: str) -> str:
     """The sentence for a name that does not exist, with the nearest names that do."""
     names = sorted(set(allowed))
-    near = get_close_matches(given, names, n=3, cutoff=0.5)
+    same = [name for name in names if name.casefold() == given.casefold()]
+    near = same or get_close_matches(given, names, n=3, cutoff=0.5)
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"unknown {kind} '{given}'.{meant} Known: {', '.join(names) or 'none'}. {next_step}"
 

@@ -82,6 +82,8 @@ def named_file(text: str) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
     if not (equals and name and path):
         raise InputError(f"--sentences {text}: write TIER=FILE.json.")
+    if not Path(path).exists():
+        raise InputError(f"--sentences {text}: there is nothing at {path}.")
     return name, Path(path)
 
 

@@ -16,6 +16,7 @@ from kshot.cli.shared import CORES, FEATURES, console, existing_records
 from kshot.data.catalog import COOP_SUFFIX
 from kshot.encode.encoders import local_weights
 from kshot.encode.hub import DATASETS
+from kshot.encode.sources import PLACE
 from kshot.errors import InputError, StudyError, unknown
 from kshot.files import write_text
 from kshot.paper.claims import paper_claims, read_claims
@@ -85,6 +86,11 @@ def reproduce(
                 raise InputError(unknown(kind, name, known[kind], "The chosen studies have these."))
     names = (SMALL["datasets"], SMALL["backbones"]) if small else ((), ())
     choice = replace(whole, datasets=dataset or names[0], backbones=backbone or names[1], tiers=tier or ())
+    chosen = {cell.dataset for cell in cells if choice.keep(cell)}
+    if not chosen:
+        raise InputError("the chosen studies have no cell of these datasets, backbones and tiers together.")
+    if PLACE not in source and len({name.removesuffix(COOP_SUFFIX) for name in chosen}) > 1:
+        raise InputError(f"{source} is one source for {len(chosen)} datasets. Put {PLACE} where their names differ.")
     if plan:
         for table in plan_tables(features, records, choice, workers, "cpu" if small else device):
             console().print(table)

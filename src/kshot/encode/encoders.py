@@ -21,12 +21,17 @@ def load_encoder(name: str, weights: Path | None = None, device: str = "auto") -
 
     `weights` is a local checkpoint.
     """
-    if weights is not None and not weights.exists():
-        raise KshotError(f"there is no checkpoint at {weights}.")
+    if weights is not None:
+        check_exists(weights)
     need("torch", "hf" if name.startswith(PREFIX) else "encode")
     encoder = _loaded(name, weights, pick_device(device))
     encoder.backbone = name
     return encoder
+
+
+def check_exists(weights: Path) -> None:
+    if not weights.exists():
+        raise KshotError(f"there is no checkpoint at {weights}.")
 
 
 def _loaded(name: str, weights: Path | None, device: str) -> Encoder:
@@ -81,6 +86,8 @@ def local_weights(names: Sequence[str], given: Sequence[str]) -> dict[str, Path]
             found[names[0]] = Path(text)
         else:
             raise InputError(f"--weights {text}: write BACKBONE=PATH with one of the backbones {', '.join(names)}.")
+    for path in found.values():
+        check_exists(path)
     return found
 
 

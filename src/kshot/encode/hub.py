@@ -84,14 +84,15 @@ class HubDataset:
                         f"the disk is full: cannot fetch {file} of {self.name}. Free some space and run the same "
                         "command again."
                     ) from None
-                reason = self.offline or " ".join(str(error).split())[:300]
-                asked = None if self.offline else _asked_to_wait(error)
-                if pause is None or asked is None:
+                reason = " ".join(str(error).split())[:300]
+                if pause is None or self.offline or not _passes(error):
+                    # Without a connection the reason is the same for every dataset, and is then told once.
+                    what = self.offline or f"cannot fetch {file} of {self.name}: {reason}"
                     raise KshotError(
-                        f"cannot fetch {file} of {self.name}: {reason}. What is encoded is kept: run the same command "
-                        "again with a connection, log in (hf auth login), or encode a local copy: kshot encode FOLDER …"
+                        f"{what}. What is encoded is kept: run the same command again with a connection, log in (hf "
+                        "auth login), or give a local copy instead of the address."
                     ) from None
-                wait = max(pause, asked)
+                wait = max(pause, _asked_to_wait(error))
                 logger.warning(f"{file} of {self.name}: {reason}; again in {wait:.0f} s")
                 time.sleep(wait)
         if fetched:
@@ -129,22 +130,30 @@ def offline_reason(endpoint: str | None = None) -> str | None:
     return None
 
 
-def _asked_to_wait(error: BaseException | None) -> float | None:
-    """Seconds to wait at least, at most ten minutes: those of Retry-After, else 0; None where no attempt can help.
-
-    A busy or broken hub, a lost connection and damage on the way may pass.
-    """
-    passes, seconds = False, 0.0
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
-        response = getattr(error, "response", None)
-        # By name, as versions of the library have different HTTP clients.
-        lost = any(kind.__name__ in ("TransportError", "RequestException") for kind in type(error).__mro__)
-        damaged = isinstance(error, WrongChecksumError) or "Consistency check" in str(error)
-        passes |= lost or damaged or getattr(response, "status_code", None) in RETRIED
-        after = str(getattr(response, "headers", {}).get("Retry-After", ""))
-        seconds = seconds or (min(600.0, float(after)) if after.isdecimal() else 0.0)
+        yield error
         error = error.__cause__ or error.__context__
-    return seconds if passes else None
+
+
+def _passes(error: Exception) -> bool:
+    """Whether a later attempt may succeed: a busy or broken hub, a lost connection, damage on the way."""
+    for cause in _causes(error):
+        status = getattr(getattr(cause, "response", None), "status_code", None)
+        # By name, as versions of the library have different HTTP clients.
+        lost = any(kind.__name__ in ("TransportError", "RequestException") for kind in type(cause).__mro__)
+        if lost or status in RETRIED or isinstance(cause, WrongChecksumError) or "Consistency check" in str(cause):
+            return True
+    return False
+
+
+def _asked_to_wait(error: Exception) -> float:
+    """Seconds that the hub asked for in Retry-After, at most ten minutes."""
+    for cause in _causes(error):
+        headers = getattr(getattr(cause, "response", None), "headers", {})
+        if str(headers.get("Retry-After", "")).isdecimal():
+            return min(600.0, float(headers["Retry-After"]))
+    return 0.0
 
 
 @contextmanager

@@ -69,7 +69,9 @@ class Evaluator:
             return self._paired(rule)
         if rule.over:
             made = self._figures(rule.over)
-            self.partly |= {claim.id: self.partly[n] for n in map(".".join, made) if n in self.partly}
+            partly = [self.partly[name] for name in map(".".join, made) if name in self.partly]
+            if partly:
+                self.partly[claim.id] = partly[0]
             return _reduce(rule, made)
         return self._measure(claim, rule)
 

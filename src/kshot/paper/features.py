@@ -49,7 +49,8 @@ class Sources:
         for file in files:
             if catalog_name(file) == name:
                 return find_origins(str(file), [name])[0]
-        raise InputError("CoOp's split file with its pictures is not given: --coop FOLDER.")
+        given = f"{self.coop} holds no split_zhou_*.json of it" if self.coop else "no CoOp split is given"
+        raise InputError(f"{given}. Give a folder of CoOp's split files and their pictures: --coop FOLDER.")
 
 
 @dataclass(frozen=True)

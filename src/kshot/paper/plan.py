@@ -177,8 +177,8 @@ def _arms_table(features: Path, records: Path, choice: Selection, workers: int) 
         title="What each arm of the paper still takes",
         columns=("study", "pairs", "missing", "dropped", "one core", "wall", "disk"),
         rows=(*rows, ("all", "", *map(count, all_sizes), *_cost(all_costs[0], all_costs[1], workers))),
-        caption="Pairs of dataset and encoder whose features are stored; cells that are missing, and dropped for a thin "
-        f"pool; wall time with {workers} workers. {FORECAST_BASIS} Probes, reports, comparison come on top.",
+        caption="Pairs of dataset and encoder whose features are stored; cells that are missing, and dropped for a "
+        f"thin pool; wall time with {workers} workers. {FORECAST_BASIS} Probes, reports, comparison come on top.",
         rule=len(rows),
         below_rule="total",
     )
