@@ -143,7 +143,7 @@ def predicted_again(content: bytes) -> bytes:
     queries = episode.queries
     cut = len(queries) // 3 if about["in_parts"] else 0
     parts = [rows for rows in (queries[:cut], queries[cut:]) if len(rows)]
-    predicted = np.zeros((len(methods), len(queries)), np.int64)
+    predicted, head = np.zeros((len(methods), len(queries)), np.int64), made
     for row, method in zip(predicted, methods, strict=True):
         head = asked_head(method.fit(**arguments), episode)
         told = [checked_predictions(head.predict(rows), len(rows), len(episode.asked)) for rows in parts]

@@ -74,8 +74,8 @@ def _parts(value: Any, home: str) -> Iterator[Any]:
         yield from sorted(value, key=repr)
     elif isinstance(value, list | tuple):
         yield from value
-    elif hasattr(value, "detach") and hasattr(value, "dtype"):
-        yield value.detach().cpu().double().numpy()
+    elif (detach := getattr(value, "detach", None)) and hasattr(value, "dtype"):
+        yield detach().cpu().double().numpy()
     else:
         yield from (type(value), getattr(value, "__wrapped__", None))
         yield _state(value)
