@@ -13,7 +13,8 @@ from kshot.errors import StudyError
 from kshot.paper.arms import gather
 from kshot.paper.claims import paper_claims
 from kshot.paper.compare import arms_table, as_csv, lines_table, verdict_sentences
-from kshot.paper.judge import AGREES, DIFFERS, NOT_COMPUTED, judge
+from kshot.paper.judge import judge
+from kshot.paper.judged import AGREES, DIFFERS, NOT_COMPUTED
 from kshot.paper.rules import paper_rules
 from synthetic_records import as_table, synthetic_rows
 

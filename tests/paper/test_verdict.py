@@ -12,7 +12,8 @@ from kshot.paper.arms import MATRIX
 from kshot.paper.cells import cell_pair
 from kshot.paper.compare import verdict_sentences
 from kshot.paper.evaluate import Evaluator
-from kshot.paper.judge import AGREES, CANNOT_TELL, DIFFERS, NOT_COMPUTED, judge
+from kshot.paper.judge import judge
+from kshot.paper.judged import AGREES, CANNOT_TELL, DIFFERS, NOT_COMPUTED
 from kshot.paper.noise import moderate, noise, resamples
 from kshot.paper.picture import deviations
 from kshot.paper.rules import paper_rules

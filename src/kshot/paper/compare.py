@@ -5,7 +5,7 @@ import io
 from collections import Counter
 
 from kshot.paper.claims import Claim
-from kshot.paper.judge import CLAIM_LEVEL, NOT_COMPUTED, VERDICTS, Comparison, JudgedClaims
+from kshot.paper.judged import CLAIM_LEVEL, NOT_COMPUTED, VERDICTS, Comparison, JudgedClaims
 from kshot.paper.picture import deviations
 from kshot.report.table import Number, Table, count, csv_text
 from kshot.stats.bootstrap import Estimate

@@ -11,7 +11,8 @@ from kshot.data import catalog
 from kshot.errors import StudyError
 from kshot.paper.arms import Arms, gather
 from kshot.paper.claims import Claim
-from kshot.paper.judge import JudgedClaims, judge
+from kshot.paper.judge import judge
+from kshot.paper.judged import JudgedClaims
 from kshot.paper.rules import paper_rules
 from kshot.theory.probes.stored import ProbeFolder
 from kshot.types import BALANCED

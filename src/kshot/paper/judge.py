@@ -1,27 +1,34 @@
 """Judge every claim against a published number or another run, by the noise that other draws would bring."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import product
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.paper.arms import MATRIX, Arms, Observations, absent, side_by_side
-from kshot.paper.cause import Cause
+from kshot.paper.arms import MATRIX, Arms, absent, side_by_side
 from kshot.paper.cells import CellPair, cell_pair, transplanted
 from kshot.paper.claims import Claim
 from kshot.paper.evaluate import Evaluator
+from kshot.paper.judged import (
+    AGREES,
+    CANNOT_TELL,
+    CLAIM_LEVEL,
+    CORRELATED,
+    DIFFERS,
+    NOT_COMPUTED,
+    Comparison,
+    JudgedClaims,
+)
 from kshot.paper.looks import ROUNDING
 from kshot.paper.noise import LEAST_DRAWS, Noise, Resamples, noise, resamples
+from kshot.paper.printed_cause import explained_by_claims
 from kshot.paper.rules import Rules
-from kshot.paper.scan import NARROWER, find_causes
+from kshot.paper.scan import find_causes
 from kshot.paper.statistics import Figure
-from kshot.stats.bootstrap import Estimate
 from kshot.stats.scores import normal_score
 from kshot.types import Array
 
-AGREES, DIFFERS, CANNOT_TELL, NOT_COMPUTED = VERDICTS = ("agrees", "differs", "cannot tell", "not computed")
 # "About" a figure: within a tenth of it. HOSO's results carry this band of rounding (paper, Sec. 5.5).
 ABOUT, HOSO_BAND = 0.1, 0.5
 # Figures that count what is in the records.
@@ -29,73 +36,9 @@ OF_RECORDS = ("cells", "strata", "datasets")
 # What would matter: a point of accuracy, a tenth of an effect or of a correlation.
 POINT, TENTH = 1.0, 0.1
 HOSO = {"hoso", "hoso+views"}
-# Of 100 comparisons without fault 3 have a claim that differs, 1 fails the test over all claims, 1 the scan of cells.
-CLAIM_LEVEL, GLOBAL_LEVEL = 0.03, 0.01
 NULLS = 2_000
-# Resampling five draws makes claims look more alike than they are: half of their correlation counts.
-CORRELATED = 0.5
 # A score beyond this counts as this in the test over all claims, which is not about single ones.
 CAPPED = 3.0
-# What a cause must explain of printed claims, and how many are tried at once.
-PRINTED_GAIN, BLOCK = 30.0, 64
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One claim, our figure and theirs; `score` is their difference on the scale of a standard normal (NaN where no
-    draw changes the figure), `spread` the standard deviation that chance gives the difference."""
-
-    claim: Claim
-    figure: Figure
-    theirs: float
-    verdict: str
-    why: str = ""
-    difference: float = float("nan")
-    score: float = float("nan")
-    spread: float = 0.0
-
-    @property
-    def ours(self) -> Estimate:
-        """Our figure with its interval over datasets, where it has one."""
-        return self.figure.estimate
-
-    @property
-    def computed(self) -> bool:
-        return self.figure.known
-
-
-@dataclass(frozen=True)
-class JudgedClaims:
-    """All claims judged; `level` is the |score| from which one differs, `expected` how many do so by chance, `together`
-    the probability of deviations as large as all of these, `causes` what explains them."""
-
-    lines: Sequence[Comparison]
-    level: float
-    drawn: int
-    together: float
-    causes: Sequence[Cause] = ()
-    paired: bool = False
-    other: str = "the paper"
-    simulated: bool = False
-    involved: int = 0
-    left: int | None = None
-    lacking: tuple[Sequence[str], Sequence[str]] = ((), ())
-    nulls: Float[Array, "s c"] = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
-
-    @property
-    def expected(self) -> float:
-        from scipy.special import ndtr
-
-        return float(2 * self.drawn * ndtr(-self.level))
-
-    @property
-    def differing(self) -> list[Comparison]:
-        return [line for line in self.lines if line.verdict == DIFFERS]
-
-    @property
-    def same(self) -> bool:
-        """Whether these are the same results up to the luck of the draws."""
-        return not self.differing and not self.causes and self.together >= GLOBAL_LEVEL
 
 
 def judge(
@@ -294,76 +237,3 @@ def matters(claim: Claim, theirs: float) -> float:
     if claim.unit in ("points", "count"):
         return max(POINT, TENTH * abs(theirs))
     return TENTH if claim.unit == "correlation" else TENTH * abs(theirs)
-
-
-def explained_by_claims(judged: JudgedClaims, rules: Rules, arms: Arms) -> JudgedClaims:
-    """The cause where the other side is printed numbers only: the shift of some cells whose trace in all claims is most
-    like their differences."""
-    observed = arms[MATRIX]
-    chosen = [x for x in judged.lines if x.computed and x.claim.relation == "as printed" and _timeless(x.claim)]
-    chosen = [x for x in chosen if x.spread > 0 or x.score != x.score]
-    drawn = [x for x in judged.lines if x.score == x.score]
-    place = {line.claim.id: number for number, line in enumerate(drawn)}
-    spread = np.array([max(x.spread, x.claim.tolerance / np.sqrt(3)) for x in chosen])
-    apart = np.array([x.difference for x in chosen]) / spread
-    within = np.eye(len(chosen))
-    at = np.array([place.get(x.claim.id, -1) for x in chosen])
-    known = np.flatnonzero(at >= 0)
-    if len(known) > 1:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            alike = np.nan_to_num(np.corrcoef(judged.nulls[:, at[known]].T))
-        within[np.ix_(known, known)] = CORRELATED * alike * (1 - np.eye(len(known))) + np.eye(len(known))
-    candidates = _candidates(observed, rules)
-    traces = (
-        _traces([x.claim for x in judged.lines], rules, arms, candidates, [x.claim for x in chosen]) / spread[:, None]
-    )
-    solved = np.linalg.solve(within, np.column_stack([apart, traces]))
-    up, down = traces.T @ solved[:, 0], (traces * solved[:, 1:]).sum(axis=0)
-    size = up / np.maximum(down, 1e-12)
-    gain = np.where(down > 1e-9, up * size, 0) / np.array(
-        [1 if len(where) == 1 else NARROWER for where, _ in candidates]
-    )
-    best = int(np.argmax(gain))
-    if gain[best] < PRINTED_GAIN:
-        return judged
-    rest = np.abs(apart - size[best] * traces[:, best])
-    differs = np.array([x.verdict == DIFFERS for x in chosen])
-    cause = Cause("shift", candidates[best][0], float(size[best]), float(np.sqrt(gain[best])), float(gain[best]))
-    involved = int((differs & (np.abs(traces[:, best]) > 1e-9)).sum())
-    return replace(judged, causes=[cause], involved=involved, left=int((differs & (rest > judged.level)).sum()))
-
-
-def _candidates(observed: Observations, rules: Rules) -> list[tuple[dict[str, str], dict[str, Array]]]:
-    """Names on one axis or on two, and the rows and methods that bear them."""
-    everywhere = np.ones(len(observed), bool)
-    axes = {
-        axis: {f"K = {n}" if axis == "shots" else str(n): observed.on(axis, [n]) for n in observed.names[axis]}
-        for axis in ("dataset", "backbone", "tier", "shots")
-    }
-    axes["shots"].pop("K = 0", None)
-    methods = list(observed.panel.methods)
-    found = [({"method": m}, {m: everywhere}) for m in methods]
-    found += [({axis: n}, dict.fromkeys(methods, rows)) for axis, names in axes.items() for n, rows in names.items()]
-    for a, b in (("dataset", "backbone"), ("dataset", "tier"), ("dataset", "shots"), ("backbone", "shots")):
-        pairs = product(axes[a].items(), axes[b].items())
-        found += [({a: n, b: k}, dict.fromkeys(methods, rows & other)) for (n, rows), (k, other) in pairs]
-    for axis in ("dataset", "backbone", "shots"):
-        found += [({axis: n, "method": m}, {m: rows}) for (n, rows), m in product(axes[axis].items(), methods)]
-    return found
-
-
-def _traces(
-    claims: Sequence[Claim], rules: Rules, arms: Arms, candidates: Sequence, wanted: Sequence[Claim]
-) -> Float[Array, "c k"]:
-    """How each claim moves when a candidate's accuracies rise by one point."""
-    traces = []
-    for start in range(0, len(candidates), BLOCK):
-        block = candidates[start : start + BLOCK]
-        shifts = {(m, "accuracy"): np.zeros((1 + len(block), len(arms[MATRIX]))) for m in arms[MATRIX].panel.methods}
-        for row, (_, cells) in enumerate(block, start=1):
-            for method, rows in cells.items():
-                shifts[method, "accuracy"][row, rows] = 1.0
-        moved = Evaluator(claims, rules, {**arms, MATRIX: replace(arms[MATRIX], shifts=shifts)})
-        values = np.stack([moved.answer(claim).values for claim in wanted])
-        traces.append(values[:, 1:] - values[:, :1])
-    return np.concatenate(traces, axis=1)

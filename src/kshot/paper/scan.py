@@ -46,17 +46,22 @@ class Fit(NamedTuple):
 def find_causes(cells: CellPair) -> list[Cause]:
     """What explains the difference of two runs, best first; empty where chance does."""
     # A draw that lies apart shifts every mean a little, so that it comes before shifts.
-    causes = [*signs(cells), *odd_draws(cells)]
-    rest = _without_repeated(cells, causes)
-    for cause in causes:
+    plain = [*signs(cells), *odd_draws(cells)]
+    rest = _without_repeated(cells, plain)
+    for cause in plain:
         rest = _without(rest, cause)
-    for _ in range(MOST_CAUSES if rest.ours.values.shape[4] > 1 else 0):
+    shifts: list[Cause] = []
+    while len(shifts) < MOST_CAUSES and rest.ours.values.shape[4] > 1:
         found = _wider(_best(rest), changed_without_draws(rest))
         if found is None:
             break
-        causes.append(found)
+        shifts.append(found)
         rest = _without(rest, found)
-    return causes or spreads(cells)
+    wide = [] if plain else spreads(cells)
+    # The one that is further beyond chance comes first.
+    if wide and (not shifts or abs(wide[0].score) > abs(shifts[0].score)):
+        return [*wide[:MOST_CAUSES], *shifts]
+    return [*plain, *shifts]
 
 
 def _wider(found: Cause | None, still: Cause | None) -> Cause | None:
