@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import kshot
+from kshot.bench.heads import method_specs
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, parse_study
 from kshot.data.store import Store
@@ -27,6 +28,7 @@ from kshot.errors import InputError
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.pictures.export import export_onnx
+from kshot.runs import judged_study
 from kshot.stats.answers import RELATIVE_ERROR
 from kshot.types import FREE_EVIDENCE
 
@@ -135,8 +137,8 @@ def kept(results):
     return SimpleNamespace(to_arrow=results.to_arrow, answers=Records(results.folder).answers(CELL), results=results)
 
 
-def ran(world, **options):
-    return kept(kshot.run(world.study, features=world.features, workers=1, **options))
+def ran(world, study=None, **options):
+    return kept(kshot.run(study or world.study, features=world.features, workers=1, **options))
 
 
 def ran_on_given_shots(world):
@@ -167,18 +169,12 @@ def compared(world, heads):
     return kept(kshot.compare(heads, features, shots=[CELL.shots], seeds=1, workers=1, min_residue=0, verify=False))
 
 
-def judged(world):
-    found = kshot.judge(NAMES, world.study, records=world.folder / "judged", features=world.features, workers=1)
-    assert [one.differences for one in found.detections if one.differences] == []
-    return kept(found.results)
-
-
 STUDIES = {
     "run": lambda world: ran(world, records=world.folder / "run"),
     "supports": ran_on_given_shots,
     "compare": lambda world: compared(world, {name: registry.create(name) for name in NAMES}),
     "session": lambda world: compared(world, {name: of_this_session(name) for name in NAMES}),
-    "judge": judged,
+    "judge": lambda world: ran(world, judged_study(world.study, method_specs(NAMES)), records=world.folder / "judged"),
 }
 
 
@@ -340,3 +336,9 @@ def test_the_same_answers_through_every_door(world, name, door, tmp_path):
 
 def test_every_public_head_is_among_them():
     assert {type(registry.create(name)).__name__ for name in NAMES} == set(CLASS_NAMES)
+
+
+def test_judge_takes_a_knob_without_text_and_one_with_queries(world, tmp_path):
+    names = ["logistic_probe", "transclip"]
+    found = kshot.judge(names, world.study, records=tmp_path / "judged", features=world.features, workers=1)
+    assert len(found.tables) == 2
