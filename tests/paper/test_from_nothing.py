@@ -67,7 +67,6 @@ def claims(folder: Path) -> list[dict[str, str]]:
         return [line for line in csv.DictReader(file) if line["arm"] != "cost"]
 
 
-@pytest.mark.slow
 def test_from_nothing_to_published_and_the_same_after_ten_kills(world, tmp_path):
     began = time.monotonic()
     said, _ = (whole := start(world, tmp_path / "whole")).communicate()
@@ -90,12 +89,11 @@ def test_from_nothing_to_published_and_the_same_after_ten_kills(world, tmp_path)
     assert not list((tmp_path / "whole" / "features").rglob("*.tar")), "shards are removed"
 
     chance, killed = random.Random(33), 0
-    while killed < KILLS:
+    for _ in range(KILLS):
         process = start(world, tmp_path / "killed")
         try:
-            said, _ = process.communicate(timeout=chance.uniform(0.05, 0.22) * took)
+            said, _ = process.communicate(timeout=chance.uniform(0.04, 0.16) * took)
             assert process.returncode == 0, said
-            break
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()

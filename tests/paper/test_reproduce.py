@@ -52,3 +52,21 @@ def test_reproduction_goes_on_where_it_was_stopped(features, tmp_path):
     Reproduction(features, records, Selection(["augmentation"])).arms()
     assert Records(records / "augmentation").cell_files(cell)
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--small", "--study", "siglip2"], "no cell of these datasets, backbones and tiers together"),
+        (["FOLDER"], "FOLDER is one source for 20 datasets. Put {wds} where their names differ"),
+        (["--weights", "ViT-B-16=absent"], "there is no checkpoint at absent"),
+        (["--sentences", "cupl=absent"], "there is nothing at absent"),
+        (["--dataset", "dtd"], "Did you mean DTD?"),
+    ],
+    ids=["empty choice", "one source", "weights", "sentences", "letters"],
+)
+def test_what_cannot_be_reproduced_is_refused_before_anything_runs(kshot, given, says):
+    refused = kshot("paper", "reproduce", *given)
+    assert refused.returncode == 2
+    assert says in refused.stderr
+    assert not refused.stdout
