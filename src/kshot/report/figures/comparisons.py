@@ -41,7 +41,7 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
     order = sorted((m for m in means if m != ORACLE), key=lambda m: means[m])
     figure, (axis,) = new_figure(4.6, 0.8 + 0.22 * len(order))
     low, high = min(means.values()), max(means.values())
-    left = low - 0.3 * (high - low) - 1
+    left = max(low - 0.3 * (high - low) - 1, 0)
     axis.set_xlim(left, high + 0.15 * (high - low) + 1)
     for place, method in enumerate(order):
         reference = method not in panel.free_methods()
@@ -57,9 +57,8 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
     axis.grid(visible=False, axis="y")
     absent = [panel.titles[m] for m in panel.methods if m not in means]
     without = f"not in every cell: {', '.join(absent)}" if absent else ""
-    axis.set_xlabel(
-        f"mean accuracy (%), K ≥ 4, {len(late)} cells\n(the axis does not start at zero)\n" + textwrap.fill(without, 60)
-    )
+    cut = "(the axis does not start at zero)\n" if left else ""
+    axis.set_xlabel(f"mean accuracy (%), K ≥ 4, {len(late)} cells\n{cut}{textwrap.fill(without, 60)}")
     return figure
 
 

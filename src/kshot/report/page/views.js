@@ -27,12 +27,12 @@ function renderBars(cells) {
   const rows = charted.map((method) => ({ method, found: { mean: meanOver(late, method), n: late.length, clusters: new Set(late.map((cell) => axes.dataset.codes[cell])).size } }))
     .filter((row) => Number.isFinite(row.found.mean)).sort((a, b) => b.found.mean - a.found.mean);
   const absent = charted.filter((method) => rows.every((row) => row.method !== method)).map((method) => method.title);
-  caption.textContent = rows.length ? `Mean accuracy, K ≥ 4, over ${late.length} cells, the same for every bar; the dashed line is the oracle ratio. The axis does not start at zero`
+  const x = extent(rows.map((row) => row.found.mean), 0.25).map((end) => Math.max(0, end));
+  caption.textContent = rows.length ? `Mean accuracy, K ≥ 4, over ${late.length} cells, the same for every bar; the dashed line is the oracle ratio${x[0] > 0 ? ". The axis does not start at zero" : ""}`
     + (absent.length ? `. Not in all of these cells, so without a bar: ${absent.join(", ")}` : "")
     : "Mean accuracy: no cell with K ≥ 4 is left by the filters";
   if (!rows.length) return place.replaceChildren();
   const width = 560, step = 26, left = 226, height = rows.length * step + 40;
-  const x = extent([...rows.map((row) => row.found.mean)], 0.25);
   const { root, sx } = frame({ width, height, left, right: 60, x, y: [0, 1], label: caption.textContent, xName: "%" });
   root.querySelectorAll("text[text-anchor=end]").forEach((text) => text.remove());
   root.querySelectorAll("line.grid").forEach((grid) => { if (grid.getAttribute("y1") === grid.getAttribute("y2")) grid.remove(); });
