@@ -144,12 +144,14 @@ def predicted_again(content: bytes) -> bytes:
     cut = len(queries) // 3 if about["in_parts"] else 0
     parts = [rows for rows in (queries[:cut], queries[cut:]) if len(rows)]
     predicted = np.zeros((len(methods), len(queries)), np.int64)
+    found: dict[str, Array] = {"predicted": predicted}
     for row, method in zip(predicted, methods, strict=True):
         head = asked_head(method.fit(**arguments), episode)
         told = [checked_predictions(head.predict(rows), len(rows), len(episode.asked)) for rows in parts]
         row[:] = np.concatenate(told)
-    given = {"probabilities": _probabilities(head, queries)} if about["probabilities"] else {}
-    return seal_tensors({"predicted": predicted} | given, {})
+        if about["probabilities"]:
+            found["probabilities"] = _probabilities(head, queries)
+    return seal_tensors(found, {})
 
 
 def _probabilities(head: Classifier, queries: Float[Array, "n d"]) -> Float[Array, "n C"]:
