@@ -143,13 +143,15 @@ def predicted_again(content: bytes) -> bytes:
     queries = episode.queries
     cut = len(queries) // 3 if about["in_parts"] else 0
     parts = [rows for rows in (queries[:cut], queries[cut:]) if len(rows)]
-    predicted, head = np.zeros((len(methods), len(queries)), np.int64), made
+    predicted = np.zeros((len(methods), len(queries)), np.int64)
+    found: dict[str, Array] = {"predicted": predicted}
     for row, method in zip(predicted, methods, strict=True):
         head = asked_head(method.fit(**arguments), episode)
         told = [checked_predictions(head.predict(rows), len(rows), len(episode.asked)) for rows in parts]
         row[:] = np.concatenate(told)
-    given = {"probabilities": _probabilities(head, queries)} if about["probabilities"] else {}
-    return seal_tensors({"predicted": predicted} | given, {})
+        if about["probabilities"]:
+            found["probabilities"] = _probabilities(head, queries)
+    return seal_tensors(found, {})
 
 
 def _probabilities(head: Classifier, queries: Float[Array, "n d"]) -> Float[Array, "n C"]:
@@ -209,7 +211,7 @@ class Detection:
             "" if self.isolated else " It could read features and records: install bubblewrap (bwrap) to prevent that."
         )
         if self.held:
-            files = " It shares this session's memory and files; put the class in a file of its own to separate them."
+            files = " It shares this session's memory and files; a class in a file of its own can be kept from both."
         return f"{said}, with others in their place and in another order: the same predictions.{files}"
 
 
