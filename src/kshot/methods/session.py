@@ -7,12 +7,14 @@ name; what comes from a module counts by its name; other objects by what a copy 
 import hashlib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 PLAIN = (int, float, complex, str, bytes, type(None))
+CACHED = type(lru_cache(len))
 # What Python adds to a class, or makes of the rest.
 ADDED = {"__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__dataclass_fields__"}
 ADDED |= {"__dataclass_params__", "__match_args__", "__firstlineno__", "__static_attributes__", "__annotate__"}
@@ -72,8 +74,8 @@ def _parts(value: Any, home: str) -> Iterator[Any]:
         yield from value
     elif is_dataclass(value):
         yield from (getattr(value, field.name) for field in fields(value))
-    elif hasattr(value, "__wrapped__"):
-        yield value.__wrapped__
+    elif isinstance(value, CACHED):
+        yield getattr(value, "__wrapped__", None)
     else:
         yield from _copied(value)
 
