@@ -75,7 +75,8 @@ def _parts(value: Any, home: str) -> Iterator[Any]:
     elif isinstance(value, list | tuple):
         yield from value
     elif hasattr(value, "detach") and hasattr(value, "dtype"):
-        yield value.detach().cpu().double().numpy()
+        tensor: Any = value
+        yield tensor.detach().cpu().double().numpy()
     else:
         yield from (type(value), getattr(value, "__wrapped__", None))
         yield _state(value)
