@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def _parts(value: Any, home: str) -> Iterator[Any]:
     elif isinstance(value, list | tuple):
         yield from value
     elif hasattr(value, "detach") and hasattr(value, "dtype"):
-        tensor: Any = value
+        tensor = cast(Any, value)
         yield tensor.detach().cpu().double().numpy()
     else:
         yield from (type(value), getattr(value, "__wrapped__", None))
