@@ -275,9 +275,7 @@ def by_encoding(world, name, tmp_path):
 
 
 def by_torch(world, name, tmp_path):
-    for head in (world.by_hand(name), world.pictures(name) if not closed(name, "pictures") else None):
-        if head is None:
-            continue
+    for head in [world.by_hand(name)] + ([] if closed(name, "pictures") else [world.pictures(name)]):
         scores = head.to_torch()(torch.from_numpy(world.queries.copy()))
         said = torch.softmax(scores, dim=1).detach().numpy()
         wanted = head.predict_proba if head is world.by_hand(name) else head.probabilities
