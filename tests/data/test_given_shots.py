@@ -6,9 +6,10 @@ import re
 import numpy as np
 import pytest
 
+from kshot.bench.study import parsed_supports
 from kshot.data.store import Store
 from kshot.data.stratum import load_stratum, pool_rows
-from kshot.data.supports import parsed_supports, read_supports
+from kshot.data.supports import read_supports
 from kshot.errors import StudyError
 
 CLASSES = ["cat", "dog", "fox"]

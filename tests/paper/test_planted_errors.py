@@ -33,7 +33,7 @@ from kshot.paper.rehearsal import WORLDS, write_stratum
 from kshot.paper.rules import paper_rules
 from kshot.solvers import ratio_sweep
 from kshot.solvers.rows import class_counts, mean_variances
-from kshot.stats import bootstrap
+from kshot.stats import coverage
 from kshot.stats.panel import Panel
 from kshot.theory import capacity
 from kshot.theory.probes import measure, offset, per_class, spread
@@ -243,7 +243,7 @@ STATISTICS = {
     "guard left out": (Panel, "present_at_every_shot_count", _without_guard, "leaderboard.k2.ncm"),
     "baseline of another cell": (Panel, "column", _other_cells_baseline, "headline.clap.allk"),
     "tiers paired across draws": (Observations, "moved", _first_of_the_tier, "priors.dataset.d2"),
-    "normal instead of t quantile": (bootstrap, "critical_value", _normal_quantile, "coverage.student_t.*"),
+    "normal instead of t quantile": (coverage, "critical_value", _normal_quantile, "coverage.student_t.*"),
     "cells resampled": (statistics.Slice, "mean", _each_cell_a_cluster, "coverage.cell_resampling.shrink"),
 }
 CELLS = {

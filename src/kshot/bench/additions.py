@@ -33,17 +33,16 @@ def _shortfall(study: Study, found: Study) -> str:
     if study.pool_cap != found.pool_cap:
         return f"has pool_cap {study.pool_cap} and not {found.pool_cap}"
     own, theirs, cells = study.methods(), found.methods(), study.cells()
-    changed = [name for name, spec in theirs.items() if own.get(name) != spec]
+    gone = [name for name in theirs if name not in own]
+    changed = [name for name in theirs if name in own and own[name] != theirs[name]]
     lost = [cell for cell in found.cells() if cell not in cells]
     thinner = [
         cell
         for cell, specs in found.cells().items()
-        if any(spec.name not in changed and spec not in cells.get(cell, specs) for spec in specs)
+        if any(spec.name not in (*gone, *changed) and spec not in cells.get(cell, specs) for spec in specs)
     ]
-    parts = [
-        f"changes the method {name} (was {theirs[name]}, is {own[name]})" if name in own else f"lacks the method {name}"
-        for name in changed
-    ]
+    parts = [f"lacks the method{'s' if len(gone) > 1 else ''} {', '.join(gone)}"] if gone else []
+    parts += [f"changes the method {name} (was {theirs[name]}, is {own[name]})" for name in changed]
     for cells_of, what in ((lost, "lacks {} cells"), (thinner, "has fewer methods in {} cells")):
         if cells_of:
             parts.append(f"{what.format(f'{len(cells_of):,}')}, such as {cells_of[0].in_words()}")
