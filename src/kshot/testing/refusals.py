@@ -93,7 +93,7 @@ def labels_that_name_no_class(make: Make) -> None:
             labels = fitted(make, gone).classes_.tolist()
             assert labels == [0, 1, 3, 4, 5], f"without text the classes are {labels}, not the shots' labels"
         elif "text" not in sees:
-            refused(InputError, "no class", lambda: fitted(make, gone))
+            refused(InputError, "none of the classes", lambda: fitted(make, gone))
         elif make()._min_shots():
             refused(InputError, "no shots", lambda: fitted(make, gone))
         else:
@@ -102,7 +102,7 @@ def labels_that_name_no_class(make: Make) -> None:
     if sees >= {"text", "support"}:
         more = np.where(np.arange(len(data.y)) == 0, 6, data.y)
         refused(InputError, "span", lambda: fitted(make, replace(data, y=more)))
-    refused(InputError, "no class", lambda: fitted(make, data).score(data.test.X, data.test.y + 6))
+    refused(InputError, "none of the classes", lambda: fitted(make, data).score(data.test.X, data.test.y + 6))
 
 
 def a_class_without_shots(make: Make) -> None:
