@@ -90,6 +90,7 @@ KINDS = (
 )  # fmt: skip
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("fault", [*faults.LISTED, *KINDS], ids=lambda fault: fault.__name__)
 def test_the_cause_of_a_fault_is_named(fault, truth, theirs):
     wrong = run(truth, (3, 5))
@@ -99,6 +100,7 @@ def test_the_cause_of_a_fault_is_named(fault, truth, theirs):
     assert causes[0].usual
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("change", faults.HARMLESS, ids=lambda change: change.__name__)
 def test_what_is_no_fault_is_the_same(change, truth, theirs):
     other = run(truth, (3, 1))
