@@ -91,7 +91,11 @@ KINDS = (
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("fault", [*faults.LISTED, *KINDS], ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize(
+    "fault",
+    [*faults.LISTED, *(pytest.param(kind, marks=pytest.mark.slow, id=kind.__name__) for kind in KINDS)],
+    ids=lambda fault: fault.__name__,
+)
 def test_the_cause_of_a_fault_is_named(fault, truth, theirs):
     wrong = run(truth, (3, 5))
     where = fault(wrong, np.random.default_rng(2), truth)

@@ -39,7 +39,7 @@ def test_every_function_is_on_the_page(module):
 
 def test_every_check_is_on_the_page_and_every_name_on_it_exists():
     assert [name for name in CHECKS if f"`{name}`" not in PAGE] == []
-    names = re.findall(rf"`((?:kshot\.solvers\.shrinkage|{'|'.join(MODULES)})\.\w+)`", PAGE)
+    names = re.findall(rf"`((?:kshot\.solvers\.rows|{'|'.join(MODULES)})\.\w+)`", PAGE)
     assert len(names) > 30
     for name in names:
         module, attribute = (name if name.startswith("kshot.") else f"kshot.theory.{name}").rsplit(".", 1)

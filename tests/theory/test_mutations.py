@@ -13,12 +13,12 @@ EFFORT = Effort(40)
 
 # module, function, the checks that answer for it
 FORMULAS = [
-    ("solvers.shrinkage", "mean_variances", "plug_in"),
-    ("solvers.shrinkage", "james_stein_ratio", "plug_in"),
-    ("solvers.shrinkage", "optimal_ratio", "plug_in"),
-    ("solvers.shrinkage", "correct_for_shots", "shot_correction"),
-    ("solvers.shrinkage", "common_offset", "common_shift"),
-    ("solvers.shrinkage", "class_independent_share", "common_shift"),
+    ("solvers.rows", "mean_variances", "plug_in"),
+    ("solvers.rows", "james_stein_ratio", "plug_in"),
+    ("solvers.rows", "optimal_ratio", "plug_in"),
+    ("solvers.rows", "correct_for_shots", "shot_correction"),
+    ("solvers.rows", "common_offset", "common_shift"),
+    ("solvers.rows", "class_independent_share", "common_shift"),
     ("theory.blend_error", "blend_risk", "plug_in"),
     ("theory.blend_error", "optimal_risk", "plug_in"),
     ("theory.blend_error", "classical_james_stein_ratio", "james_stein"),
