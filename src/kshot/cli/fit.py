@@ -105,7 +105,7 @@ def _print_fitted(fitted: Fitted) -> None:
     typer.echo(f"{title}: {head.about.reason}.")
     accuracies = {title: assessment.accuracy, "Zero-shot": assessment.zero_shot, "LOO blend": assessment.blend}
     for name, value in accuracies.items():
-        typer.echo(f"  {name:10} {_percent(value)}")
+        typer.echo(f"  {name:{max(map(len, accuracies))}} {_percent(value)}")
     if assessment.accuracy is None:
         typer.echo(f"  on {len(head.shots.y)} pictures, of which zero-shot had seen none.")
     else:

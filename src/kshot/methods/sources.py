@@ -30,6 +30,10 @@ def own_code_hash(module: str | None) -> str:
     top = (module or "").partition(".")[0]
     if top in sys.stdlib_module_names or top in ("", "kshot", "__main__"):
         return ""
+    spec = _spec(top)
+    # Reading the sources of torch takes half a minute.
+    if spec is None or all(map(is_installed, _places(spec))):
+        return ""
     return code_hash({name: digest_of(path) for name, path in files_of(top).items() if not is_installed(path)})
 
 
