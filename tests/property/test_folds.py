@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kshot.solvers.folds import held_out_among_whole, held_out_folds, principal_axes
 from kshot.solvers.leaving_out import balanced_folds, ranks_by_text
-from kshot.solvers.weight_sweep import hits_by_weight, winning_range, wins_by_weight
+from kshot.solvers.ratio_sweep import hits_by_weight, winning_range, wins_by_weight
 from problems import problem
 
 drawn_problems = st.fixed_dictionaries(

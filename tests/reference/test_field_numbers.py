@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kshot import APE, RLA, CrossModalLP, ProKeR, SSText, TaskRes, TipAdapterF, TransCLIP
+from kshot.solvers.adapter import train_linear_adapter
 from kshot.solvers.channels import class_similarity
 from kshot.solvers.cross_modal import paired_batches, train_cross_modal, warm_cosine
-from kshot.solvers.linear_adapter import train_linear_adapter
 from kshot.solvers.text_shift import penalties, pulled_prototypes, repelled
 from kshot.solvers.training import cosine_rates, half_cosine
 from kshot.solvers.transduction import transduce

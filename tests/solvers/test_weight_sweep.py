@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from kshot.solvers.weight_sweep import hits_by_weight
+from kshot.solvers.ratio_sweep import hits_by_weight
 
 WEIGHTS = 2.0 ** np.arange(-3, 4)
 

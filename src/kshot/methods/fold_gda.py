@@ -12,7 +12,7 @@ from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import AnchorScale, LogitScale
 from kshot.solvers.folds import PrincipalAxes, held_out_among_whole, held_out_folds, principal_axes, text_prior
 from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
-from kshot.solvers.weight_sweep import winning_range, wins_by_weight
+from kshot.solvers.ratio_sweep import winning_range, wins_by_weight
 from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
 
 GAMMAS = np.array([0.1, 0.3, 1, 3, 10, 30, 100])

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task, view_by_view
 from kshot.methods.parameters import AdamEps, Epochs, LearningRate, LogitScale, NotNegative
-from kshot.solvers.linear_adapter import mapped, train_linear_adapter
+from kshot.solvers.adapter import mapped, train_linear_adapter
 from kshot.solvers.training import half_cosine, last_state
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
 

@@ -12,8 +12,7 @@ from kshot.methods.evidence import Task, view_by_view
 from kshot.methods.parameters import AdamEps, BatchSeed, BatchSize, Count, LearningRate, NotNegative, WeightDecay
 from kshot.methods.tip_adapter import INFO as TRAINING_FREE
 from kshot.methods.tip_adapter import CacheHead
-from kshot.solvers.cache import search_hits
-from kshot.solvers.key_training import train_keys
+from kshot.solvers.cache import search_hits, train_keys
 from kshot.solvers.training import batches, half_cosine, last_state, steps_per_epoch
 from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
 

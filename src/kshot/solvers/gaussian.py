@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.solvers.ratio_sweep import hits_by_weight
 from kshot.solvers.rows import row_blocks
-from kshot.solvers.weight_sweep import hits_by_weight
 from kshot.types import Array
 
 
