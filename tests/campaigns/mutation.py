@@ -72,7 +72,8 @@ class Campaign:
 
 
 def functions_of(room: str) -> Iterator[tuple[ModuleType, str, FunctionType]]:
-    """Each module of the room with the names of its functions and methods."""
+    """Each module of the room with the names of its functions and methods; one of two names for the same is enough."""
+    seen: set[FunctionType] = set()
     package = import_module(f"kshot.{room}")
     modules = [import_module(f"{package.__name__}.{m.name}") for m in pkgutil.iter_modules(package.__path__)]
     for module in (m for m in (package, *modules) if m.__name__ not in LEFT_OUT):
@@ -80,7 +81,10 @@ def functions_of(room: str) -> Iterator[tuple[ModuleType, str, FunctionType]]:
             inner = [f"{outer}.{own}" for own in vars(found)] if inspect.isclass(found) else [outer]
             for name in inner:
                 function = function_of(module, name)
-                if isinstance(function, FunctionType) and function.__code__.co_filename == module.__file__:
+                if not isinstance(function, FunctionType) or function in seen:
+                    continue
+                if function.__code__.co_filename == module.__file__:
+                    seen.add(function)
                     yield module, name, function
 
 

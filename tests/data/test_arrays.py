@@ -1,5 +1,8 @@
 """Features from arrays: whoever made them, with labels of any kind; in memory the same as in a folder."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -215,7 +218,10 @@ def test_mistakes_are_named(world):
         ({"text": "a photo"}, r"text text must have two dimensions"),
         ({"classes": list("abc")}, "classes names 3 classes, but text has 4 rows"),
         ({"constants": {"logit_scale": -1.0}}, "logit_scale must be a number above 0, not -1.0"),
+        ({"constants": {"logit_scale": 0.0}}, "logit_scale must be a number above 0, not 0.0"),
+        ({"constants": {"logit_scale": np.inf}}, "logit_scale must be a number above 0, not inf"),
         ({"constants": {"scale": 1.0}}, "unknown constant 'scale'"),
+        ({"pool": ([[1.0], [1.0, 2.0]], [0, 1])}, "cannot be read as an array"),
         ({"ids": (["a"] * 36, list(map(str, range(24))))}, "ids repeat"),
     ):
         with pytest.raises(InputError, match=says):
@@ -224,3 +230,23 @@ def test_mistakes_are_named(world):
         kshot.Features.from_arrays("../w", **world)
     with pytest.raises(FeatureError, match="pictures of w/arrays are in pool and test"):
         kshot.Features.from_arrays("w", **world, ids=([str(n) for n in range(36)], [str(n) for n in range(24)]))
+
+
+def test_mistakes_of_type_are_named_too():
+    """As a user's script meets them: here the tests' own checks of types would answer first."""
+    script = """
+import numpy as np, kshot
+X, y = np.eye(4, dtype=np.float32), [0, 1, 2, 3]
+sound = {"pool": (X, y), "test": (X, y)}
+for change in ({"pool": X}, {"pool": (X, y, y)}, {"constants": {"logit_scale": "high"}}):
+    try:
+        kshot.Features.from_arrays("w", **(sound | change))
+    except kshot.errors.InputError as error:
+        print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    array, triple, number = said.splitlines()
+    assert array.startswith("pool must be a pair")
+    assert array.endswith("not ndarray.")
+    assert triple.startswith("pool must be a pair")
+    assert number.endswith("logit_scale must be a number above 0, not 'high'.")

@@ -10,6 +10,7 @@ from scipy.stats import ttest_1samp
 from kshot.stats.bootstrap import cluster_mean, simultaneous
 from kshot.stats.crossed import crossed_variance, hits_of, on_these_datasets
 from kshot.stats.leaderboard import paired
+from kshot.stats.metrics import METRICS
 from kshot.stats.panel import panel
 from synthetic_records import as_table, synthetic_rows
 
@@ -88,6 +89,32 @@ def test_datasets_are_weighed_by_their_cells():
     assert both.low < one.mean * 2 / 3 + two.mean / 3 < both.high
 
 
+def test_datasets_of_different_weight_share_their_degrees_of_freedom():
+    """Satterthwaite's rule over datasets: fourth powers of the shares."""
+    rng = np.random.default_rng(3)
+    sizes = {"alpha": (60, ("RN50", "ViT-B-16")), "beta": (40, ("RN50",))}
+    rows = []
+    for name, (_, backbones) in sizes.items():
+        rows += synthetic_rows((name,), backbones, ("dataset",), (4,), range(4), ("clap", "lpp"))
+    whole = panel(as_table(rows))
+    first = [rng.integers(0, 2, sizes[name][0]).astype(np.int8) for name in whole.dataset.tolist()]
+    second = [np.zeros_like(hits) for hits in first]
+    found = on_these_datasets(whole, first, second)
+    parts = []
+    for name in sizes:
+        here = np.flatnonzero(whole.dataset == name)
+        parts.append((len(here) / len(first), *crossed_variance(np.stack([first[i] for i in here]), whole.seed[here])))
+    variance = sum(share**2 * own for share, own, _ in parts)
+    assert found.error == pytest.approx(100 * np.sqrt(variance))
+    assert found.freedom == pytest.approx(variance**2 / sum(share**4 * square for share, _, square in parts))
+
+
+def test_cells_of_one_dataset_with_other_test_pictures_have_no_such_interval():
+    rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (4,), range(3), ("clap", "lpp"))
+    hits = [np.ones(size, np.int8) for size in (5, 6, 5)]
+    assert on_these_datasets(panel(as_table(rows)), hits, hits) is None
+
+
 def of(whole, dataset):
     return whole.where(whole.dataset == dataset)
 
@@ -110,6 +137,12 @@ def test_it_stands_alone_beside_or_not_at_all_by_the_number_of_datasets():
         assert ("draws and pictures" in found._repr_html_()) == (count <= 5)
         wider = simultaneous({"a": found, "b": found})["a"]
         assert wider.low < found.low < found.high < wider.high
+
+
+def test_hits_of_accuracy_say_nothing_about_another_metric():
+    rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (4,), range(3), ("clap", "zero_shot"))
+    found = panel(as_table(rows)).by_metric(METRICS["nll"], np.arange(len(rows)) / 7)
+    assert paired(found, "clap", "zero_shot").low is None
 
 
 def test_two_draws_give_none():
