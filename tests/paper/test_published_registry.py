@@ -110,3 +110,10 @@ def test_a_registry_that_is_none_is_refused(tmp_path):
     broken.write_text("id,place,arm,quantity,unit,value,low,high,n,restrict,kind\na,b,main,c,none,many,,,,,\n")
     with pytest.raises(StudyError, match="line 2"):
         read_claims(broken)
+
+
+def test_of_no_gap_there_is_no_part():
+    """Where validation changes nothing, what leave-one-out recovers is not known."""
+    of = {"gda_alpha1": [60.0, 60.0], "gda_alpha_loo": [61.0, 61.0], "gda_alpha_val": [64.0, 60.0]}
+    figures = {("2", method): Figure(np.array(values), draws=5) for method, values in of.items()}
+    np.testing.assert_array_equal(OF_FIGURES["part of the gap closed"](figures).values, [0.25, np.nan])

@@ -75,8 +75,8 @@ def _counts(judged: JudgedClaims) -> list[str]:
     ]
     if judged.drawn:
         sentences.append(
-            f"{judged.drawn} depend on draws: one differs beyond |z| = {judged.level:.1f}, which {judged.expected:.2f} "
-            f"of them do by chance and any of them in {100 * CLAIM_LEVEL:.0f} of 100 re-runs; all together p = "
+            f"{judged.drawn} depend on draws. The limit is |z| = {judged.level:.1f}: by chance {judged.expected:.2f} "
+            f"of them pass it, any of them in {100 * CLAIM_LEVEL:.0f} of 100 re-runs. All together: p = "
             f"{judged.together:.2g}."
         )
         largest = sorted((x for x in judged.lines if x.score == x.score), key=lambda x: -abs(x.score))[:LARGEST]

@@ -268,10 +268,11 @@ def _led_by_probe(row: dict[str, Array]) -> Array:
 
 
 def _gap_closed(figures: Figures) -> Figure:
-    """Mean over shots of (LOO − fixed) / (validation − fixed)."""
+    """Mean over shots of (LOO − fixed) / (validation − fixed); NaN where there is no gap at some shot count."""
     rows = _rows(figures)
     fixed, free, tuned = (np.stack([row[f"gda_alpha{kind}"] for row in rows]) for kind in ("1", "_loo", "_val"))
-    return made_of(((free - fixed) / (tuned - fixed)).mean(axis=0), figures)
+    gap = np.where(tuned == fixed, np.nan, tuned - fixed)
+    return made_of(((free - fixed) / gap).mean(axis=0), figures)
 
 
 OF_FIGURES: Mapping[str, Callable[[Figures], Figure]] = {
