@@ -54,7 +54,7 @@ unexport PYTHONDONTWRITEBYTECODE
 test: $(VENV)/.installed-encode  ## run the tests of every room (some minutes)
 	$(PY) -m pytest -n 2 --dist worksteal -m "not slow and not ci"
 
-test-ci: $(VENV)/.installed-encode  ## run the tests that need a browser, SLURM or a second user
+test-ci: $(VENV)/.installed-encode docs  ## run the tests of the docs, and those that need a browser, SLURM or a second user
 	$(PY) -m pytest -n 2 --dist worksteal -m "ci and not slow"
 
 test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes

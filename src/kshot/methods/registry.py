@@ -186,7 +186,8 @@ def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
     """
     if use in _held:
         return _held[use][1]
-    return code_hash({name: digest_of(path) for name, path in source_files(use, params).items()})
+    files = source_files(use, params)
+    return code_hash({name: digest_of(path) for name, path in files.items()}) if files else ""
 
 
 def source_files(use: str, params: Mapping[str, Any] | None = None) -> dict[str, Path]:
