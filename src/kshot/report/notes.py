@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from kshot.report.slices import CLAP, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, primary
+from kshot.stats.bootstrap import number_of_datasets
 from kshot.stats.panel import Panel
 from kshot.types import IMPORTED
 
@@ -16,7 +17,7 @@ INTERVALS = (
 )
 ON_DATASETS = (
     "Differences are paired within cells; 95 % intervals over draws of shots and test pictures (crossed), {where}: "
-    "they say nothing about other datasets. They take hits of three draws; three datasets give one over datasets."
+    "they say nothing about other datasets. They need three draws; intervals over datasets need three datasets."
 )
 BESIDE = (
     "So few datasets give a wide interval. Beside it stands the one over draws of shots and test pictures (crossed) on "
@@ -35,7 +36,7 @@ def sentences(*parts: str) -> str:
 
 
 def counted(panel: Panel) -> str:
-    return f"n = {len(panel)} cells, G = {len(panel.names('dataset'))} datasets"
+    return f"n = {len(panel)} cells, {number_of_datasets(len(panel.names('dataset')))}"
 
 
 def provenance(panel: Panel) -> str:

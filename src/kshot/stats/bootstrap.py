@@ -17,6 +17,10 @@ LEAST_DATASETS = 3
 HERE = "draws and pictures"
 
 
+def number_of_datasets(G: int) -> str:
+    return f"G = {G} dataset{'s' * (G != 1)}"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Estimate:
     """A mean over n cells in G datasets with its interval over datasets; with fewer than three the one over draws and
@@ -42,7 +46,7 @@ class Estimate:
         here = f", interval over {HERE}" if self.is_here else ""
         if self.beside and self.beside.low is not None:
             here = f", over {HERE} [{self.beside.low:+.2f}, {self.beside.high:+.2f}]"
-        return f"{mean} [{interval}], n = {self.n} cells, G = {self.G} dataset{'s' * (self.G != 1)}{here}"
+        return f"{mean} [{interval}], n = {self.n} cells, {number_of_datasets(self.G)}{here}"
 
     __repr__ = __str__
 

@@ -30,7 +30,7 @@ from kshot.report.table import (
     metric_name,
     second_cells,
 )
-from kshot.stats.bootstrap import simultaneous
+from kshot.stats.bootstrap import number_of_datasets, simultaneous
 from kshot.stats.leaderboard import Leaderboard, Placing, best_first, counting, leaderboard, paired_with, side_by_side
 from kshot.stats.metrics import ACCURACY, BINS, METRICS, Metric
 from kshot.stats.panel import Panel
@@ -55,17 +55,20 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
     means = [np.array([p.by_shots[k] for p in board.ranked]) for k in board.shots]
     means.append(np.array([p.mean for p in board.ranked]))
     guarded = shown.where(shown.present_at_every_shot_count())
+    holes = np.isnan([[*placing.by_shots.values(), placing.mean] for placing in placings]).any()
     return content(
         ("method", *_shot_columns(board), *_distance_columns(board)),
         rows,
         [
             f"n = {board.cells} cells of tier {focus(panel).tier}, {board.combinations} dataset × backbone "
-            f"combinations present at every K, G = {board.datasets} datasets.",
+            f"combinations present at every K, {number_of_datasets(board.datasets)}.",
             cut_short(shown),
             left_out(panel, shown),
             *_interval_notes(panel.metric, board, guarded),
-            "–: the method does not exist in every cell of the column. Below the rule: reference points that look at "
-            "labels or pictures a user does not have.",
+            "–: the method does not exist in every cell of the column." if holes else "",
+            "Below the rule: reference points that look at labels or pictures a user does not have."
+            if board.reference_points
+            else "",
             f"{TURNED_OVER.strip()}: in some cells its repulsion turned classes over; its mean is not to be trusted."
             if turned
             else "",
@@ -92,7 +95,7 @@ def transductive(panel: Panel, context: Context) -> Table | str:
         [
             "They see all test pictures without labels, and a picture's prediction depends on the others; so they are "
             "not ranked.",
-            f"n = {board.cells} cells of tier {focus(panel).tier}, G = {board.datasets} datasets.",
+            f"n = {board.cells} cells of tier {focus(panel).tier}, {number_of_datasets(board.datasets)}.",
             cut_short(shown),
             left_out(panel, shown),
             intervals(guarded),
@@ -119,10 +122,11 @@ def metrics(panel: Panel, context: Context) -> Table | str:
         ("method", *(metric_name(found.metric) for found in measured.values())),
         [(panel.titles[m], *cells) for m, *cells in zip(order, *columns, strict=True)],
         [
-            f"Means over the {first.counted} cells of tier {focus(panel).tier} with all K, G = {first.datasets} "
-            "datasets; probabilities as each head gives them. NLL, Brier score, ECE, selective risk: less is better. "
-            f"ECE has {BINS} bins of equal mass and is biased upwards: the column beside it bounds what a head without "
-            "any calibration error would show. Intervals of one metric: `kshot report --metric`.",
+            f"Means over the {first.counted} cells of tier {focus(panel).tier} with all K, "
+            f"{number_of_datasets(first.datasets)}; probabilities as each head gives them. NLL, Brier score, ECE, "
+            f"selective risk: less is better. ECE has {BINS} bins of equal mass and is biased upwards: the column "
+            "beside it bounds what a head without any calibration error would show. Intervals of one metric: "
+            "`kshot report --metric`.",
             cut_short(primary(panel)),
             left_out(panel, primary(panel)),
         ],
