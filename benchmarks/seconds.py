@@ -1,4 +1,5 @@
-"""Writes src/kshot/bench/seconds.json, from which `kshot plan` forecasts: processor seconds of every built-in method.
+"""Writes src/kshot/bench/seconds.json, from which `kshot plan` forecasts: processor seconds of every built-in method,
+as it is and with the parameters that the studies of the package give it.
 
     python -m benchmarks.seconds
 
@@ -10,26 +11,31 @@ import json
 
 from benchmarks.timing import time_methods
 from kshot.bench.costs import TABLE, CellSize, product_peak
-from kshot.bench.study import MethodSpec
+from kshot.bench.study import MethodSpec, bundled_studies, load_study
 from kshot.methods import registry
 from kshot.types import Views
 
 SIZES = (
     CellSize(10, 1, 1280, 420, n_pool=280),
+    CellSize(10, 4, 512, 5400, n_pool=1000),
     CellSize(10, 16, 512, 3000, n_pool=900),
     CellSize(35, 4, 1280, 300, n_pool=834),
+    CellSize(37, 2, 512, 3669, n_pool=2944),
     CellSize(47, 8, 768, 1880, n_pool=1880),
+    CellSize(47, 16, 512, 1880, n_pool=1880),
     CellSize(100, 2, 512, 3333, n_pool=6667),
     CellSize(100, 16, 1024, 2500, n_pool=4000),
     CellSize(250, 8, 512, 4000, n_pool=6000),
 )
 # Views multiply the rows, so fewer sizes will do.
-VIEWED = SIZES[1:5:2]
+VIEWED = SIZES[2:6:3]
 VIEWS = Views("tip", 10)
 
 
 def main() -> int:
-    specs = [MethodSpec(name, name) for name in registry.BUILTIN]
+    studied = (spec for name in bundled_studies() for spec in load_study(name).methods().values())
+    varied = {spec.recipe: spec for spec in studied if spec.params and spec.use in registry.BUILTIN}
+    specs = [*(MethodSpec(name, name) for name in registry.BUILTIN), *varied.values()]
     viewed = [MethodSpec(name, name, views=VIEWS) for name in registry.BUILTIN if registry.create(name).info.views]
     before = product_peak()
     found = time_methods(specs, SIZES, "float32")

@@ -59,7 +59,7 @@ def _time_size(size: CellSize, specs: Sequence[MethodSpec], dtype: str, found: C
 
     for spec in specs:
         problem = replace(size, views=views_of([spec]))
-        before = found.setdefault(Subject(spec.name, problem.views), [])
+        before = found.setdefault(Subject(spec.recipe, problem.views), [])
         if turns_of(spec) is not None or _affordable(before, problem):
             seconds = all_turns(spec, seconds_of)
             if seconds is not None:

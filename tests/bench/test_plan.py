@@ -10,7 +10,7 @@ from folders import fill
 from kshot.bench.costs import CellSize, Measured, Subject, cell_size, earlier_costs, grow
 from kshot.bench.plan import SECONDS_TO_START, forecast, seconds_left, worker_bytes
 from kshot.bench.records import Records
-from kshot.bench.study import MethodSpec, load_study, parse_study
+from kshot.bench.study import MethodSpec, bundled_studies, load_study, parse_study
 from kshot.bench.work import find_work
 from kshot.data.store import Store
 
@@ -92,6 +92,14 @@ def test_seconds_of_another_machine_do_not_count(folder):
         log.write_text(before)
 
 
+def test_a_method_with_other_parameters_costs_what_those_took(folder):
+    """HOSO trains twice, the paper's variant once."""
+    twice = work_of(folder, "twice", shots=[16], methods=["hoso"])
+    once = work_of(folder, "once", shots=[16], methods=[{"use": "hoso", "as": "hoso", "refit": False}])
+    twice, once = (plan.cpu_seconds - SECONDS_TO_START for plan in forecast([twice, once]))
+    assert 0.3 < once / twice < 0.7
+
+
 def test_the_time_left_is_that_of_the_missing_cells(folder):
     assert seconds_left(work_of(folder), folder / "records" / "small") == 0
     once = seconds_left(work_of(folder, seeds=[0, 1, 2, 3]), folder / "records" / "small")
@@ -114,7 +122,9 @@ def test_the_table_knows_every_method_and_other_names_and_machines_of_other_spee
     from kshot.methods import registry
 
     table = costs.kept_costs()
-    assert {subject.method for subject in table} == {costs.CELL_ITSELF, *registry.BUILTIN}
+    studied = [spec for name in bundled_studies() for spec in load_study(name).methods().values()]
+    recipes = {spec.recipe for spec in studied if spec.use in registry.BUILTIN}
+    assert {subject.method for subject in table} == {costs.CELL_ITSELF, *registry.BUILTIN, *recipes}
     monkeypatch.setattr(costs, "product_peak", lambda: 5e10)
     named = work_of(folder, "three", methods=[{"use": "clap", "as": "clap_seed1", "seed": 1}])
     plain = work_of(folder, "four", methods=["clap"])

@@ -65,9 +65,12 @@ def _forecast(work: Work, folders: Sequence[Path], table: Costs) -> Forecast:
 
 
 def _of_table(work: Work, wanted: Iterable[Subject], table: Costs) -> Costs:
-    """The table under the study's names. Parameters other than the defaults are not known to it, and another number of
-    views is priced like the nearest that was timed."""
-    uses = {CELL_ITSELF: CELL_ITSELF} | {spec.name: spec.use for spec in work.study.methods().values()}
+    """The table under the study's names. A method with parameters that were not timed is priced like its defaults, and
+    another number of views like the nearest that was timed."""
+    timed_names = {name for name, _ in table}
+    uses = {CELL_ITSELF: CELL_ITSELF}
+    for spec in work.study.methods().values():
+        uses[spec.name] = spec.recipe if spec.recipe in timed_names else spec.use
     # Twice the bytes, half the speed.
     factor = np.dtype(work.study.dtype).itemsize / 4
     found: Costs = {}

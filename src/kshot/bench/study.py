@@ -54,10 +54,13 @@ class MethodSpec:
     views: Views | None = None
     title: str = ""
 
+    @property
+    def recipe(self) -> str:
+        """The method and its parameters, without views."""
+        return f"{self.use} with {self.params}" if self.params else self.use
+
     def __str__(self) -> str:
-        settings = [str(self.params)] if self.params else []
-        settings += [str(self.views)] if self.views else []
-        return " with ".join([self.use, *settings])
+        return f"{self.recipe} with {self.views}" if self.views else self.recipe
 
 
 @dataclass(frozen=True, slots=True)
