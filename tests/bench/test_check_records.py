@@ -12,9 +12,8 @@ import pytest
 from folders import comparable, fill
 from kshot.bench.check import check_records, repair_records
 from kshot.bench.compact import compact
-from kshot.bench.engines import ThisProcess
 from kshot.bench.records import cell_place
-from kshot.bench.run import check_finished, compute, open_run
+from kshot.bench.run import ThisProcess, check_finished, compute, open_run
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
 from kshot.files import place_of, write_table

@@ -9,10 +9,9 @@ import pytest
 
 from folders import comparable
 from kshot.bench.compact import compact
-from kshot.bench.engines import ThisProcess
 from kshot.bench.record import contradictory_rows
 from kshot.bench.records import Records, load_table
-from kshot.bench.run import compute, open_run
+from kshot.bench.run import ThisProcess, compute, open_run
 from kshot.bench.status import run_status
 from kshot.bench.study import load_study
 from kshot.errors import StudyError

@@ -8,9 +8,8 @@ import pytest
 from folders import comparable, edit, fill
 from kshot import load_records, run
 from kshot.bench.cell import asked_head
-from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records, load_table
-from kshot.bench.run import compute, open_run
+from kshot.bench.run import ThisProcess, compute, open_run
 from kshot.bench.study import load_study
 from kshot.data.episode import class_shots
 from kshot.data.features import load_features

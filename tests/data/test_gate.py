@@ -5,8 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from kshot.bench.engines import ThisProcess
-from kshot.bench.run import complete
+from kshot.bench.run import ThisProcess, complete
 from kshot.bench.study import parse_study
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store

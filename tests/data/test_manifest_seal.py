@@ -6,8 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from kshot.data.format import read_manifest
-from kshot.data.store import BUNDLED, Store
+from kshot.data.store import BUNDLED, Store, read_manifest
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import FeatureError, KshotError
 

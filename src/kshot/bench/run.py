@@ -4,21 +4,20 @@ import json
 import logging
 import os
 import platform
-import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
+
+from threadpoolctl import threadpool_limits
 
 from kshot.bench.cell import load_batch, run_batch
 from kshot.bench.compact import SUPERSEDED, compact, supersede
-from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, ThisProcess, Workload
+from kshot.bench.engines import Engine, Workload
 from kshot.bench.records import RUNS, Records, records_folder
-from kshot.bench.study import Cell, MethodSpec, Study, load_study
+from kshot.bench.study import AnyStudy, Cell, MethodSpec, Study, load_study
 from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes, strata_of, thin_cells
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
@@ -32,7 +31,6 @@ from kshot.types import BALANCED
 
 # Reading thousands of small files is slow; beyond this many they are joined.
 LOOSE_FILES = 1000
-AnyStudy = Study | Path | str
 logger = logging.getLogger(__name__)
 
 
@@ -55,6 +53,17 @@ class StudyShard:
 WHOLE = StudyShard()
 
 
+@dataclass(frozen=True)
+class ThisProcess:
+    """The engine of one worker: batch after batch in this process, with one BLAS thread."""
+
+    def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
+        with threadpool_limits(1):
+            for batch in workload.batches:
+                workload.run(workload.study, workload.features, workload.target, batch)
+                finished(len(batch.cells))
+
+
 def choose_engine(engine: Engine | str, workers: int) -> Engine:
     """The engine named `local`, `dask` (a cluster started here) or `dask:ADDRESS`; an engine is given back as it is."""
     if not isinstance(engine, str):
@@ -73,10 +82,6 @@ def choose_engine(engine: Engine | str, workers: int) -> Engine:
 
         return DaskEngine(workers, address or None)
     raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see `kshot slurm --help`."))
-
-
-def load_any(study: AnyStudy) -> Study:
-    return study if isinstance(study, Study) else load_study(study)
 
 
 def with_supports(study: Study, file: Path | str | None, features: Path | str | Store) -> Study:
@@ -104,7 +109,7 @@ def complete(
 
     With `keep`, compute those of these cells whose features are stored.
     """
-    loaded = load_any(study).with_methods(method)
+    loaded = load_study(study).with_methods(method)
     target = Records(records_folder(records, loaded.name))
     features = features if isinstance(features, Store) else Path(features)
     work = open_run(loaded, features, target, keep)
@@ -183,29 +188,7 @@ def compute(
             written = 0
             compact(records)
 
-    workload = Workload(work.study, features, records, batches, run_batch, missing_cells, load_batch)
-    with workers_environment() if not workload.in_memory else nullcontext():
-        engine(workload, finished_and_tidied)
-
-
-@contextmanager
-def workers_environment() -> Iterator[None]:
-    """Environment variables and main module for the worker processes that an engine starts meanwhile."""
-    before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
-    main = sys.modules["__main__"]
-    os.environ.update(WORKER_ENVIRONMENT)
-    # A spawned process runs the main module again, and a script without a guard would start its run in every worker.
-    # Workers need nothing from it; an empty module in its place leaves nothing to run.
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    engine(Workload(work.study, features, records, batches, run_batch, missing_cells, load_batch), finished_and_tidied)
 
 
 def this_machine() -> dict[str, str]:

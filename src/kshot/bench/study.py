@@ -177,8 +177,10 @@ class Study:
         return found
 
     def on_features(self, strata: Sequence[tuple[str, str, str]]) -> "Study":
-        """The same shots, seeds, profiles and methods on these (dataset, backbone, tier), as a study of its own; their
-        order does not matter."""
+        """A study of its own with the same shots, seeds, profiles and methods on these (dataset, backbone, tier);
+        without any, the study as it is."""
+        if not strata:
+            return self
         strata = sorted(set(strata))
         shots = tuple(sorted({k for grid in self.grids for k in grid.shots}))
         seeds = tuple(sorted({seed for grid in self.grids for seed in grid.seeds}))
@@ -212,6 +214,9 @@ class Study:
         return grown
 
 
+AnyStudy = Study | Path | str
+
+
 @lru_cache(maxsize=4)
 def parsed_supports(text: str) -> Mapping[str, Mapping[tuple[int, int], Sequence[str]]]:
     """The ids by dataset and (K, seed); nothing for an empty text."""
@@ -230,8 +235,10 @@ def _name_of(strata: Sequence[tuple[str, str, str]]) -> str:
     return hashlib.sha256(json.dumps(strata).encode()).hexdigest()[:16]
 
 
-def load_study(given: Path | str) -> Study:
-    """Read a study by its path or by the name it has in the package; every mistake in it is one clear sentence."""
+def load_study(given: AnyStudy) -> Study:
+    """Read a study by its path or by the name it has in the package; a `Study` is returned as it is."""
+    if isinstance(given, Study):
+        return given
     path = find_study(given)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kshot.data.format import Manifest
-from kshot.data.store import Rows, Store, Where, file_bytes, new_manifest
+from kshot.data.store import Manifest, Rows, Store, Where, new_manifest
 from kshot.errors import FeatureError, unknown
 from kshot.files import safe_name
 from kshot.types import Array
@@ -71,8 +70,10 @@ class MemoryStore(Store):
     def _keep(
         self, where: Where, tensors: dict[str, Array], rows: Rows, classes: Sequence[str], about: dict[str, Any]
     ) -> Manifest:
+        from safetensors.numpy import save
+
         for kind, name in zip(("dataset", "backbone", "part"), where, strict=True):
             safe_name(kind, name)
-        manifest = new_manifest(where, hashlib.sha256(file_bytes(tensors)).hexdigest(), rows, classes, about)
+        manifest = new_manifest(where, hashlib.sha256(save(tensors)).hexdigest(), rows, classes, about)
         self._strata.setdefault(where[:2], {})[where[2]] = manifest, tensors
         return manifest

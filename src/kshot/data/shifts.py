@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from kshot.data.catalog import ShiftEntry, shifts
-from kshot.data.format import Manifest
-from kshot.data.store import ImageFeatures, Store
+from kshot.data.store import ImageFeatures, Manifest, Store
 from kshot.errors import FeatureError
 
 

@@ -10,8 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from kshot.data.catalog import dataset_entry
 from kshot.data.episode import Episode, asked_classes, cap_pool, class_shots, draw_support, keyed_order, self_split
-from kshot.data.format import Manifest
-from kshot.data.store import IMAGE_PARTS, ImageFeatures, Store
+from kshot.data.store import IMAGE_PARTS, ImageFeatures, Manifest, Store
 from kshot.data.views import StoredViews, open_views
 from kshot.errors import FeatureError
 from kshot.solvers.rows import frozen, unit_rows

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from kshot.data.format import Manifest
-from kshot.data.store import Store, view_part
+from kshot.data.store import Manifest, Store, view_part
 from kshot.errors import FeatureError
 from kshot.solvers.rows import frozen, unit_rows
 from kshot.types import Array, Views

@@ -4,12 +4,14 @@ An engine only hands out batches. Workers write each cell themselves, so the rec
 and a cell that two workers happen to claim is written twice with the same content.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
-
-from threadpoolctl import threadpool_limits
 
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import CellBatch
@@ -31,6 +33,24 @@ ONE_THREAD = dict.fromkeys(
 )
 # No module of the current folder stands in for one of Python's own, as it does in processes that `python -c` starts.
 WORKER_ENVIRONMENT = ONE_THREAD | {"PYTHONSAFEPATH": "1"}
+
+
+@contextmanager
+def workers_environment() -> Iterator[None]:
+    """Environment variables and main module for the worker processes that are started meanwhile."""
+    before, main = dict(os.environ), sys.modules["__main__"]
+    os.environ.update(WORKER_ENVIRONMENT)
+    # A spawned process runs the main module again, and a script without a guard would start its run in every worker.
+    # Workers need nothing from it; an empty module in its place leaves nothing to run.
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        for name in WORKER_ENVIRONMENT:
+            os.environ.pop(name)
+            if name in before:
+                os.environ[name] = before[name]
 
 
 @dataclass(frozen=True)
@@ -70,14 +90,3 @@ class Engine(Protocol):
     """Runs all batches of a workload; `finished` is called with the number of cells of each completed batch."""
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None: ...
-
-
-@dataclass(frozen=True)
-class ThisProcess:
-    """One batch after another, here, with one BLAS thread."""
-
-    def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
-        with threadpool_limits(1):
-            for batch in workload.batches:
-                workload.run(workload.study, workload.features, workload.target, batch)
-                finished(len(batch.cells))

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kshot.bench.engines import ONE_THREAD, Workload
+from kshot.bench.engines import ONE_THREAD, Workload, workers_environment
 from kshot.bench.work import CellBatch, count_cells
 from kshot.errors import KshotError, missing_extra
 
@@ -36,6 +36,7 @@ class DaskEngine:
     workers: int
     address: str | None = None
 
+    @workers_environment()
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
         if workload.in_memory:
             raise KshotError(

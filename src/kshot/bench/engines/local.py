@@ -22,7 +22,7 @@ from multiprocessing.process import BaseProcess
 
 from threadpoolctl import threadpool_limits
 
-from kshot.bench.engines import Workload
+from kshot.bench.engines import Workload, workers_environment
 from kshot.bench.work import CellBatch, count_cells
 from kshot.errors import KshotError, one_line
 
@@ -62,7 +62,7 @@ class LocalEngine:
         pool = ProcessPoolExecutor(min(self.workers, len(remaining)), context, _start_worker, (ending,))
         waiting: dict[Future, CellBatch] = {}
         try:
-            with _interrupts_held_back():
+            with workers_environment(), _interrupts_held_back():
                 for batch in remaining:
                     arguments = (workload.study, workload.features, workload.target, batch)
                     waiting[pool.submit(workload.run, *arguments)] = batch
