@@ -23,7 +23,6 @@ from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices
-from kshot.methods.registry import code_of
 from kshot.methods.shared_work import SharedWork, sharing
 from kshot.solvers.rows import (
     class_counts,
@@ -48,7 +47,7 @@ def run_batch(study: Study, features: Path | Store, records: Records, batch: Cel
     computed = 0
     for cell in batch.cells:
         if not records.cell_files(cell):
-            stratum, prior = _loaded(study, features, batch, cell)
+            stratum, prior = load_cell(study, features, batch, cell)
             facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue, study.answers)
             records.write(study, facts, rows)
             computed += 1
@@ -62,13 +61,7 @@ def load_batch(study: Study, features: Path | Store, batch: CellBatch) -> None:
         with suppress(ImportError):
             import_module(name)
     for cell in batch.cells:
-        _loaded(study, features, batch, cell)
-
-
-def _loaded(study: Study, features: Path | Store, batch: CellBatch, cell: Cell) -> tuple[Stratum, Prior | None]:
-    where = (features, cell.dataset, cell.backbone)
-    stratum = loaded_stratum(study, *where, batch.hashes, batch.views)
-    return stratum, loaded_prior(*where, cell.tier, study.dtype, batch.hashes)
+        load_cell(study, features, batch, cell)
 
 
 def run_cell(
@@ -107,7 +100,7 @@ def run_method(
         "title": spec.title or (info.title if spec.name == info.key else f"{info.title} ({spec.name})"),
         "sees": tuple(sorted(info.sees)),
         "n_test": episode.n_test,
-        "code": code_of(spec.use, spec.params),
+        "code": registry.code_of(spec.use, spec.params),
         "views": {} if views is None else asdict(views) | {"sha256": stratum.views[views].digest},
     }
     if prior is None and "text" in info.sees:
@@ -211,7 +204,6 @@ def checked_probabilities(given: object, rows: int, n_classes: int) -> Float[Arr
 
 def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:
     """Geometry for the tables; measured by the runner, shown to no method."""
-    hashes = stratum.hashes | ({"text": prior.sha256} if prior else {})
     seen = episode.reveal(frozenset({"support", "pool"}))
     lambda_js = d2 = v = share = None
     if prior is not None:
@@ -231,7 +223,7 @@ def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellF
         dtype=str(stratum.test.X.dtype),
         n_classes=len(episode.asked),
         protocol=stratum.protocol,
-        feature_hashes=hashes,
+        feature_hashes=stratum.hashes | ({"text": prior.sha256} if prior else {}),
         lambda_js=lambda_js,
         d2=d2,
         v=v,
@@ -239,16 +231,22 @@ def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellF
     )
 
 
+def load_cell(study: Study, features: Path | Store, batch: CellBatch, cell: Cell) -> tuple[Stratum, Prior | None]:
+    """The stratum and the text of a cell, as the study wants them; None for a backbone without text."""
+    where, read = (features, cell.dataset, cell.backbone), (study.dtype, batch.hashes)
+    return _stratum(*where, *read, study.pool_cap, batch.views, study.supports), _prior(*where, *read, cell.tier)
+
+
 # Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
 # One stratum at a time: batches hold one, and two of the largest would take a gigabyte.
 @lru_cache(maxsize=1)
-def _loaded_stratum(
+def _stratum(
     features: Path | Store,
     dataset: str,
     backbone: str,
     dtype: str,
-    pool_cap: int | None,
     hashes: frozenset[str],
+    pool_cap: int | None,
     views: frozenset[Views],
     supports: str,
 ) -> Stratum:
@@ -259,21 +257,9 @@ def _loaded_stratum(
     return stratum
 
 
-def loaded_stratum(
-    study: Study,
-    features: Path | Store,
-    dataset: str,
-    backbone: str,
-    hashes: frozenset[str],
-    views: frozenset[Views] = frozenset(),
-) -> Stratum:
-    """The stratum as the study wants it; the last one is kept."""
-    return _loaded_stratum(features, dataset, backbone, study.dtype, study.pool_cap, hashes, views, study.supports)
-
-
 @lru_cache(maxsize=8)
-def loaded_prior(
-    features: Path | Store, dataset: str, backbone: str, tier: str, dtype: str, hashes: frozenset[str]
+def _prior(
+    features: Path | Store, dataset: str, backbone: str, dtype: str, hashes: frozenset[str], tier: str
 ) -> Prior | None:
     store = as_store(features)
     if not store.tiers(dataset, backbone):

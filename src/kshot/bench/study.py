@@ -99,24 +99,17 @@ class Study:
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def to_json(self) -> str:
-        """Everything that the study sets; what it leaves to the paper's rule is not named."""
-        content = asdict(self)
-        for rule in ("min_residue", "pool_cap"):
-            if content[rule] is None:
-                del content[rule]
-        # Whether answers are kept changes no record.
+        """Everything that records depend on; what has its default is left out, but for the precision."""
+        content = asdict(self) | {"supports": json.loads(self.supports or "null")}
         del content["answers"]
-        content["supports"] = json.loads(self.supports or "{}")
-        if not self.supports:
-            del content["supports"]
         for grid in content["grids"]:
             if grid["profiles"] == (BALANCED,):
                 del grid["profiles"]
-        for spec in (spec for grid in content["grids"] for spec in grid["methods"]):
-            for name in ("views", "title"):
-                if not spec[name]:
-                    del spec[name]
-        return json.dumps(content, sort_keys=True)
+            grid["methods"] = [
+                {key: value for key, value in spec.items() if value or key not in ("views", "title")}
+                for spec in grid["methods"]
+            ]
+        return json.dumps({key: value for key, value in content.items() if value is not None}, sort_keys=True)
 
     @property
     def least_residue(self) -> int:
@@ -268,38 +261,43 @@ def bundled_studies() -> dict[str, Path]:
 
 
 def parse_study(content: dict[str, Any], where: str) -> Study:
-    allowed = {"name", "dtype", "min_residue", "pool_cap", "answers", "grid", *OPTIONAL, *AXES}
-    for key in content:
-        if key not in allowed:
-            raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
-    dtype = content.get("dtype", "float32")
+    """The study that a TOML file holds; `where` names the file in errors."""
+    _check_keys(content, ("name", "dtype", "min_residue", "pool_cap", "answers", "grid", *OPTIONAL, *AXES), where)
+    dtype, answers = content.get("dtype", "float32"), content.get("answers", True)
     if dtype not in DTYPES:
         raise StudyError(f"{where}: dtype is '{dtype}'; allowed are {' and '.join(DTYPES)}.")
-    counts = [content.get("min_residue"), content.get("pool_cap")]
-    for name, count, low in zip(("min_residue", "pool_cap"), counts, (0, 1), strict=True):
-        if count is not None and (type(count) is not int or not low <= count <= LARGEST):
-            raise StudyError(f"{where}: '{name}' must be a whole number from {low} up, not {count}.")
-    answers = content.get("answers", True)
+    for name, least in (("min_residue", 0), ("pool_cap", 1)):
+        count = content.get(name, least)
+        if type(count) is not int or not least <= count <= LARGEST:
+            raise StudyError(f"{where}: '{name}' must be a whole number from {least} up, not {count}.")
     if not isinstance(answers, bool):
         raise StudyError(f"{where}: 'answers' must be true or false, not {answers}.")
     if not isinstance(content.get("name"), str):
         raise StudyError(f'{where}: a study needs a name, for example name = "mine".')
     shared = {key: content[key] for key in (*AXES, *OPTIONAL) if key in content}
-    grids = tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where))
-    least, cap = counts
-    study = Study(safe_name("study", content["name"]), grids, dtype, least, answers, cap)
+    study = Study(
+        safe_name("study", content["name"]),
+        tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where)),
+        dtype,
+        content.get("min_residue"),
+        answers,
+        content.get("pool_cap"),
+    )
     _check_names(study, where)
     return study
 
 
-def parse_grid(table: dict[str, Any], where: str) -> Grid:
-    for axis in AXES:
-        if not isinstance(table.get(axis), list) or not table[axis]:
-            raise StudyError(f"{where}: '{axis}' must be a list with at least one entry.")
+def _check_keys(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
     for key in table:
-        if key not in (*AXES, *OPTIONAL):
-            allowed = (*AXES, *OPTIONAL)
+        if key not in allowed:
             raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
+
+
+def parse_grid(table: dict[str, Any], where: str) -> Grid:
+    """One grid of a study file."""
+    for axis in AXES:
+        _check_list(axis, table.get(axis), where)
+    _check_keys(table, (*AXES, *OPTIONAL), where)
     views = _views(table["views"], where) if "views" in table else None
     for axis in ("shots", "seeds"):
         whole_numbers(axis, table[axis], where)
@@ -310,7 +308,12 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
             safe_name(kind[:-1], name)
     axes = {axis: tuple(dict.fromkeys(table[axis])) for axis in AXES if axis != "methods"}
     methods = tuple(replace(_method(entry, where), views=views) for entry in table["methods"])
-    return Grid(**axes, methods=methods, profiles=_profiles(table, where))
+    return Grid(**axes, methods=methods, profiles=_profiles(table.get("profiles", [BALANCED]), where))
+
+
+def _check_list(axis: str, given: Any, where: str) -> None:
+    if not isinstance(given, list) or not given:
+        raise StudyError(f"{where}: '{axis}' must be a list with at least one entry.")
 
 
 def whole_numbers(axis: str, given: Iterable[Any], where: str) -> tuple[int, ...]:
@@ -322,14 +325,12 @@ def whole_numbers(axis: str, given: Iterable[Any], where: str) -> tuple[int, ...
     return tuple(dict.fromkeys(map(int, values)))
 
 
-def _profiles(table: dict[str, Any], where: str) -> tuple[str, ...]:
-    """`["balanced", "long-tailed"]`; without the key every class gets the same shots."""
-    given = table.get("profiles", [BALANCED])
-    if not isinstance(given, list) or not given:
-        raise StudyError(f"{where}: 'profiles' must be a list with at least one entry.")
+def _profiles(given: Any, where: str) -> tuple[str, ...]:
+    """`["balanced", "long-tailed"]`."""
+    _check_list("profiles", given, where)
+    known = [*PROFILES, *HALVES]
     for name in given:
-        if name not in {**PROFILES, **HALVES}:
-            known = [*PROFILES, *HALVES]
+        if name not in known:
             raise StudyError(f"{where}: " + unknown("profile", str(name), known, "Give one of them."))
     return tuple(dict.fromkeys(given))
 
@@ -356,21 +357,15 @@ def _method(entry: Any, where: str) -> MethodSpec:
         raise StudyError(
             f'{where}: a method with parameters needs use = "…" and a name as = "…", both in quotes; given was {entry}.'
         )
-    strange = [key for key, value in params.items() if not _is_plain(value)]
-    if strange:
-        raise StudyError(
-            f"{where}: parameter {strange[0]} of '{name}' is {params[strange[0]]}; give a number, a word or a list."
-        )
+    for key, value in params.items():
+        try:
+            # TOML also knows dates and times, which no parameter is.
+            json.dumps(value)
+        except TypeError:
+            raise StudyError(
+                f"{where}: parameter {key} of '{name}' is {value}; give a number, a word or a list."
+            ) from None
     return MethodSpec(name, use, params)
-
-
-def _is_plain(value: Any) -> bool:
-    """TOML also knows dates and times, which no parameter is."""
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    if isinstance(value, dict):
-        return all(map(_is_plain, value.values()))
-    return isinstance(value, bool | int | float | str)
 
 
 def study_from_json(text: str) -> Study:

@@ -19,7 +19,6 @@ from kshot.data.stratum import pool_labels, pool_rows
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import place_of
 from kshot.methods import registry
-from kshot.methods.registry import code_of
 from kshot.types import Evidence, MethodInfo, Views
 
 # A batch is no larger a part of its study than this, so that the last ones keep many workers busy.
@@ -160,17 +159,19 @@ def find_work(
     _refuse_main_module(study)
     info = {name: registry.info(spec.use, spec.params) for name, spec in study.methods().items()}
     trained = frozenset(name for name, about in info.items() if not about.closed_form)
-    cells, absent = study.cells(), {}
+    cells = {cell: specs for cell, specs in study.cells().items() if keep is None or keep(cell)}
+    absent: dict[tuple[str, str, str], str] = {}
     if keep is None:
         strata = strata_of(study, store, must_be_stored=must_be_stored)
         check_tiers(study, store)
         if must_be_stored:
             check_views(study, store)
     else:
-        strata, absent = _stored_parts(study, store, {cell for cell in cells if keep(cell)})
-        here = {place for place in {(c.dataset, c.backbone, c.tier) for c in cells if keep(c)} if place not in absent}
-        cells = {c: specs for c, specs in cells.items() if keep(c) and (c.dataset, c.backbone, c.tier) in here}
-    whole_pool = frozenset() if any(map(needs_residue, info.values())) else cells_of_whole_pools(strata, cells)
+        strata, absent = _stored_parts(study, store, cells)
+        cells = {c: specs for c, specs in cells.items() if (c.dataset, c.backbone, c.tier) not in absent}
+    whole_pool: frozenset[Cell] = frozenset()
+    if not any(map(needs_residue, info.values())):
+        whole_pool = frozenset(c for c in cells if strata[c.dataset, c.backbone].is_cache_of(c.shots))
     dropped = thin_cells(study, strata, cells) - whole_pool
     wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}
     missing = missing_cells(records, study, wanted)
@@ -183,23 +184,22 @@ def _stored_parts(
     """Sizes of the strata that are stored, and why the cells of a (dataset, backbone, tier) cannot be computed."""
     strata: dict[tuple[str, str], Sizes] = {}
     absent: dict[tuple[str, str, str], str] = {}
-    for dataset, backbone in dict.fromkeys((cell.dataset, cell.backbone) for cell in cells):
+    tiers: dict[tuple[str, str], set[str]] = {}
+    for cell in cells:
+        tiers.setdefault((cell.dataset, cell.backbone), set()).add(cell.tier)
+    for (dataset, backbone), wanted in tiers.items():
         stratum = study.only(datasets=(dataset,), backbones=(backbone,))
-        reason = ""
         try:
-            found = strata_of(stratum, store, must_be_stored=True)
+            strata |= strata_of(stratum, store, must_be_stored=True)
         except KshotError as error:
-            found, reason = {}, str(error)
-        for tier in {cell.tier for cell in cells if (cell.dataset, cell.backbone) == (dataset, backbone)}:
+            absent |= {(dataset, backbone, tier): str(error) for tier in wanted}
+            continue
+        for tier in wanted:
             try:
-                if found:
-                    check_tiers(stratum.only(tiers=(tier,)), store)
-                    check_views(stratum.only(tiers=(tier,)), store)
+                check_tiers(stratum.only(tiers=(tier,)), store)
+                check_views(stratum.only(tiers=(tier,)), store)
             except KshotError as error:
                 absent[dataset, backbone, tier] = str(error)
-            if not found:
-                absent[dataset, backbone, tier] = reason
-        strata |= found
     return strata, absent
 
 
@@ -231,8 +231,7 @@ def missing_cells(
 
 def present_codes(study: Study) -> dict[str, str]:
     """The code of every method that is not part of kshot and whose files are found, by its name in the records."""
-    foreign = {name: spec for name, spec in study.methods().items() if spec.use not in registry.BUILTIN or spec.params}
-    codes = {name: code_of(spec.use, spec.params) for name, spec in foreign.items()}
+    codes = {name: registry.code_of(spec.use, spec.params) for name, spec in study.methods().items()}
     return {name: code for name, code in codes.items() if code}
 
 
@@ -287,8 +286,7 @@ def check_views(study: Study, store: Store) -> None:
     wanted = {(c.dataset, c.backbone, s.views): None for c, specs in study.cells().items() for s in specs if s.views}
     for dataset, backbone, views in wanted:
         part = "all" if store.has(dataset, backbone, "all") else "pool"
-        parts = (view_part(part, views.recipe, number) for number in range(views.count))
-        names = list(parts)
+        names = [view_part(part, views.recipe, number) for number in range(views.count)]
         lacks = [name for name in names if not store.has(dataset, backbone, name)]
         if lacks:
             raise StudyError(
@@ -313,11 +311,6 @@ def thin_cells(
     """The cells, all of the study unless given, whose smallest class keeps too few pool pictures."""
     least, wanted = study.least_residue, study.cells() if cells is None else cells
     return frozenset(cell for cell in wanted if strata[cell.dataset, cell.backbone].drops(cell.shots, least))
-
-
-def cells_of_whole_pools(strata: dict[tuple[str, str], Sizes], cells: Iterable[Cell]) -> frozenset[Cell]:
-    """The cells whose pool is a cache of exactly K pictures per class."""
-    return frozenset(cell for cell in cells if strata[cell.dataset, cell.backbone].is_cache_of(cell.shots))
 
 
 def needs_residue(method: MethodInfo) -> bool:
