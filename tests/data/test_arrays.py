@@ -91,7 +91,7 @@ def test_what_can_be_neither_shared_nor_copied_says_so(world):
 
         __dlpack_device__ = NoDLPack.__dlpack_device__
 
-    with pytest.raises(BufferError, match="not on this device"):
+    with pytest.raises(InputError, match="text text cannot be read as an array: not on this device"):
         kshot.Features.from_arrays("w", **(world | {"text": Closed()}))
 
 

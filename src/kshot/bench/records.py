@@ -90,7 +90,7 @@ class Records:
                     features = before["features"] | features
                     told = {name: before.get(name, {}) | own for name, own in told.items()}
                     extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
-            elif occupied and not (any(self.files()) and self._hashes() == {study.hash}):
+            elif occupied and self._named_studies() != {study.hash}:
                 raise StudyError(f"{self.folder} is not empty and not a records folder. Choose another --records.")
             content = {
                 "hash": study.hash,
@@ -102,8 +102,10 @@ class Records:
             }
             write_header(self.folder, content)
 
-    def _hashes(self) -> set[str]:
-        """The studies that the records themselves name."""
+    def _named_studies(self) -> set[str]:
+        """The studies that the records themselves name; none without records."""
+        if not any(self.files()):
+            return set()
         return set(load_table(self.folder, ["study_hash"])["study_hash"].to_pylist())
 
     def imported(self) -> dict[str, Any]:

@@ -285,7 +285,7 @@ def check_views(study: Study, store: Store) -> None:
     """Augmented views must be stored, for every stratum whose methods are given them."""
     wanted = {(c.dataset, c.backbone, s.views): None for c, specs in study.cells().items() for s in specs if s.views}
     for dataset, backbone, views in wanted:
-        part = "all" if store.has(dataset, backbone, "all") else "pool"
+        part = store.part_of(dataset, backbone, "pool")
         names = [view_part(part, views.recipe, number) for number in range(views.count)]
         lacks = [name for name in names if not store.has(dataset, backbone, name)]
         if lacks:
@@ -336,16 +336,15 @@ def _stored(store: Store, dataset: str, backbone: str) -> bool:
 
 def _from_store(store: Store, dataset: str, backbone: str, pool_cap: int | None) -> Sizes:
     labels, n_classes = pool_labels(store, dataset, backbone, pool_cap)
-    part = "all" if store.has(dataset, backbone, "all") else "test"
-    manifest = store.manifest(dataset, backbone, part)
-    stored = None if part == "all" else store.manifest(dataset, backbone, "pool").pool_cap
+    manifest = store.manifest(dataset, backbone, store.part_of(dataset, backbone, "test"))
+    stored = store.manifest(dataset, backbone, store.part_of(dataset, backbone, "pool")).pool_cap
     if stored is not None and (pool_cap is None or pool_cap > stored):
         raise StudyError(
             f"the pool of {dataset} with {backbone} in {store.root} was encoded with at most {stored} pictures of a "
             f"class; the study wants {'all' if pool_cap is None else pool_cap}. Encode it into another folder: "
             f"kshot encode --dataset {dataset} --backbone {backbone} --features FOLDER"
         )
-    n_test = manifest.rows if part == "test" else manifest.rows - len(labels)
+    n_test = manifest.rows - (len(labels) if manifest.part == "all" else 0)
     smallest = int(np.bincount(labels, minlength=n_classes).min())
     return Sizes(True, n_classes, manifest.dim, n_test, smallest, len(labels))
 

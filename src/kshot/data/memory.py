@@ -56,7 +56,7 @@ class MemoryStore(Store):
         parts = self._strata.get((dataset, backbone))
         if parts is None:
             return super().tiers(dataset, backbone)
-        return sorted(name.removeprefix("text-") for name in parts if name.startswith("text-"))
+        return sorted(manifest.tier for manifest, _ in parts.values() if manifest.tier)
 
     def verify(self, manifest: Manifest) -> Path:
         held = (manifest.dataset, manifest.backbone) in self._strata

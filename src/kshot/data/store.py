@@ -59,6 +59,11 @@ class Manifest:
     # A hash of everything else that stands in the file, as it stands there.
     seal: str = field(default="", compare=False)
 
+    @property
+    def tier(self) -> str:
+        """The prompt tier of a part of text; empty for pictures."""
+        return self.part.removeprefix("text-") if self.part.startswith("text-") else ""
+
     def meaning(self) -> str:
         """A hash of what results depend on: not of who wrote the file, nor of fields that say nothing."""
         about = {"source", "licence", "provenance", "versions", "seal"}
@@ -137,6 +142,10 @@ class Store:
 
     def has(self, dataset: str, backbone: str, part: str) -> bool:
         return self._found(dataset, backbone, part).with_suffix(".json").is_file()
+
+    def part_of(self, dataset: str, backbone: str, split: str) -> str:
+        """The part that holds a split: `all` where the dataset has no official splits."""
+        return "all" if self.has(dataset, backbone, "all") else split
 
     def tiers(self, dataset: str, backbone: str) -> list[str]:
         """Prompt tiers stored for a stratum; none for a backbone without text."""
