@@ -14,9 +14,10 @@ from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
 from kshot.bench.study import Cell, MethodSpec, Study
-from kshot.bench.work import CellBatch
+from kshot.bench.work import CellBatch, count_cells
 from kshot.data.memory import MemoryStore
 from kshot.data.store import Store
+from kshot.errors import KshotError
 from kshot.methods import registry
 
 # A BLAS reads these when it is loaded, before any code of ours runs in a process.
@@ -31,6 +32,7 @@ ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
+TURNS_WITHOUT_PROGRESS = 3
 # No module of the current folder stands in for one of Python's own, as it does in processes that `python -c` starts.
 WORKER_ENVIRONMENT = ONE_THREAD | {"PYTHONSAFEPATH": "1"}
 
@@ -76,6 +78,29 @@ class Workload:
         return [f"the head {name}" for name in heads] + (
             [f"the features {name}" for name in self.features.held] if isinstance(self.features, MemoryStore) else []
         )
+
+    def repeat(
+        self,
+        hand_out: Callable[[list[CellBatch]], object],
+        finished: Callable[[int], None],
+        why: Callable[[list[CellBatch]], str],
+    ) -> None:
+        """Call `hand_out`, which removes the batches that it completes, until none is left.
+
+        A turn may lose workers; after three turns in a row without a new cell an error says `why`.
+        """
+        remaining, lost = list(self.batches), 0
+        while remaining:
+            before = count_cells(remaining)
+            hand_out(remaining)
+            if not remaining:
+                return
+            not_reported = count_cells(remaining)
+            remaining = self.unfinished(remaining)
+            finished(not_reported - count_cells(remaining))
+            lost = 0 if count_cells(remaining) < before else lost + 1
+            if lost >= TURNS_WITHOUT_PROGRESS:
+                raise KshotError(why(remaining))
 
     def unfinished(self, batches: Sequence[CellBatch]) -> list[CellBatch]:
         """The batches that lost workers left, without the cells that were recorded."""

@@ -9,14 +9,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kshot.bench.engines import ONE_THREAD, Workload, workers_environment
-from kshot.bench.work import CellBatch, count_cells
+from kshot.bench.engines import ONE_THREAD, TURNS_WITHOUT_PROGRESS, Workload, workers_environment
+from kshot.bench.work import CellBatch
 from kshot.errors import KshotError, missing_extra
 
 if TYPE_CHECKING:
     from distributed import Client
 
-LOSSES_WITHOUT_PROGRESS = 3
 SECONDS_BETWEEN_LOOKS = 30
 LOOPBACK = "127.0.0.1:0"
 CONFIG = {
@@ -44,21 +43,19 @@ class DaskEngine:
                 "share. Write the class into a file that they can import, such as my_head.py, and store features with "
                 "features.save(folder); or leave engine= out."
             )
-        remaining = list(workload.batches)
-        losses = 0
-        while remaining:
-            before = count_cells(remaining)
+
+        def hand_out(remaining: list[CellBatch]) -> None:
             with self._client() as client:
                 self._drain(client, workload, remaining, finished)
-            handed_out = count_cells(remaining)
-            remaining = workload.unfinished(remaining)
-            finished(handed_out - count_cells(remaining))
-            losses = 0 if count_cells(remaining) < before else losses + 1
-            if remaining and losses >= LOSSES_WITHOUT_PROGRESS:
-                raise KshotError(
-                    f"the cluster lost {len(remaining)} batches {losses} times in a row; finished cells are kept. "
-                    "Look at the workers' memory and logs, then run the same command again."
-                )
+
+        workload.repeat(
+            hand_out,
+            finished,
+            lambda remaining: (
+                f"the cluster lost {len(remaining)} batches {TURNS_WITHOUT_PROGRESS} times in a row; finished cells are "
+                "kept. Look at the workers' memory and logs, then run the same command again."
+            ),
+        )
 
     def _drain(
         self, client: "Client", workload: Workload, remaining: list[CellBatch], finished: Callable[[int], None]

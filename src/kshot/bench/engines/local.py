@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
@@ -23,10 +23,8 @@ from multiprocessing.process import BaseProcess
 from threadpoolctl import threadpool_limits
 
 from kshot.bench.engines import Workload, workers_environment
-from kshot.bench.work import CellBatch, count_cells
+from kshot.bench.work import CellBatch
 from kshot.errors import KshotError, one_line
-
-DEATHS_WITHOUT_PROGRESS = 3
 
 
 @dataclass(frozen=True)
@@ -36,24 +34,13 @@ class LocalEngine:
     workers: int
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
-        remaining = list(workload.batches)
-        deaths = 0
-        while remaining:
-            before = count_cells(remaining)
-            try:
-                drain = self._drain_forked if workload.in_memory else self._drain
+        drain = self._drain_forked if workload.in_memory else self._drain
+
+        def hand_out(remaining: list[CellBatch]) -> None:
+            with suppress(BrokenProcessPool):
                 drain(workload, remaining, finished)
-            except BrokenProcessPool:
-                handed_out = count_cells(remaining)
-                remaining = workload.unfinished(remaining)
-                finished(handed_out - count_cells(remaining))
-                deaths = 0 if count_cells(remaining) < before else deaths + 1
-                if deaths >= DEATHS_WITHOUT_PROGRESS:
-                    cell = remaining[0].cells[0]
-                    raise KshotError(
-                        f"workers keep dying, last near {cell.dataset}, {cell.backbone}, {cell.shots} shots; "
-                        "probably out of memory. Finished cells are kept: run again with --workers 1."
-                    ) from None
+
+        workload.repeat(hand_out, finished, _workers_die)
 
     def _drain(self, workload: Workload, remaining: list[CellBatch], finished: Callable[[int], None]) -> None:
         """Hand out every batch once; those that complete leave `remaining`."""
@@ -115,6 +102,14 @@ class LocalEngine:
                 said.close()
             driver.close()
             ending.close()
+
+
+def _workers_die(remaining: list[CellBatch]) -> str:
+    cell = remaining[0].cells[0]
+    return (
+        f"workers keep dying, last near {cell.dataset}, {cell.backbone}, {cell.shots} shots; probably out of memory. "
+        "Finished cells are kept: run again with --workers 1."
+    )
 
 
 def _run_forked(
