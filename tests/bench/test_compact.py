@@ -109,18 +109,6 @@ def test_a_damaged_header_is_said(tmp_path, header, why):
         run_status(tmp_path)
 
 
-def test_the_documented_way_sees_loose_and_joined_cells(records):
-    from kshot import load_records
-
-    [path] = records.cell_files(Cell("sim-pets", "simulated", "dataset", 1, 0))
-    kept = path.read_bytes()
-    path.unlink()
-    compact(records)
-    path.write_bytes(kept)
-    cells = load_records(records.folder).to_polars().select(CELL).unique()
-    assert len(cells) == len(records.study().cells())
-
-
 def test_no_page_tells_readers_to_open_the_files_themselves():
     """Whoever names files sees the loose cells or the joined ones, never all."""
     root = Path(__file__).parents[2]

@@ -1,8 +1,5 @@
 """What comes with the package: real features, found without setup."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -71,21 +68,3 @@ def test_the_embedded_study_is_real_and_large_enough():
     assert {cell.shots for cell in cells} == {1, 2, 4, 8, 16}
     assert len({cell.seed for cell in cells}) == 5
     assert len(study.methods()) >= 8
-
-
-def test_a_study_runs_in_an_empty_folder_without_writing_features(tmp_path):
-    (tmp_path / "real.toml").write_text(
-        'name = "real"\ndatasets = ["tuxpaint"]\nbackbones = ["lite0"]\ntiers = ["photo"]\n'
-        'shots = [1]\nseeds = [0]\nmethods = ["zero_shot", "ncm"]\n'
-    )
-
-    def kshot(*arguments):
-        command = [sys.executable, "-m", "kshot", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-
-    done = kshot("run", "real.toml")
-    assert done.returncode == 0, done.stderr
-    assert not (tmp_path / "features").exists()
-    assert "SIMULATED" not in kshot("report", "records/real").stdout
-    assert "tuxpaint lite0 (bundled): all 356" in kshot("ls", "features").stdout
-    assert "7 stratum(s) pass every check" in kshot("features", "check").stdout

@@ -159,15 +159,6 @@ def test_views_go_to_the_heads_that_use_them():
     assert np.array_equal(made.fit(NCM(), recipe).coef_, made.fit(NCM()).coef_)
 
 
-def test_half_of_the_classes_is_asked_for_by_their_places(tmp_path):
-    stratum = load_stratum(write(Store(tmp_path), "d"), "d", "b")
-    shown = np.flatnonzero(stratum.test.y >= 1)
-    half = stratum._asked_for(np.array([1, 2]), shown)
-    assert half.y.tolist() == [0, 1] * 6
-    assert np.array_equal(half.X, stratum.test.X[stratum.test.y >= 1])
-    assert stratum.episode(1, 0, None).reveal(frozenset({"test"})).test is stratum.test
-
-
 def test_a_loaded_stratum_says_where_it_came_from(tmp_path):
     store = write(Store(tmp_path), parts=("pool", "test", "val"), logit_scale=7.0)
     stratum = load_stratum(store, "d", "b", "float64")
@@ -204,15 +195,6 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path, change, message
     classes = change.get("classes", CLASSES)
     store.write_images("d", "b", "test", X, np.arange(3), ["t0", "t1", "t2"], classes)
     with pytest.raises(FeatureError, match=message):
-        load_stratum(store, "d", "b")
-
-
-def test_validation_pictures_of_the_test_are_refused(tmp_path):
-    store = write(Store(tmp_path), parts=("pool", "test"))
-    store.write_images(
-        "d", "b", "val", unit(np.random.default_rng(1), 3), np.arange(3), ["v0", "v1", "test/0"], CLASSES
-    )
-    with pytest.raises(FeatureError, match="1 pictures of d/b are in val and test"):
         load_stratum(store, "d", "b")
 
 

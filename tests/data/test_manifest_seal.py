@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kshot.data.store import BUNDLED, Store, read_manifest
-from kshot.data.stratum import load_prior, load_stratum
+from kshot.data.stratum import load_stratum
 from kshot.errors import FeatureError, KshotError
 
 
@@ -63,14 +63,6 @@ def test_a_manifest_in_the_place_of_another_is_damaged(manifest):
         shutil.copy(store.path("d", "other", "test").with_suffix(suffix), manifest.with_name(f"test{suffix}"))
     with pytest.raises(FeatureError, match="it is the manifest of d/other/test"):
         load_stratum(store, "d", "b")
-
-
-def test_text_must_name_the_classes_of_the_pictures(manifest):
-    store = Store(manifest.parents[2])
-    store.write_text("d", "b", "other", np.eye(2, 4, dtype=np.float16), None, ["dog", "cat"])
-    load_prior(store, "d", "b", "photo")
-    with pytest.raises(FeatureError, match="names other classes than pool"):
-        load_prior(store, "d", "b", "other")
 
 
 def test_bundled_manifests_are_sealed():

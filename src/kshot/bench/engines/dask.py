@@ -48,14 +48,7 @@ class DaskEngine:
             with self._client() as client:
                 self._drain(client, workload, remaining, finished)
 
-        workload.repeat(
-            hand_out,
-            finished,
-            lambda remaining: (
-                f"the cluster lost {len(remaining)} batches {TURNS_WITHOUT_PROGRESS} times in a row; finished cells are "
-                "kept. Look at the workers' memory and logs, then run the same command again."
-            ),
-        )
+        workload.repeat(hand_out, finished, _workers_lost)
 
     def _drain(
         self, client: "Client", workload: Workload, remaining: list[CellBatch], finished: Callable[[int], None]
@@ -128,6 +121,13 @@ class DaskEngine:
                     f"the dask cluster did not start ({error}). Run again, or with --engine local."
                 ) from error
             yield client
+
+
+def _workers_lost(remaining: list[CellBatch]) -> str:
+    return (
+        f"the cluster lost {len(remaining)} batches {TURNS_WITHOUT_PROGRESS} times in a row; finished cells are kept. "
+        "Look at the workers' memory and logs, then run the same command again."
+    )
 
 
 def _one_thread_batch(workload: Workload, batch: CellBatch) -> int:
