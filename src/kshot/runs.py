@@ -37,11 +37,11 @@ from kshot.theory.probes.stored import ProbeFolder
 logger = logging.getLogger("kshot")
 FEATURES = Path("features")
 CORES = os.cpu_count() or 1
-# What `judge` runs a method beside.
+# Methods that `judge` runs beside the given ones.
 COMPANIONS = ("zero_shot", "oracle_lambda", "loo_blend", "clap", "lpp")
 # The tier of features without text, whose text methods are undefined.
 NO_TEXT = "none"
-# Of the names of judged methods in the name of a study.
+# Longest part of a study's name that lists judged methods.
 LONGEST_NAMES = 60
 
 Where = Features | str | Iterable[Features | str]

@@ -89,9 +89,9 @@ def run_method(
     keep_answers: bool = False,
     work: SharedWork | None = None,
 ) -> Record:
-    """Methods of the package share what is kept in `work`; it is out of an outsider's reach."""
+    """Fit and score one method; methods of kshot share the results that are kept in `work`, others do not."""
     method = registry.create_afresh(spec.use, **spec.params)
-    # Read once: what is declared is what is handed out and what is recorded.
+    # Read once, so that a method cannot declare one thing here and another later.
     info = method.info
     views = spec.views if info.views else None
     common = {
@@ -123,7 +123,7 @@ def run_method(
             if ours:
                 told, scores = head.predict_with_scores(episode.queries)
             else:
-                # An outsider may have rules of its own for either.
+                # Other methods may define either of them in their own way.
                 told = head.predict(episode.queries)
         predicted = checked_predictions(told, episode.n_test, len(episode.asked))
         scored = time.perf_counter()
@@ -151,7 +151,7 @@ def run_method(
 
 
 def asked_head(method: Classifier, episode: Episode) -> Classifier:
-    """The fitted head over the classes that the test asks for, which are named by their places."""
+    """Restrict a fitted head to the classes that the test asks for, numbered by their places."""
     if len(episode.asked) == episode.n_classes:
         return method
     head = method.among(episode.asked)
@@ -160,7 +160,7 @@ def asked_head(method: Classifier, episode: Episode) -> Classifier:
 
 
 def checked_predictions(predicted: object, rows: int, n_classes: int) -> Int[Array, " n"]:
-    """Classes as a plain array of our own; anything else would be scored by rules that the method brings along."""
+    """Check predicted classes and return a plain copy: an object of the method's own could change how it is scored."""
     if type(predicted) is not np.ndarray or not np.issubdtype(predicted.dtype, np.integer):
         kind = predicted.dtype if isinstance(predicted, np.ndarray) else type(predicted).__name__
         raise InputError(f"predict gave {kind}; it must give a numpy array of whole numbers, one class per query.")
@@ -179,8 +179,8 @@ def answered(
     predicted: Int[Array, " n"],
     scores: Float[Array, "n C"] | None = None,
 ) -> Answers:
-    """The head's probabilities as it gives them, or of known scores, block by block: of all pictures at once they would
-    not fit memory."""
+    """What the head's probabilities, or the softmax of its scores, say about the true classes; in blocks of pictures,
+    because all at once may not fit memory."""
     from scipy.special import softmax
 
     blocks = []
@@ -203,7 +203,7 @@ def checked_probabilities(given: object, rows: int, n_classes: int) -> Float[Arr
 
 
 def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:
-    """Geometry for the tables; measured by the runner, shown to no method."""
+    """Measure the geometry that tables show; no method sees it."""
     seen = episode.reveal(frozenset({"support", "pool"}))
     lambda_js = d2 = v = share = None
     if prior is not None:

@@ -59,7 +59,7 @@ def supersede(records: Records, codes: Mapping[str, str]) -> dict[str, int]:
 
 
 def _join(records: Records, sources: list[Path], table: "pa.Table") -> None:
-    """Write one file of all rows to keep and delete the sources; what drivers wrote since stays."""
+    """Write the rows to keep into one file and delete the sources, but nothing that was written since."""
     target = write_table(table, records.folder, "compact/joined")
     for path in sources:
         if path != target:

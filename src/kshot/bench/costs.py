@@ -62,7 +62,7 @@ def cell_size(size: Sizes, shots: int, views: int = 0) -> CellSize:
 
 
 class Subject(NamedTuple):
-    """Whose seconds: a method, with so many augmented views of each shot."""
+    """A method and its number of augmented views of each shot: what seconds are kept for."""
 
     method: str
     views: int
@@ -93,7 +93,7 @@ def grow(measured: Sequence[Measured]) -> Growth:
     from scipy.optimize import nnls
 
     terms = np.array([m.problem.terms() / m.seconds for m in measured])
-    # Terms differ by twelve orders of magnitude; one that is nowhere there says nothing.
+    # Terms differ by twelve orders of magnitude; a term that is zero at all sizes gets the weight zero.
     scale = terms.max(axis=0)
     scale[scale == 0] = np.inf
     return Growth(nnls(terms / scale, np.ones(len(terms)))[0] / scale)

@@ -62,7 +62,7 @@ class IsolatedFit:
         return self._checked(self._reply())[0]
 
     def knob_predictions(self) -> list[Int[Array, " n"]]:
-        """Those at every value of its knob; none where it has no knob that can be held at a value."""
+        """Predictions at every value of its knob; empty where it has none that can be fixed."""
         return self._checked(self._reply(knob=True))
 
     def answers(self) -> Answers:
@@ -113,7 +113,7 @@ class IsolatedFit:
 
 
 def answer() -> None:
-    """What the isolated process runs: everything comes in by standard input, one array goes out."""
+    """Main function of the isolated process: read standard input, fit, write the predictions to standard output."""
     # Whatever the method prints goes to the errors; only our own handle still leads out.
     out = os.dup(1)
     os.dup2(2, 1)
@@ -160,7 +160,7 @@ def _probabilities(head: Classifier, queries: Float[Array, "n d"]) -> Float[Arra
 
 
 def _episode(tensors: dict[str, Array], n_classes: int) -> tuple[Episode, set]:
-    """As in a run, but with decoys for test labels, and nothing that was not declared."""
+    """The episode of a run, with decoys for test labels and with declared evidence only."""
     sees = {name.partition("/")[0] for name in tensors if "/" in name} - {"views"}
     nothing = Labelled(tensors["queries"][:0], np.zeros(0, np.int64))
     rows = {
@@ -232,13 +232,13 @@ def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path | S
     if own and not made_now:
         return Detection(spec.name, 0, len(own), (), True, changed=True)
     chosen = _one_per_stratum(made_now, study.hash)
-    found, out = [], bool(chosen)
+    found, isolated = [], bool(chosen)
     for row in chosen:
         cell = Cell(*(row[name] for name in CELL))
-        differing, shut = differences(study, spec, cell, row, features, records)
-        out &= shut
+        differing, here = differences(study, spec, cell, row, features, records)
+        isolated &= here
         found += [f"{cell.in_words()}: {what}" for what in differing]
-    return Detection(spec.name, len(chosen), len(own), tuple(found), out, held=registry.is_held(spec.use))
+    return Detection(spec.name, len(chosen), len(own), tuple(found), isolated, held=registry.is_held(spec.use))
 
 
 def differences(

@@ -1,4 +1,4 @@
-"""Two records folders: what is where, what moved, whether draws explain it, and what else might."""
+"""Compare two records folders: missing records, moved accuracies, the noise of draws, versions and machines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,9 +84,8 @@ class Difference:
 def compare(first: Path, second: Path) -> Difference:
     """Compare cells one by one where the draws are the same, else means by the noise of their draws.
 
-    `identical` means every column but the seconds and circumstances; beside printed accuracies, these to their digits;
-    and between two precisions, where every measured
-    number moves in its last digits, the same predictions.
+    Records are `identical` if all columns but seconds and circumstances are equal. Between two precisions, measured
+    numbers may differ, but no prediction; beside imported accuracies, only these are compared, to their digits.
     """
     a, b = (
         {tuple(row[name] for name in KEY): row for row in load_table(folder).to_pylist()} for folder in (first, second)

@@ -109,11 +109,11 @@ class Records:
         return set(load_table(self.folder, ["study_hash"])["study_hash"].to_pylist())
 
     def imported(self) -> dict[str, Any]:
-        """Whose table these records come from, and how its columns were named; empty where kshot computed them."""
+        """File and column names of an imported table; empty where kshot computed the records."""
         return read_header(self.folder).get("imported", {}) if self.header.is_file() else {}
 
     def draws(self) -> str:
-        """A name for how the shots were drawn: two folders with the same one have the same shots in the same cell."""
+        """Names the draws: two folders with the same name have the same shots in the same cell."""
         source = self.imported()
         return source["mapping"].get("draws", source["sha256"]) if source else self.study().supports or "kshot"
 
@@ -154,7 +154,7 @@ class Records:
         return header["hash"], header["extends"]
 
     def grows_into(self, study: Study) -> bool:
-        """Whether cells here may lack methods of this study, because a smaller one wrote them."""
+        """Whether cells here may lack methods of the study because a smaller study wrote them."""
         own, former = self.owners()
         return bool(own) and (own != study.hash or bool(former))
 
@@ -176,8 +176,8 @@ class Records:
         return files_at(self.folder, cell_place(cell))
 
     def write(self, study: Study, facts: CellFacts, records: Sequence[Record]) -> None:
-        """Write one cell's file, all or nothing; answers and tracebacks of failures go first, so that a cell whose
-        records are there is done."""
+        """Write one cell's file whole or not at all; answers and tracebacks first, so that a cell with records is
+        complete."""
         self.write_answers(records)
         for record in records:
             if record.traceback:
@@ -202,7 +202,7 @@ class Records:
         return {method: replace(one, unseen=_unseen(cell, one.n_classes)) for method, one in found.items()}
 
     def runs(self) -> list[dict[str, Any]]:
-        """What each run that wrote here recorded of its machine; a file that is being written is not read."""
+        """The machine of each run that wrote here, without files that are still being written."""
         paths = sorted((self.folder / RUNS).glob("[!.]*.json"))
         return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
 
@@ -241,7 +241,7 @@ def load_table(folder: Path | str, columns: Sequence[str] | None = None, *, join
 
 
 def _read(records: Records, columns: list[str], joined_only: bool) -> "pa.Table":
-    """The rows of all files. The loose first: a cell computed again lies beside its compacted former self."""
+    """The rows of all files, single cells first: a cell that was computed again replaces its compacted rows."""
     import pyarrow as pa
 
     for attempt in range(1, ATTEMPTS + 1):

@@ -77,12 +77,12 @@ class Grid:
 class Study:
     """Several grids under one name, precision and hash.
 
-    Without `min_residue` the paper's rule holds: a cell whose smallest class keeps fewer than five pool pictures is
-    dropped; not where every class has exactly K pictures and no method of the study looks at others. With it no such
-    cell is dropped, and methods that look at those pictures are undefined below it.
-    `pool_cap`: of each class, at most so many pictures of an official train split are the pool.
-    `answers`: what every head said about every test picture is kept beside the records, for metrics. `supports`: shots
-    that somebody else drew, as `kshot.data.supports` reads them.
+    Without `min_residue` the paper's rule holds: a cell is dropped if some class keeps fewer than five pool pictures
+    beside its shots, unless the pool is exactly the shots and no method of the study looks at other pictures. With
+    `min_residue` no cell is dropped; methods that look at those pictures are undefined below that number.
+    `pool_cap` is the largest number of pool pictures per class, for datasets with an official train split.
+    With `answers` each head's answers to all test pictures are kept beside the records, for metrics.
+    `supports` are given shots instead of drawn ones: the JSON that `kshot.data.supports` makes.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Study:
 
     @cached_property
     def hash(self) -> str:
-        """Names everything that a record depends on in the study file."""
+        """A hash of everything in the study that records depend on."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def to_json(self) -> str:
@@ -117,7 +117,7 @@ class Study:
         return SMALLEST_RESIDUE if self.min_residue is None else 0
 
     def cells(self) -> dict[Cell, tuple[MethodSpec, ...]]:
-        """Every cell with its methods; grids that meet in a cell join their methods."""
+        """Every cell with its methods; a cell of several grids has the methods of all of them."""
         specs_of: dict[Cell, dict[str, MethodSpec]] = {}
         for grid in self.grids:
             axes = (grid.datasets, grid.backbones, grid.tiers, grid.shots, grid.seeds, grid.profiles)
@@ -133,7 +133,7 @@ class Study:
         return parsed_supports(self.supports).get(dataset, {})
 
     def extends(self, older: "Study") -> bool:
-        """Whether every record of the older study belongs to this one as it is."""
+        """Whether this study has every cell and method of the older one, under the same rules."""
         cells = self.cells()
         rules = (self.name, self.dtype, self.min_residue, self.pool_cap, self.supports)
         theirs = (older.name, older.dtype, older.min_residue, older.pool_cap, older.supports)
@@ -221,7 +221,7 @@ def parsed_supports(text: str) -> Mapping[str, Mapping[tuple[int, int], Sequence
 
 
 def _name_of(strata: Sequence[tuple[str, str, str]]) -> str:
-    """`digits+lite0+photo`, one after the other; a hash in place of a name that would be long or ambiguous."""
+    """`digits+lite0+photo`, joined by `+`; a hash where that would be too long or ambiguous."""
     named = "+".join("+".join(stratum) for stratum in strata)
     if len(named) <= LONGEST_STRATA and named.count("+") == 3 * len(strata) - 1:
         return named
@@ -252,7 +252,7 @@ def find_study(given: Path | str) -> Path:
 
 
 def names_study(given: Path | str) -> bool:
-    """Whether this is meant as a study rather than as a records folder."""
+    """Whether the argument is a study file or the name of a bundled study, and not a records folder."""
     return not Path(given).is_dir() and (Path(given).suffix == ".toml" or str(given) in bundled_studies())
 
 

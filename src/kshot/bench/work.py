@@ -74,10 +74,11 @@ def count_cells(batches: Iterable[CellBatch]) -> int:
 
 @dataclass(frozen=True)
 class Work:
-    """A study against a records folder; beside methods that are `trained` the others cost little. The shots of
-    `whole_pool` cells are all pictures of the pool, which are kept because no method looks at others.
+    """What a records folder lacks of a study.
 
-    `absent`: why the cells of a (dataset, backbone, tier) are not among `cells`.
+    `trained` methods take nearly all of the time. In `whole_pool` cells the shots are the whole pool; they are kept
+    because no method of the study looks at other pictures. `absent` gives the reason why the cells of a (dataset,
+    backbone, tier) are not among `cells`.
     """
 
     study: Study
@@ -107,11 +108,11 @@ class Work:
         return [stratum for stratum, sizes in self.strata.items() if not sizes.stored]
 
     def batches(self, shard: int = 0, shards: int = 1) -> list[CellBatch]:
-        """Missing cells, dearest first, so that long work does not end the run.
+        """The missing cells in batches, the most expensive first, so that no long batch is left for the end.
 
-        Cells of one stratum with the same methods go together, its features being loaded once, as long as they are a
-        small part of the whole. Shards divide the whole study and not what is missing, so that a shard keeps its share
-        when it is resumed.
+        Cells of one stratum with the same methods share a batch, because its features are loaded once; a batch is at
+        most 1/256 of the study. Shards divide the whole study and not the missing cells, so that a resumed shard keeps
+        its share.
         """
         costs = {cell: self._cost(cell) for cell in self.cells if cell not in self.dropped}
         most = sum(costs.values()) / PARTS_OF_A_STUDY
@@ -154,7 +155,7 @@ def find_work(
 ) -> Work:
     """Check all names, write simulated worlds that are asked for and absent, find what is missing.
 
-    With `keep`, the work is those of these cells whose features are stored, and `absent` names the others.
+    With `keep`, only cells for which it is true and whose features are stored; `absent` gives the reason for others.
     """
     _refuse_main_module(study)
     info = {name: registry.info(spec.use, spec.params) for name, spec in study.methods().items()}
@@ -206,7 +207,7 @@ def _stored_parts(
 def missing_cells(
     records: Records, study: Study, cells: Mapping[Cell, Sequence[MethodSpec]]
 ) -> dict[Cell, tuple[MethodSpec, ...]]:
-    """Which of the study's cells have no record of some methods, and of which.
+    """The cells that lack records, each with the methods that it lacks.
 
     A cell's file holds all methods of the study that wrote it, so reading is only needed where this study
     extends the one that did, or where the code of a method may have changed.
@@ -230,7 +231,7 @@ def missing_cells(
 
 
 def present_codes(study: Study) -> dict[str, str]:
-    """The code of every method that is not part of kshot and whose files are found, by its name in the records."""
+    """A hash of the code of each method that is not part of kshot and whose files are found, by its name."""
     codes = {name: registry.code_of(spec.use, spec.params) for name, spec in study.methods().items()}
     return {name: code for name, code in codes.items() if code}
 
