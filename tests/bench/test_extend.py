@@ -102,7 +102,7 @@ def test_a_folder_does_not_shrink_or_change(records):
         ('"ncm"', '{use = "js_blend", as = "ncm"}', r"changes the method ncm \(was ncm, is js_blend\); .* Restore"),
         ("[0, 1, 2]", "[0, 2]", "lacks 4 cells, such as sim-satellite/.*, 1 shots, seed 1; .* Restore the"),
         ("shots = [1, 2]", "grid = [{shots = [1]}, {shots = [2], methods = ['ncm']}]", "has fewer methods in 6 cells"),
-        ('"small"', '"small"\ndtype = "float64"', "which computes in float64 and not in float32"),
+        ('"small"', '"small"\ndtype = "float64"', "which has dtype float64 and not float32"),
         ('"small"', '"other"', "this is 'other' with hash .*, which is another one"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kshot.data.store import Manifest, Rows, Store, Where, new_manifest
-from kshot.errors import FeatureError, unknown
+from kshot.errors import FeatureError
 from kshot.files import safe_name
 from kshot.types import Array
 
@@ -40,23 +40,13 @@ class MemoryStore(Store):
             yield from (manifest for manifest, _ in parts.values())
         yield from (m for m in super().readable() if (m.dataset, m.backbone) not in self._strata)
 
-    def manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
-        parts = self._strata.get((dataset, backbone))
-        if parts is None:
-            return super().manifest(dataset, backbone, part)
-        if part not in parts:
-            raise FeatureError(unknown("part", part, parts, f"The features {dataset}/{backbone} in memory lack it."))
-        return parts[part][0]
+    def parts(self, dataset: str, backbone: str) -> list[str]:
+        held = self._strata.get((dataset, backbone))
+        return super().parts(dataset, backbone) if held is None else sorted(held)
 
-    def has(self, dataset: str, backbone: str, part: str) -> bool:
-        parts = self._strata.get((dataset, backbone))
-        return super().has(dataset, backbone, part) if parts is None else part in parts
-
-    def tiers(self, dataset: str, backbone: str) -> list[str]:
-        parts = self._strata.get((dataset, backbone))
-        if parts is None:
-            return super().tiers(dataset, backbone)
-        return sorted(manifest.tier for manifest, _ in parts.values() if manifest.tier)
+    def _manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
+        held = self._strata.get((dataset, backbone))
+        return super()._manifest(dataset, backbone, part) if held is None else held[part][0]
 
     def verify(self, manifest: Manifest) -> Path:
         held = (manifest.dataset, manifest.backbone) in self._strata

@@ -133,15 +133,19 @@ class Store:
 
     def manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
         """What is said of a part, without touching its features."""
-        path = self._found(dataset, backbone, part).with_suffix(".json")
-        if not path.is_file():
+        if not self.has(dataset, backbone, part):
             known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.readable()}
             where = f"They are not stored completely under {self.root}; see `kshot ls features`."
             raise FeatureError(unknown("features", f"{dataset}/{backbone}/{part}", known, where))
-        return read_manifest(path)
+        return self._manifest(dataset, backbone, part)
 
     def has(self, dataset: str, backbone: str, part: str) -> bool:
-        return self._found(dataset, backbone, part).with_suffix(".json").is_file()
+        return part in self.parts(dataset, backbone)
+
+    def parts(self, dataset: str, backbone: str) -> list[str]:
+        """Names of the stored parts of a stratum."""
+        folder = _path(self._home(dataset, backbone), dataset, backbone, "any").parent
+        return sorted(path.stem for path in folder.glob(MANIFESTS))
 
     def part_of(self, dataset: str, backbone: str, split: str) -> str:
         """The part that holds a split: `all` where the dataset has no official splits."""
@@ -149,8 +153,7 @@ class Store:
 
     def tiers(self, dataset: str, backbone: str) -> list[str]:
         """Prompt tiers stored for a stratum; none for a backbone without text."""
-        folder = self._found(dataset, backbone, "any").parent
-        return sorted(path.stem.removeprefix("text-") for path in folder.glob("text-*.json"))
+        return [part.removeprefix("text-") for part in self.parts(dataset, backbone) if part.startswith("text-")]
 
     def write_images(
         self,
@@ -232,6 +235,9 @@ class Store:
 
     def _found(self, dataset: str, backbone: str, part: str) -> Path:
         return _path(self._home(dataset, backbone), dataset, backbone, part)
+
+    def _manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
+        return read_manifest(self._found(dataset, backbone, part).with_suffix(".json"))
 
     def _open(self, dataset: str, backbone: str, part: str) -> tuple[Manifest, dict[str, Array]]:
         manifest = self.manifest(dataset, backbone, part)
