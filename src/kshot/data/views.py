@@ -26,10 +26,11 @@ class StoredViews:
         absent = [name for row in self._rows for name in ids if name not in row]
         if absent:
             raise FeatureError(f"the stored views lack the picture {absent[0]}. Delete them and encode them again.")
-        rows = [
-            np.asarray(part.X[[row[name] for name in ids]]) for part, row in zip(self.parts, self._rows, strict=True)
-        ]
-        return frozen(np.stack([unit_rows(X, "views", np.dtype(self.dtype)) for X in rows]))
+        views = []
+        for part, row in zip(self.parts, self._rows, strict=True):
+            X = np.asarray(part.X[[row[name] for name in ids]])
+            views.append(unit_rows(X, "views", np.dtype(self.dtype)))
+        return frozen(np.stack(views))
 
     @cached_property
     def _rows(self) -> list[dict[str, int]]:
