@@ -10,8 +10,9 @@ from kshot.bench.costs import CELL_ITSELF, CellSize, Costs, Measured, Subject, v
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.simulated import World, sample
+from kshot.data.store import ImageFeatures, Manifest
 from kshot.data.stratum import Prior, Stratum
-from kshot.data.views import OneView, StoredViews
+from kshot.data.views import StoredViews
 from kshot.methods import registry
 from kshot.methods.shared_work import SharedWork
 from kshot.solvers.rows import frozen, unit_rows
@@ -128,7 +129,7 @@ def _generate(problem: CellSize, specs: Sequence[MethodSpec], dtype: str) -> tup
     )
     pool_ids, test_ids = (tuple(map(str, range(len(part.y)))) for part in (pool, test))
     # Views cost by their number, not by what they show.
-    same = OneView(pool.X, {name: row for row, name in enumerate(pool_ids)}, "")
+    same = ImageFeatures(pool.X, pool.y, pool_ids, Manifest("probe", "probe", "view", "", *pool.X.shape, dtype, ()))
     views = {spec.views: StoredViews((same,) * spec.views.count, dtype) for spec in specs if spec.views is not None}
     stratum = Stratum("probe", "probe", pool, pool_ids, test, test_ids, problem.classes, True, None, {}, views=views)
     return stratum, Prior(frozen(drawn.text.astype(dtype)))

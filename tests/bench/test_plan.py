@@ -46,11 +46,11 @@ def a_gaussian(problem):
 
 @pytest.mark.parametrize("seconds", [a_probe, a_gaussian])
 def test_growth_is_found_from_a_few_sizes(seconds):
-    growth = grow([Measured(size, seconds(size)) for size in SIZES])
+    weights = grow([Measured(size, seconds(size)) for size in SIZES])
     for size in SIZES:
-        assert growth.at(size) == pytest.approx(seconds(size), rel=0.01)
+        assert weights @ size.terms() == pytest.approx(seconds(size), rel=0.01)
     for other in (CellSize(60, 8, 768, 1500), CellSize(200, 16, 512, 4000)):
-        assert growth.at(other) == pytest.approx(seconds(other), rel=0.3)
+        assert weights @ other.terms() == pytest.approx(seconds(other), rel=0.3)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from kshot.data.catalog import datasets
 from kshot.data.episode import too_thin
 from kshot.data.gate import check_stratum
 from kshot.data.store import BUNDLED, Store
-from kshot.data.stratum import load_prior, load_stratum, pool_labels
+from kshot.data.stratum import load_prior, load_stratum, pool_rows
 
 STRATA = sorted({(path.parts[-3], path.parts[-2]) for path in BUNDLED.glob("*/*/*.json")})
 
@@ -33,7 +33,7 @@ def test_each_passes_every_check(tmp_path, dataset, backbone):
 
 
 def test_sixteen_shots_are_defined_on_at_least_five(tmp_path):
-    thick = [stratum for stratum in STRATA if not too_thin(*pool_labels(Store(tmp_path), *stratum), 16)]
+    thick = [stratum for stratum in STRATA if not too_thin(*pool_rows(Store(tmp_path), *stratum).drawable()[1:], 16)]
     assert len(thick) >= 5
 
 

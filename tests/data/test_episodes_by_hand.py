@@ -14,7 +14,7 @@ from kshot.data.catalog import datasets
 from kshot.data.episode import Episode, asked_classes, class_shots, draw_support, keyed_order, rank_within_class
 from kshot.data.gate import check_stratum, failed_gates
 from kshot.data.store import Store
-from kshot.data.stratum import load_prior, load_stratum, pool_labels
+from kshot.data.stratum import load_prior, load_stratum, pool_rows
 from kshot.errors import FeatureError
 from kshot.types import Labelled, Views
 from small_store import CLASSES, unit, write_stratum
@@ -153,7 +153,7 @@ def test_a_loaded_stratum_says_where_it_came_from(tmp_path):
     np.testing.assert_allclose(np.linalg.norm(stratum.pool.X, axis=1), 1)
     assert load_prior(store, "d", "b", "photo").norm == pytest.approx(2.0)
     assert not np.shares_memory(stratum.episode(1, 0, None).queries, stratum.pool.X)
-    labels, n_classes = pool_labels(store, "d", "b")
+    _, labels, n_classes = pool_rows(store, "d", "b").drawable()
     assert (labels.tolist(), n_classes) == (stratum.pool.y.tolist(), 3)
     whole = write_stratum(Store(tmp_path / "whole"), parts={"all": 10})
     split = load_stratum(whole, "d", "b")
@@ -161,7 +161,7 @@ def test_a_loaded_stratum_says_where_it_came_from(tmp_path):
     assert {*split.pool_ids, *split.test_ids} == {f"all/{row}" for row in range(30)}
     for ids, part in ((split.pool_ids, split.pool), (split.test_ids, split.test)):
         assert part.y.tolist() == [int(name.split("/")[1]) % 3 for name in ids]
-    labels, n_classes = pool_labels(whole, "d", "b")
+    _, labels, n_classes = pool_rows(whole, "d", "b").drawable()
     assert (labels.tolist(), n_classes) == (split.pool.y.tolist(), 3)
 
 

@@ -78,25 +78,15 @@ class Measured(NamedTuple):
 Costs = dict[Subject, list[Measured]]
 
 
-@dataclass(frozen=True)
-class Growth:
-    """seconds = weights · terms, none of the weights negative."""
-
-    weights: Float[Array, " terms"]
-
-    def at(self, problem: CellSize) -> float:
-        return float(self.weights @ problem.terms())
-
-
-def grow(measured: Sequence[Measured]) -> Growth:
-    """The growth with the smallest relative errors at what was measured."""
+def grow(measured: Sequence[Measured]) -> Float[Array, " terms"]:
+    """Weights of a size's terms, none negative, whose sum has the smallest relative errors at what was measured."""
     from scipy.optimize import nnls
 
     terms = np.array([m.problem.terms() / m.seconds for m in measured])
     # Terms differ by twelve orders of magnitude; a term that is zero at all sizes gets the weight zero.
     scale = terms.max(axis=0)
     scale[scale == 0] = np.inf
-    return Growth(nnls(terms / scale, np.ones(len(terms)))[0] / scale)
+    return nnls(terms / scale, np.ones(len(terms)))[0] / scale
 
 
 def product_peak() -> float:

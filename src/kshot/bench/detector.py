@@ -30,9 +30,7 @@ from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import KshotError
 from kshot.files import read_about, seal_tensors, unseal_tensors
 from kshot.methods import registry
-from kshot.methods.base import Classifier
 from kshot.methods.knob import KnobWithHeads
-from kshot.methods.registry import code_of
 from kshot.solvers.rows import row_blocks
 from kshot.stats.answers import Answers, answers_of
 from kshot.types import Array, Labelled
@@ -138,7 +136,9 @@ def predicted_again(content: bytes) -> bytes:
     if about["knob"]:
         methods = [made.knob_at(value) for value in made.knob_grid()] if isinstance(made, KnobWithHeads) else []
     episode, sees = _episode(tensors, about["n_classes"])
-    arguments: dict[str, Any] = episode.reveal(frozenset(sees)).fit_arguments() | _as_they_were(tensors)
+    arguments: dict[str, Any] = episode.reveal(frozenset(sees)).fit_arguments()
+    # Views, and queries that a transductive method saw in an order of their own.
+    arguments |= {name: tensors[f"{name}/"] for name in ("views", "queries") if f"{name}/" in tensors}
     arguments["constants"] = about["constants"]
     queries = episode.queries
     cut = len(queries) // 3 if about["in_parts"] else 0
@@ -150,13 +150,9 @@ def predicted_again(content: bytes) -> bytes:
         told = [checked_predictions(head.predict(rows), len(rows), len(episode.asked)) for rows in parts]
         row[:] = np.concatenate(told)
         if about["probabilities"]:
-            found["probabilities"] = _probabilities(head, queries)
+            blocks = [np.asarray(head.predict_proba(queries[here]), np.float32) for here in row_blocks(len(queries))]
+            found["probabilities"] = np.concatenate(blocks)
     return seal_tensors(found, {})
-
-
-def _probabilities(head: Classifier, queries: Float[Array, "n d"]) -> Float[Array, "n C"]:
-    blocks = [np.asarray(head.predict_proba(queries[here]), np.float32) for here in row_blocks(len(queries))]
-    return np.concatenate(blocks)
 
 
 def _episode(tensors: dict[str, Array], n_classes: int) -> tuple[Episode, set]:
@@ -179,11 +175,6 @@ def _episode(tensors: dict[str, Array], n_classes: int) -> tuple[Episode, set]:
         asked=tensors["asked"],
     )
     return episode, sees
-
-
-def _as_they_were(tensors: dict[str, Array]) -> dict[str, Array]:
-    """Views, and queries that a transductive method saw in an order of their own."""
-    return {name: tensors[f"{name}/"] for name in ("views", "queries") if f"{name}/" in tensors}
 
 
 @dataclass(frozen=True)
@@ -228,7 +219,7 @@ def detect(study: Study, specs: Sequence[MethodSpec], features: Path | Store, re
 
 def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path | Store, records: Path) -> Detection:
     own = [row for row in rows if row["method"] == spec.name and row["status"] == "ok" and "test" not in row["sees"]]
-    made_now = [row for row in own if row["code"] == code_of(spec.use, spec.params)]
+    made_now = [row for row in own if row["code"] == registry.code_of(spec.use, spec.params)]
     if own and not made_now:
         return Detection(spec.name, 0, len(own), (), True, changed=True)
     chosen = _one_per_stratum(made_now, study.hash)

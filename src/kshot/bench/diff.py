@@ -144,7 +144,8 @@ def _stratum(key: tuple) -> tuple:
 def _unpaired_move(of: str, a: Rows, b: Rows, printed: DrawNoise, comparisons: int) -> Move:
     """The difference of means over strata, judged by the noise of both runs' draws."""
     scored = _of_shared_strata(_scored(a), _scored(b))
-    (one, first), (two, second) = map(_mean_of_strata, scored)
+    points = [{key: 100 * row["accuracy"] for key, row in rows.items()} for rows in scored]
+    (one, first), (two, second) = (_mean(values, by_stratum=True) for values in points)
     noise = _of_difference(first, second, len(scored[1]) / max(len(scored[0]), 1)) + printed
     return Move(of, len(a) + len(b), two - one, judge(two - one, noise, comparisons))
 
@@ -178,10 +179,6 @@ def _of_difference(first: DrawNoise, second: DrawNoise, ratio: float) -> DrawNoi
 
 def _scored(rows: Rows) -> Rows:
     return {key: row for key, row in rows.items() if row["accuracy"] is not None}
-
-
-def _mean_of_strata(rows: Rows) -> tuple[float, DrawNoise]:
-    return _mean({key: 100 * row["accuracy"] for key, row in rows.items()}, by_stratum=True)
 
 
 def _mean(values: Mapping[tuple, float], by_stratum: bool = False) -> tuple[float, DrawNoise]:

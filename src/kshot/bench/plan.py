@@ -110,9 +110,9 @@ def _needed(work: Work) -> Counter[tuple[Subject, CellSize]]:
 
 
 def _seconds(needed: Mapping[tuple[Subject, CellSize], int], known: Costs) -> float:
-    growth = {subject: grow(measured) for subject, measured in known.items() if measured}
-    asked = ((growth[subject], problem, times) for (subject, problem), times in needed.items() if subject in growth)
-    return sum((times * grown.at(problem) for grown, problem, times in asked), start=0.0)
+    weights = {subject: grow(measured) for subject, measured in known.items() if measured}
+    asked = ((weights[subject], size, times) for (subject, size), times in needed.items() if subject in weights)
+    return sum((times * float(own @ size.terms()) for own, size, times in asked), start=0.0)
 
 
 def _disk(work: Work) -> int:

@@ -7,6 +7,7 @@ import platform
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -191,7 +192,11 @@ def compute(
 
 def this_machine() -> dict[str, str]:
     """The machine's name and its processor: seconds compare only between runs where both are the same."""
-    return {"machine": platform.node(), "processor": _processor()}
+    processor = platform.processor()
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return {"machine": platform.node(), "processor": processor}
 
 
 def check_finished(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
@@ -231,11 +236,3 @@ def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:
         "pid": os.getpid(),
     }
     write_text(records.folder / RUNS / f"{uuid.uuid4().hex}.json", json.dumps(about, indent=1) + "\n")
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()

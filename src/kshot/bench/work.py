@@ -15,7 +15,7 @@ from kshot.data import catalog, simulated
 from kshot.data.episode import POOL_SHARE, drawn_rows
 from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, view_part
-from kshot.data.stratum import pool_labels, pool_rows
+from kshot.data.stratum import pool_rows
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import place_of
 from kshot.methods import registry
@@ -257,7 +257,8 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
         world = simulated.WORLDS.get(dataset) if backbone == simulated.BACKBONE else None
         if world and not simulated.is_written(dataset, store):
             if not must_be_stored:
-                strata[dataset, backbone] = _from_world(world)
+                n_test, n_pool = world.classes * world.test_per_class, world.classes * world.pool_per_class
+                strata[dataset, backbone] = Sizes(False, world.classes, world.dim, n_test, world.pool_per_class, n_pool)
                 continue
             simulated.write(world, store)
         if dataset in catalog.shifts():
@@ -336,7 +337,7 @@ def _stored(store: Store, dataset: str, backbone: str) -> bool:
 
 
 def _from_store(store: Store, dataset: str, backbone: str, pool_cap: int | None) -> Sizes:
-    labels, n_classes = pool_labels(store, dataset, backbone, pool_cap)
+    _, labels, n_classes = pool_rows(store, dataset, backbone, pool_cap).drawable()
     manifest = store.manifest(dataset, backbone, store.part_of(dataset, backbone, "test"))
     stored = store.manifest(dataset, backbone, store.part_of(dataset, backbone, "pool")).pool_cap
     if stored is not None and (pool_cap is None or pool_cap > stored):
@@ -348,12 +349,6 @@ def _from_store(store: Store, dataset: str, backbone: str, pool_cap: int | None)
     n_test = manifest.rows - (len(labels) if manifest.part == "all" else 0)
     smallest = int(np.bincount(labels, minlength=n_classes).min())
     return Sizes(True, n_classes, manifest.dim, n_test, smallest, len(labels))
-
-
-def _from_world(world: simulated.World) -> Sizes:
-    n_test = world.classes * world.test_per_class
-    n_pool = world.classes * world.pool_per_class
-    return Sizes(False, world.classes, world.dim, n_test, world.pool_per_class, n_pool)
 
 
 def from_catalog(dataset: str, backbone: str, pool_cap: int | None) -> Sizes:

@@ -182,11 +182,6 @@ def pool_rows(store: Store, dataset: str, backbone: str, pool_cap: int | None = 
     return Pool(part.ids, np.array(part.y), _in_pool(part, pool_cap), part.manifest.classes, place)
 
 
-def pool_labels(store: Store, dataset: str, backbone: str, pool_cap: int | None = None) -> tuple[Int[Array, " N"], int]:
-    """Labels of the pool and the number of classes, without touching the features."""
-    return pool_rows(store, dataset, backbone, pool_cap).drawable()[1:]
-
-
 def _in_pool(part: ImageFeatures, most: int | None) -> Bool[Array, " N"]:
     """True for the rows that supports are drawn from: the 68/32 rule's, or at most so many of each class."""
     labels, about = np.array(part.y), part.manifest
