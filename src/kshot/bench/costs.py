@@ -61,24 +61,24 @@ def cell_size(size: Sizes, shots: int, views: int = 0) -> CellSize:
     return CellSize(size.classes, shots, size.dim, size.n_test, views, size.n_pool)
 
 
-class Subject(NamedTuple):
+class TimedMethod(NamedTuple):
     """A method and its number of augmented views of each shot: what seconds are kept for."""
 
     method: str
     views: int
 
 
-class Measured(NamedTuple):
+class Timing(NamedTuple):
     """Seconds at one size."""
 
     problem: CellSize
     seconds: float
 
 
-Costs = dict[Subject, list[Measured]]
+Costs = dict[TimedMethod, list[Timing]]
 
 
-def grow(measured: Sequence[Measured]) -> Float[Array, " terms"]:
+def seconds_weights(measured: Sequence[Timing]) -> Float[Array, " terms"]:
     """Weights of a size's terms, none negative, whose sum has the smallest relative errors at what was measured."""
     from scipy.optimize import nnls
 
@@ -111,7 +111,7 @@ def kept_costs() -> Costs:
     found: Costs = {}
     for method, views, classes, shots, dim, n_test, n_pool, seconds in table["rows"]:
         size = CellSize(classes, shots, dim, n_test, views, n_pool)
-        found.setdefault(Subject(method, views), []).append(Measured(size, seconds * slower))
+        found.setdefault(TimedMethod(method, views), []).append(Timing(size, seconds * slower))
     return found
 
 
@@ -128,8 +128,8 @@ def earlier_costs(folders: Iterable[Path], strata: Mapping[tuple[str, str], Size
             size = strata.get((dataset, backbone))
             if size is not None and seconds > 0:
                 count = json.loads(views).get("count", 0)
-                measured = Measured(cell_size(size, shots, count), seconds)
-                found.setdefault(Subject(method, count), []).append(measured)
+                measured = Timing(cell_size(size, shots, count), seconds)
+                found.setdefault(TimedMethod(method, count), []).append(measured)
     return found
 
 

@@ -96,7 +96,7 @@ def compare(first: Path, second: Path) -> Difference:
     rounding = sum(steps) / 2
     printed = DrawNoise(sum(step**2 for step in steps) / 12, 1e9)
     paired = bool(shared) and (
-        Records(first).draws() == Records(second).draws()
+        Records(first).draw_rule() == Records(second).draw_rule()
         or all(_same_result(a[key], b[key], rounding) for key in shared)
     )
     of_a, of_b = ({k: a[k] for k in shared}, {k: b[k] for k in shared}) if paired else _of_shared_strata(a, b)

@@ -11,11 +11,11 @@ from kshot.bench.costs import (
     CELL_ITSELF,
     CellSize,
     Costs,
-    Subject,
+    TimedMethod,
     cell_size,
     earlier_costs,
-    grow,
     kept_costs,
+    seconds_weights,
     views_of,
 )
 from kshot.bench.work import Work
@@ -64,7 +64,7 @@ def _forecast(work: Work, folders: Sequence[Path], table: Costs) -> Forecast:
     return Forecast(seconds, _disk(work), largest, tuple(unknown))
 
 
-def _of_table(work: Work, wanted: Iterable[Subject], table: Costs) -> Costs:
+def _of_table(work: Work, wanted: Iterable[TimedMethod], table: Costs) -> Costs:
     """The table under the study's names. Parameters other than the defaults are not known to it, and another number of
     views is priced like the nearest that was timed."""
     uses = {CELL_ITSELF: CELL_ITSELF} | {spec.name: spec.use for spec in work.study.methods().values()}
@@ -95,22 +95,22 @@ def seconds_left(work: Work, folder: Path) -> float | None:
     return _seconds(needed, known) if methods <= known.keys() else None
 
 
-def _needed(work: Work) -> Counter[tuple[Subject, CellSize]]:
+def _needed(work: Work) -> Counter[tuple[TimedMethod, CellSize]]:
     """How often each method, and the cell itself, meets each size; not below the shots that a method needs."""
     least = {name: registry.info(spec.use, spec.params).min_shots for name, spec in work.study.methods().items()}
-    found: Counter[tuple[Subject, CellSize]] = Counter()
+    found: Counter[tuple[TimedMethod, CellSize]] = Counter()
     for cell, specs in work.missing.items():
         size = work.strata[cell.dataset, cell.backbone]
-        found[Subject(CELL_ITSELF, views_of(specs)), cell_size(size, cell.shots, views_of(specs))] += 1
+        found[TimedMethod(CELL_ITSELF, views_of(specs)), cell_size(size, cell.shots, views_of(specs))] += 1
         for spec in specs:
             if cell.shots >= least[spec.name]:
                 views = views_of([spec])
-                found[Subject(spec.name, views), cell_size(size, cell.shots, views)] += 1
+                found[TimedMethod(spec.name, views), cell_size(size, cell.shots, views)] += 1
     return found
 
 
-def _seconds(needed: Mapping[tuple[Subject, CellSize], int], known: Costs) -> float:
-    weights = {subject: grow(measured) for subject, measured in known.items() if measured}
+def _seconds(needed: Mapping[tuple[TimedMethod, CellSize], int], known: Costs) -> float:
+    weights = {subject: seconds_weights(measured) for subject, measured in known.items() if measured}
     asked = ((weights[subject], size, times) for (subject, size), times in needed.items() if subject in weights)
     return sum((times * float(own @ size.terms()) for own, size, times in asked), start=0.0)
 

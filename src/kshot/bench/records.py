@@ -104,7 +104,7 @@ class Records:
         """File and column names of an imported table; empty where kshot computed the records."""
         return read_header(self.folder).get("imported", {}) if self.header.is_file() else {}
 
-    def draws(self) -> str:
+    def draw_rule(self) -> str:
         """Names the draws: two folders with the same name have the same shots in the same cell."""
         source = self.imported()
         return source["mapping"].get("draws", source["sha256"]) if source else self.study().supports or "kshot"

@@ -29,7 +29,7 @@ class RunStatus:
         return self.total - self.dropped - self.done
 
 
-def continued(folder: Path, study: Study) -> tuple[Study, list[str]]:
+def with_recorded_methods(folder: Path, study: Study) -> tuple[Study, list[str]]:
     """A study file with the methods that its run was given besides, and their names; refused in another's folder."""
     owner = Records(folder).study()
     besides = addable(study, owner)

@@ -42,7 +42,7 @@ class Sizes:
         """Whether fewer than `least` pool pictures of some class would be left."""
         return self.smallest_pool is not None and self.smallest_pool - shots < least
 
-    def is_cache_of(self, shots: int) -> bool:
+    def uses_whole_pool(self, shots: int) -> bool:
         """Whether every class has exactly so many pool pictures."""
         return self.smallest_pool == shots and self.n_pool == shots * self.classes
 
@@ -172,7 +172,7 @@ def find_work(
         cells = {c: specs for c, specs in cells.items() if (c.dataset, c.backbone, c.tier) not in absent}
     whole_pool: frozenset[Cell] = frozenset()
     if not any(map(needs_residue, info.values())):
-        whole_pool = frozenset(c for c in cells if strata[c.dataset, c.backbone].is_cache_of(c.shots))
+        whole_pool = frozenset(c for c in cells if strata[c.dataset, c.backbone].uses_whole_pool(c.shots))
     dropped = thin_cells(study, strata, cells) - whole_pool
     wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}
     missing = missing_cells(records, study, wanted)

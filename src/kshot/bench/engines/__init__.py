@@ -79,25 +79,25 @@ class Workload:
             [f"the features {name}" for name in self.features.held] if isinstance(self.features, MemoryStore) else []
         )
 
-    def repeat(
+    def until_done(
         self,
-        hand_out: Callable[[list[CellBatch]], object],
+        run_once: Callable[[list[CellBatch]], object],
         finished: Callable[[int], None],
         why: Callable[[list[CellBatch]], str],
     ) -> None:
-        """Call `hand_out`, which removes the batches that it completes, until none is left.
+        """Call `run_once`, which removes the batches that it completes, until none is left.
 
         A turn may lose workers; after three turns in a row without a new cell an error says `why`.
         """
         remaining, lost = list(self.batches), 0
         while remaining:
             before = count_cells(remaining)
-            hand_out(remaining)
+            run_once(remaining)
             if not remaining:
                 return
-            not_reported = count_cells(remaining)
+            unreported = count_cells(remaining)
             remaining = self.unfinished(remaining)
-            finished(not_reported - count_cells(remaining))
+            finished(unreported - count_cells(remaining))
             lost = 0 if count_cells(remaining) < before else lost + 1
             if lost >= TURNS_WITHOUT_PROGRESS:
                 raise KshotError(why(remaining))

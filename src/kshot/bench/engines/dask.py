@@ -44,11 +44,11 @@ class DaskEngine:
                 "features.save(folder); or leave engine= out."
             )
 
-        def hand_out(remaining: list[CellBatch]) -> None:
+        def run_once(remaining: list[CellBatch]) -> None:
             with self._client() as client:
                 self._drain(client, workload, remaining, finished)
 
-        workload.repeat(hand_out, finished, _workers_lost)
+        workload.until_done(run_once, finished, _workers_lost)
 
     def _drain(
         self, client: "Client", workload: Workload, remaining: list[CellBatch], finished: Callable[[int], None]
@@ -60,7 +60,7 @@ class DaskEngine:
             client.submit(_one_thread_batch, workload, batch, pure=False, priority=-number): batch
             for number, batch in enumerate(remaining)
         }
-        for future in self._as_they_end(client, set(waiting)):
+        for future in self._completed(client, set(waiting)):
             batch = waiting.pop(future)
             # Not its result, for which it would be computed again where the worker was lost meanwhile.
             if future.status == "finished":
@@ -69,19 +69,19 @@ class DaskEngine:
             elif future.status == "error" and not isinstance(future.exception(), KilledWorker):
                 future.result()
 
-    def _as_they_end(self, client: "Client", futures: set[Any]) -> Iterator[Any]:
+    def _completed(self, client: "Client", futures: set[Any]) -> Iterator[Any]:
         """Fewer than all where a cluster of our own stays without workers; others may still send some to theirs."""
         from distributed import as_completed
 
-        deserted = False
+        no_workers = False
         while futures:
             try:
                 for future in as_completed(list(futures), timeout=SECONDS_BETWEEN_LOOKS):
                     futures.remove(future)
                     yield future
             except TimeoutError:
-                before, deserted = deserted, self.address is None and not client.nthreads()
-                if before and deserted:
+                before, no_workers = no_workers, self.address is None and not client.nthreads()
+                if before and no_workers:
                     return
 
     @contextmanager

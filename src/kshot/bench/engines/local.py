@@ -36,11 +36,11 @@ class LocalEngine:
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
         drain = self._drain_forked if workload.in_memory else self._drain
 
-        def hand_out(remaining: list[CellBatch]) -> None:
+        def run_once(remaining: list[CellBatch]) -> None:
             with suppress(BrokenProcessPool):
                 drain(workload, remaining, finished)
 
-        workload.repeat(hand_out, finished, _workers_die)
+        workload.until_done(run_once, finished, _workers_die)
 
     def _drain(self, workload: Workload, remaining: list[CellBatch], finished: Callable[[int], None]) -> None:
         """Hand out every batch once; those that complete leave `remaining`."""
@@ -82,24 +82,24 @@ class LocalEngine:
                     while waiting and len(running) < self.workers:
                         batch = waiting.pop(0)
                         workload.prepare(workload.study, workload.features, batch)
-                        said, saying = context.Pipe(duplex=False)
-                        process = context.Process(target=_run_forked, args=(workload, batch, ending, driver, saying))
+                        receiver, sender = context.Pipe(duplex=False)
+                        process = context.Process(target=_run_forked, args=(workload, batch, ending, driver, sender))
                         with _interrupts_held_back(), warnings.catch_warnings():
                             # Python warns of other threads, whose locks a child may find taken; ours use none of them.
                             warnings.simplefilter("ignore", DeprecationWarning)
                             process.start()
-                        saying.close()
-                        running[process.sentinel] = process, said, batch
+                        sender.close()
+                        running[process.sentinel] = process, receiver, batch
                     for sentinel in wait_for(list(running)):
-                        process, said, batch = running.pop(sentinel)
-                        _finish(process, said)
+                        process, receiver, batch = running.pop(sentinel)
+                        _finish(process, receiver)
                         remaining.remove(batch)
                         finished(len(batch.cells))
         finally:
-            for process, said, _ in running.values():
+            for process, receiver, _ in running.values():
                 process.kill()
                 process.join()
-                said.close()
+                receiver.close()
             driver.close()
             ending.close()
 
@@ -113,23 +113,23 @@ def _workers_die(remaining: list[CellBatch]) -> str:
 
 
 def _run_forked(
-    workload: Workload, batch: CellBatch, ending: Connection, driver: Connection, saying: Connection
+    workload: Workload, batch: CellBatch, ending: Connection, driver: Connection, sender: Connection
 ) -> None:
     driver.close()
     threading.Thread(target=_end_with_driver, args=(ending,), daemon=True).start()
     try:
         workload.run(workload.study, workload.features, workload.target, batch)
-        saying.send_bytes(b" ")
+        sender.send_bytes(b" ")
     except Exception as error:
-        saying.send_bytes(str(error).encode() if isinstance(error, KshotError) else one_line(error).encode())
+        sender.send_bytes(str(error).encode() if isinstance(error, KshotError) else one_line(error).encode())
 
 
-def _finish(process: BaseProcess, said: Connection) -> None:
+def _finish(process: BaseProcess, receiver: Connection) -> None:
     """Raise the process's error; a process that sent nothing has died."""
     process.join()
-    with said:
+    with receiver:
         try:
-            message = said.recv_bytes().decode() if said.poll() else ""
+            message = receiver.recv_bytes().decode() if receiver.poll() else ""
         except EOFError:
             message = ""
     if not message:
