@@ -150,7 +150,7 @@ def compare(
     temporary = TemporaryFolder() if records is None else None
     where = records_folder(temporary.path if temporary else records, "compare")
     if min_residue is None and not any(needs_residue(registry.info(spec.use, spec.params)) for spec in specs):
-        # Nobody misses pictures that nobody looks at.
+        # No head needs pool pictures beside the shots.
         min_residue = 0
     complete(Study("compare", grids, min_residue=min_residue), where, store, choose_engine(engine, workers))
     _warn_of_gaps(Records(where))

@@ -1,4 +1,4 @@
-"""Whether a study may add to the records of another one, and what says no."""
+"""Whether a study may add to the records of another one, and the reason if not."""
 
 from kshot.bench.study import MethodSpec, Study
 

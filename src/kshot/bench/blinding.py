@@ -23,7 +23,7 @@ from kshot.types import Array
 def in_blinded_process(
     answer: Callable[[bytes], bytes], content: bytes, labels: Int[Array, " n"]
 ) -> tuple[bytes, bytes]:
-    """What `answer` makes of the content in a forked process without these labels, and the error if it fails."""
+    """Call `answer` with the content in a forked process without these labels; return its reply and its error."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(answer, content, labels, sender))

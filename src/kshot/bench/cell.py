@@ -1,5 +1,5 @@
-"""What a worker does with a batch: load features once, draw each cell's episode, run every method on it, measure, and
-write the cell at once."""
+"""The work on a batch: load features once, draw each cell's episode, run every method on it, measure, and write the
+cell."""
 
 import time
 import traceback
@@ -43,7 +43,7 @@ LIBRARIES = ("scipy.linalg", "scipy.special", "pyarrow.parquet", "pandas")
 
 
 def run_batch(study: Study, features: Path | Store, records: Records, batch: CellBatch) -> int:
-    """Compute and write the cells that are still absent; return how many that were."""
+    """Compute and write the cells that are still missing; return their number."""
     computed = 0
     for cell in batch.cells:
         if not records.cell_files(cell):
@@ -237,7 +237,7 @@ def load_cell(study: Study, features: Path | Store, batch: CellBatch, cell: Cell
     return _stratum(*where, *read, study.pool_cap, batch.views, study.supports), _prior(*where, *read, cell.tier)
 
 
-# Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
+# Workers of a cluster live longer than a run, so the cache is keyed by hashes, too, and not only by names.
 # One stratum at a time: batches hold one, and two of the largest would take a gigabyte.
 @lru_cache(maxsize=1)
 def _stratum(

@@ -1,4 +1,4 @@
-"""Joining many small files into one, and removing records; safe to interrupt anywhere."""
+"""Join many small files into one, and remove records; both may be interrupted at any moment."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

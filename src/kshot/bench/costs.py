@@ -1,4 +1,4 @@
-"""What a method costs: processor seconds at some sizes, and how they grow to others."""
+"""The cost of methods: processor seconds at measured sizes, extrapolated to other sizes."""
 
 import json
 import time
@@ -25,8 +25,8 @@ CELL_ITSELF = ""
 
 @dataclass(frozen=True, slots=True)
 class CellSize:
-    """What a method's seconds depend on; `views` is the number of augmented views of each shot, `n_pool` counts the
-    pictures that shots are drawn from."""
+    """The sizes that a method's seconds depend on; `views` is the number of augmented views of each shot, `n_pool` the
+    number of pictures that shots are drawn from."""
 
     classes: int
     shots: int
@@ -45,7 +45,7 @@ class CellSize:
         return self.rows * self.classes * self.dim
 
     def terms(self) -> Float[Array, " terms"]:
-        """What a head of these sizes may have to do; seconds are a sum of such terms, none of them negative.
+        """Numbers of operations that a head may need at these sizes; its seconds are a weighted sum of them.
 
         A constant; rows, and products of passes over the shots, in all dimensions or in those that shots and text span;
         their covariance and its inverse; rows and scores of the test pictures; affinities of test pictures and shots;
@@ -90,7 +90,7 @@ def seconds_weights(measured: Sequence[Timing]) -> Float[Array, " terms"]:
 
 
 def product_peak() -> float:
-    """Operations a second of one float32 product large enough to run at full speed, on one thread."""
+    """Operations per second of a large float32 matrix product on one thread."""
     from threadpoolctl import threadpool_limits
 
     side, times = 1024, []
@@ -116,12 +116,12 @@ def kept_costs() -> Costs:
 
 
 def views_of(specs: Iterable[MethodSpec]) -> int:
-    """The most augmented views that one of the methods is given."""
+    """The largest number of augmented views that any of the methods gets."""
     return max((spec.views.count for spec in specs if spec.views is not None), default=0)
 
 
 def earlier_costs(folders: Iterable[Path], strata: Mapping[tuple[str, str], Sizes], dtype: str) -> Costs:
-    """Medians over the draws of what records of this machine took, for the strata whose sizes are known."""
+    """Median seconds over the draws in records that this machine wrote, for the strata whose sizes are known."""
     found: Costs = {}
     for folder in folders:
         for dataset, backbone, shots, method, views, seconds in _recorded(folder, dtype):

@@ -64,7 +64,7 @@ class IsolatedFit:
         return self._checked(self._reply(knob=True))
 
     def answers(self) -> Answers:
-        """Its predictions and what its probabilities say of the true classes, which it does not know."""
+        """Predictions and probabilities, scored here: the process does not know the true classes."""
         reply = self._reply(probabilities=True)
         given = checked_probabilities(reply.get("probabilities", ()), len(self.queries), len(self.asked))
         return answers_of(given, self.truth, self._checked(reply)[0])
@@ -103,7 +103,7 @@ class IsolatedFit:
             found = unseal_tensors(reply)
             predicted = found["predicted"]
         except Exception:
-            # The method can write any bytes in the place of an answer.
+            # The method can write any bytes instead of an answer.
             raise KshotError(said) from None
         if predicted.ndim != 2 or (len(predicted) != 1 and not knob):
             raise KshotError("it gave something else than its predictions")
@@ -129,7 +129,7 @@ def answer() -> None:
 
 
 def predicted_again(content: bytes) -> bytes:
-    """Fit and predict by what the driver sent."""
+    """Fit and predict with the evidence that the driver sent."""
     about, tensors = read_about(content), unseal_tensors(content)
     made = registry.create(about["use"], **about["params"])
     methods = [made]
@@ -179,8 +179,8 @@ def _episode(tensors: dict[str, Array], n_classes: int) -> tuple[Episode, set]:
 
 @dataclass(frozen=True)
 class Detection:
-    """What running again showed: cells run and cells there are, differences in words, and whether the method was kept
-    from reading features and records; `held`: it is a head of this session."""
+    """The result of running a method again: the numbers of cells run and of all its cells, differences in words, and
+    whether it was kept from reading features and records; `held` for a head of this session."""
 
     method: str
     cells: int

@@ -51,18 +51,18 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether all records are there and identical."""
+        """Whether both folders have the same, identical records."""
         whole = self.paired and not (self.only_first or self.only_second)
         return whole and all(move.identical == move.records for move in self.moves)
 
     @property
     def differing(self) -> list[Move]:
-        """What differs by more than the luck of the draws."""
+        """The methods and strata that differ by more than the noise of draws."""
         return [move for move in (*self.moves, *self.strata) if move.judged.verdict == DIFFERS]
 
     @property
     def summary(self) -> str:
-        """What the comparison says, in one sentence."""
+        """The result of the comparison in one sentence."""
         if self.same:
             return "the same records" + (", to the digits that were printed" if self.rounding else "")
         compared = [*self.moves, *self.strata]

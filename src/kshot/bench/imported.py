@@ -25,7 +25,7 @@ TABLES = ("columns", "constant", "names", "chosen", "methods")
 
 @dataclass(frozen=True)
 class ImportedRecords:
-    """What was written, and what its owner should know."""
+    """The folder that was written, its numbers of records and cells, and notes for the user."""
 
     folder: Path
     records: int

@@ -1,4 +1,4 @@
-"""What runs will take: by the seconds this machine recorded, else by a table that comes with kshot."""
+"""Forecast of a run's time, disk and memory, from seconds that this machine recorded or from a table in kshot."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ class Forecast:
 
 
 def forecast(works: Sequence[Work], around: Iterable[Path] = ()) -> list[Forecast]:
-    """One for each work. `around` are records folders, whose seconds count where this machine wrote them."""
+    """One forecast for each work; seconds of the records folders `around` count if this machine wrote them."""
     folders, table = list(around), kept_costs()
     return [_forecast(work, folders, table) for work in works]
 
@@ -88,15 +88,14 @@ def worker_bytes(size: CellSize, dtype: str) -> int:
 
 
 def seconds_left(work: Work, folder: Path) -> float | None:
-    """Processor seconds by the run's own records; None while they lack a method, or a machine wrote them that is not
-    this one."""
+    """Processor seconds by the run's own records; None while they lack a method or come from another machine."""
     needed, known = _needed(work), earlier_costs([folder], work.strata, work.study.dtype)
     methods = {subject for subject, _ in needed if subject.method != CELL_ITSELF}
     return _seconds(needed, known) if methods <= known.keys() else None
 
 
 def _needed(work: Work) -> Counter[tuple[TimedMethod, CellSize]]:
-    """How often each method, and the cell itself, meets each size; not below the shots that a method needs."""
+    """The number of fits of each method, and of cells, by size; without fits below the shots that a method needs."""
     least = {name: registry.info(spec.use, spec.params).min_shots for name, spec in work.study.methods().items()}
     found: Counter[tuple[TimedMethod, CellSize]] = Counter()
     for cell, specs in work.missing.items():

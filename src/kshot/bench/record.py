@@ -1,4 +1,4 @@
-"""What a records folder holds: records, the columns they have in a table, and the header study.json."""
+"""The contents of a records folder: records, their columns in a table, and the header study.json."""
 
 import json
 from collections.abc import Sequence

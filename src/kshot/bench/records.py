@@ -1,10 +1,10 @@
-"""The records folder, the only truth about what is done.
+"""The records folder: the only record of which cells are done.
 
-RECORDS/study.json                                   what belongs here, written first; may grow, never change
+RECORDS/study.json                                   the header: study and features; may grow, never change
 RECORDS/study-copy.json                              backup of study.json
 RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.*.parquet one cell, every method; whole or absent; K04-s0-missing and the
                                                      like under another profile of shots than balanced
-RECORDS/answers/…/K04-s0.*.parquet                   what its heads answered about every test picture, for metrics
+RECORDS/answers/…/K04-s0.*.parquet                   its heads' answers to every test picture, for metrics
 RECORDS/compact/*.parquet                            many cells joined by `kshot records compact`
 RECORDS/superseded/*.parquet                         records of methods whose code was changed since
 RECORDS/failures/…/K04-s0.METHOD.txt                 tracebacks of failed methods
@@ -254,7 +254,7 @@ def _read(records: Records, columns: list[str], joined_only: bool) -> "pa.Table"
 def metric_values(
     records: Records, table: "pa.Table", metrics: Mapping[str, Callable[[Answers], float]]
 ) -> dict[str, Float[Array, " N"]]:
-    """Every metric of every record of the table, in its order; NaN where no answers of that very record were kept."""
+    """Every metric of every record, in the table's order; NaN where no answers of that record were kept."""
     values = {name: np.full(table.num_rows, np.nan) for name in metrics}
     places: dict[Cell, dict[str, tuple[int, int | None]]] = {}
     columns = (cells_of(table), table["method"].to_pylist(), table["n_correct"].to_pylist())
@@ -280,7 +280,7 @@ def records_around(folder: Path) -> list[Path]:
 
 
 def _unseen(cell: Cell, n_classes: int) -> Bool[Array, " C"] | None:
-    """Classes without shots, which the cell's names determine."""
+    """True for classes without shots, which follow from the cell's names."""
     if cell.profile != "missing":
         return None
     no_labels = np.empty(0, np.int64)

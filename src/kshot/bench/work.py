@@ -1,4 +1,4 @@
-"""From a study to the work that remains, with every name checked and every stratum's size known before anything runs.
+"""Find the cells of a study that are missing; all names and sizes are checked before anything runs.
 
 Sizes come from the stored features, or from the catalog where nothing is stored yet.
 """
@@ -21,15 +21,15 @@ from kshot.files import place_of
 from kshot.methods import registry
 from kshot.types import Evidence, MethodInfo, Views
 
-# A batch is no larger a part of its study than this, so that the last ones keep many workers busy.
+# A batch is at most this part of its study, so that the last batches keep many workers busy.
 PARTS_OF_A_STUDY = 256
-# What is taken from the pool beside the support, validation where the dataset has none of its own.
+# Evidence that is taken from the pool beside the support; validation only where the dataset has no such split.
 RESIDUE: frozenset[Evidence] = frozenset({"pool", "few_shot_validation", "validation"})
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What cost and the thin-pool rule depend on; `smallest_pool` is None where it is not known."""
+    """Sizes of a stratum; `smallest_pool`, the pool pictures of the smallest class, is None where it is not known."""
 
     stored: bool
     classes: int
@@ -47,7 +47,7 @@ class Sizes:
         return self.smallest_pool == shots and self.n_pool == shots * self.classes
 
     def cost(self, shots: int, trained: int) -> int:
-        """Grows as the seconds of a cell do: a trained head passes over its shots hundreds of times."""
+        """A number proportional to the seconds of a cell: a trained head passes over its shots hundreds of times."""
         return self.classes * self.dim * (300 * shots * self.classes * trained + 50 * self.n_test)
 
 
@@ -273,7 +273,7 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
 
 
 def check_tiers(study: Study, store: Store) -> None:
-    """Every tier must be stored, except for backbones without any text, whose text methods are undefined."""
+    """Raise unless every tier is stored; backbones without any text are allowed, their text methods are undefined."""
     for dataset, backbone, tier in {(c.dataset, c.backbone, c.tier): None for c in study.cells()}:
         known = store.tiers(dataset, backbone)
         if not known and backbone == simulated.BACKBONE:
@@ -284,7 +284,7 @@ def check_tiers(study: Study, store: Store) -> None:
 
 
 def check_views(study: Study, store: Store) -> None:
-    """Augmented views must be stored, for every stratum whose methods are given them."""
+    """Raise unless the augmented views are stored for every stratum whose methods use them."""
     wanted = {(c.dataset, c.backbone, s.views): None for c, specs in study.cells().items() for s in specs if s.views}
     for dataset, backbone, views in wanted:
         part = store.part_of(dataset, backbone, "pool")
@@ -316,7 +316,7 @@ def thin_cells(
 
 
 def needs_residue(method: MethodInfo) -> bool:
-    """Whether it looks at pool pictures beside the shots."""
+    """Whether the method looks at pool pictures beside the shots."""
     return bool(method.sees & RESIDUE)
 
 
@@ -352,7 +352,7 @@ def _from_store(store: Store, dataset: str, backbone: str, pool_cap: int | None)
 
 
 def from_catalog(dataset: str, backbone: str, pool_cap: int | None) -> Sizes:
-    """Sizes by what is published of the dataset."""
+    """Sizes as published for the dataset."""
     entry = catalog.dataset_entry(dataset)
     assert entry is not None  # the caller looked
     n_test, dim = entry.n_test or 30 * entry.classes, catalog.backbones()[backbone].dim
@@ -369,7 +369,7 @@ def from_catalog(dataset: str, backbone: str, pool_cap: int | None) -> Sizes:
 
 
 def _not_stored(store: Store, dataset: str, backbone: str, wanted: Iterable[tuple[str, str]]) -> str:
-    """The first stratum that is missing, and what to type for it and its like."""
+    """The error for the first missing stratum, with the command that encodes it and others like it."""
     stored = {f"{m.dataset}/{m.backbone}" for m in store.readable()}
     known = stored | {f"{name}/{simulated.BACKBONE}" for name in simulated.WORLDS}
     where = f"The study needs its features in {store.root}; see `kshot ls features`."

@@ -23,7 +23,7 @@ from kshot.solvers.rows import unit_rows
 from kshot.types import ENCODER_CONSTANTS, Array, Labelled
 
 logger = logging.getLogger(__name__)
-# What a manifest says that does not follow from its rows.
+# Fields of a manifest that do not follow from its rows.
 ABOUT = ("encoder", "logit_scale", "logit_bias", "simulated", "source", "licence", "protocol", "provenance")
 # The tier of a text matrix that comes without a name.
 TEXT = "text"
@@ -194,7 +194,7 @@ def load_features(
 
 
 def as_numpy(given: Any, what: str) -> Any:
-    """An array of the processor's memory, whoever made it and wherever it lies; None stays None."""
+    """Convert any library's array on any device to numpy; None stays None."""
     if given is None:
         return None
     try:
@@ -232,7 +232,7 @@ def _constant(name: str, value: Any) -> float:
 
 
 def _check_sizes(rows: Mapping[str, Array]) -> None:
-    """All have two dimensions and the pool's columns, all texts the same number of rows."""
+    """Raise unless all have two dimensions and the pool's columns, and all texts the same number of rows."""
     for what, own in rows.items():
         if own.ndim != 2:
             raise InputError(f"{what} must have two dimensions (rows, features), not shape {own.shape}.")

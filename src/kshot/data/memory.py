@@ -26,7 +26,7 @@ class MemoryStore(Store):
         return [f"{dataset}/{backbone}" for dataset, backbone in self._strata]
 
     def take(self, store: Store, dataset: str, backbone: str) -> None:
-        """Hold what another store has of a stratum, too."""
+        """Add a stratum of another store."""
         manifests = [m for m in store.readable() if (m.dataset, m.backbone) == (dataset, backbone)]
         parts = {m.part: store._open(dataset, backbone, m.part) for m in manifests}
         held = self._strata.setdefault((dataset, backbone), parts)

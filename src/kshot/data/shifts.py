@@ -20,7 +20,7 @@ def make_shift(dataset: str, backbone: str, store: Store) -> None:
 
 
 def write_shift(shift: ShiftEntry, backbone: str, store: Store) -> None:
-    """Text first and test last: the parts are read once all are there."""
+    """Write the parts of a shift, text first and test last, because readers look for all of them."""
     train = store.images(shift.train, backbone, store.part_of(shift.train, backbone, "pool"))
     test = store.images(shift.test, backbone, store.part_of(shift.test, backbone, "test"))
     _check_encoders(shift, train.manifest, test.manifest)
@@ -67,7 +67,7 @@ def _made_of(manifest: Manifest) -> dict[str, str]:
 
 
 def _shared(shift: ShiftEntry, train: tuple[str, ...], test: tuple[str, ...]) -> dict[str, str]:
-    """For each class of the shots the class of the test pictures, in the order of the shots' dataset."""
+    """The class of the test pictures for each class of the shots, in the order of the shots' dataset."""
     wanted = shift.classes or {name: name for name in train if name in test}
     strange = [f"{shift.train} '{name}'" for name in wanted if name not in train]
     strange += [f"{shift.test} '{name}'" for name in wanted.values() if name not in test]

@@ -34,7 +34,7 @@ Rows: TypeAlias = Float[Array, "N d"]
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Written after its safetensors file, so its presence means that the file is whole."""
+    """Facts about one feature file; written after it, so a manifest means that the file is whole."""
 
     dataset: str
     backbone: str
@@ -65,7 +65,7 @@ class Manifest:
         return self.part.removeprefix("text-") if self.part.startswith("text-") else ""
 
     def meaning(self) -> str:
-        """A hash of what results depend on: not of who wrote the file, nor of fields that say nothing."""
+        """A hash of the fields that results depend on: not source, licence, provenance or versions."""
         about = {"source", "licence", "provenance", "versions", "seal"}
         told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in about}
         return json_seal({name: value for name, value in told.items() if value not in (None, "", {}, False)})
@@ -102,12 +102,12 @@ class Store:
         self.root = Path(root)
 
     def manifests(self) -> Iterator[Manifest]:
-        """Everything that was written completely, sorted by path."""
+        """The manifests of this folder, sorted by path."""
         for path in sorted(self.root.glob(f"*/*/{MANIFESTS}")):
             yield read_manifest(path)
 
     def bundled(self) -> Iterator[Manifest]:
-        """What comes with the package and is not replaced in this folder."""
+        """The manifests of the package's features that this folder does not replace."""
         for path in sorted(BUNDLED.glob(f"*/*/{MANIFESTS}")):
             if self._home(path.parts[-3], path.parts[-2]) == BUNDLED:
                 yield read_manifest(path)
@@ -132,7 +132,7 @@ class Store:
         return _path(self.root, dataset, backbone, part)
 
     def manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
-        """What is said of a part, without touching its features."""
+        """A part's manifest; its features are not read."""
         if not self.has(dataset, backbone, part):
             known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.readable()}
             where = f"They are not stored completely under {self.root}; see `kshot ls features`."
@@ -254,7 +254,7 @@ class Store:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """What a file says of itself; one changed letter in it is noticed."""
+    """Read a manifest; raise if one letter of it was changed."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
@@ -326,8 +326,8 @@ def view_part(part: str, recipe: str, number: int) -> str:
 
 
 def _forget_other_bytes(manifest: Path, digest: str) -> None:
-    """A manifest of other bytes goes before they are replaced. One of the same bytes stays, so that readers do not miss
-    features that two processes write at once."""
+    """Delete the manifest of other bytes before they are replaced. A manifest of the same bytes stays, so that readers
+    find features that two processes write at once."""
     if manifest.is_file() and digest not in manifest.read_text(encoding="utf-8"):
         manifest.unlink(missing_ok=True)
 

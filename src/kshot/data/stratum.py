@@ -45,7 +45,7 @@ class Stratum:
     supports: Mapping[tuple[int, int], Sequence[str]] = field(default_factory=dict)
 
     def episode(self, shots: int, seed: int, prior: "Prior | None", profile: str = BALANCED) -> Episode:
-        """The support of (dataset, shots, seed, profile) and everything around it."""
+        """The support of (dataset, shots, seed, profile) and all other evidence."""
         support = self._drawn(shots, seed, profile)
         drawn = [self.pool_ids[row] for row in support]
         residue = np.setdiff1d(np.arange(len(self.pool.y)), support)
@@ -69,7 +69,7 @@ class Stratum:
         )
 
     def constants(self, prior: "Prior | None") -> dict[str, int | float]:
-        """What is known of the encoder."""
+        """The encoder's constants that are known."""
         return _known({"logit_scale": self.logit_scale, "anchor_scale": None if prior is None else prior.norm})
 
     def _asked_for(self, asked: Int[Array, " A"], shown: Int[Array, " n"]) -> Labelled:
@@ -79,7 +79,7 @@ class Stratum:
         return Labelled(frozen(self.test.X[shown]), frozen(np.searchsorted(asked, self.test.y[shown])))
 
     def _next_drawn(self, shots: int, seed: int, profile: str) -> Int[Array, " n"]:
-        """The pictures that the draw would have taken next: as many per class as shots, at most four."""
+        """The next pictures in the order of the draw: as many per class as shots, at most four."""
         more = min(shots, MOST_VALIDATION_SHOTS)
         return np.setdiff1d(self._drawn(shots, seed, profile, more), self._drawn(shots, seed, profile))
 

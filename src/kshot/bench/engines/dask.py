@@ -23,7 +23,7 @@ CONFIG = {
     # Replaces dask's own, whose MALLOC_TRIM_THRESHOLD_ gives every temporary array back to the system at once and
     # makes training half as fast. The log of a worker would only tell, in tracebacks, that its driver was killed.
     "distributed.nanny.pre-spawn-environ": ONE_THREAD | {"DASK_LOGGING__DISTRIBUTED": "critical"},
-    # After dask's 15 seconds a busy machine is still starting the successor of a lost worker.
+    # dask waits 15 seconds, and a busy machine takes longer to replace a lost worker.
     "distributed.deploy.lost-worker-timeout": "1 hour",
 }
 
@@ -62,7 +62,7 @@ class DaskEngine:
         }
         for future in self._completed(client, set(waiting)):
             batch = waiting.pop(future)
-            # Not its result, for which it would be computed again where the worker was lost meanwhile.
+            # The result is not fetched: if its worker was lost meanwhile, dask would compute it again.
             if future.status == "finished":
                 remaining.remove(batch)
                 finished(len(batch.cells))
@@ -70,7 +70,7 @@ class DaskEngine:
                 future.result()
 
     def _completed(self, client: "Client", futures: set[Any]) -> Iterator[Any]:
-        """Fewer than all where a cluster of our own stays without workers; others may still send some to theirs."""
+        """Yield futures as they end; stop early if our own cluster has no workers left."""
         from distributed import as_completed
 
         no_workers = False
