@@ -41,8 +41,11 @@ START = "from kshot.bench.detector import answer; answer()"
 
 @dataclass(frozen=True)
 class IsolatedFit:
-    """One fit in a process of its own and its predictions for `queries`; `decoy` labels stand where test labels are in
-    a run, and the process cannot read the `hidden` folders."""
+    """One fit in a process of its own and its predictions for `queries`.
+
+    `decoy` labels stand where test labels are in a run. The process does not get the `truth`, the test labels, and
+    cannot read the `hidden` folders.
+    """
 
     spec: MethodSpec
     evidence: dict[str, Any]
@@ -236,29 +239,27 @@ def differences(
     study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path | Store, records: Path
 ) -> tuple[list[str], bool]:
     """How the recorded predictions of one cell differ from those of an isolated process, and whether it was one."""
-    fit, truth = isolated_fit(study, spec, cell, row, features, records)
-    recorded = np.unpackbits(np.frombuffer(row["hits"], np.uint8))[: len(truth)].astype(bool)
+    fit = isolated_fit(study, spec, cell, row, features, records)
+    recorded = np.unpackbits(np.frombuffer(row["hits"], np.uint8))[: len(fit.truth)].astype(bool)
     try:
-        return [*compared(fit, fit.predictions(), recorded, truth)], can_isolate()
+        return [*compared(fit, fit.predictions(), recorded)], can_isolate()
     except KshotError as error:
         return [f"it fails in a process without the test labels ({error})"], True
 
 
-def compared(
-    fit: IsolatedFit, absent: Int[Array, " n"], recorded: Array, truth: Int[Array, " n"], slack: float = 0.0
-) -> Iterator[str]:
+def compared(fit: IsolatedFit, absent: Int[Array, " n"], recorded: Array, slack: float = 0.0) -> Iterator[str]:
     """Differences between predictions without test labels, the recorded hits, and predictions under other labels and
     in another order; a share `slack` of the pictures may differ from the record, as on other processors."""
-    hits = absent == truth
+    hits = absent == fit.truth
     if np.count_nonzero(hits != recorded) > slack * len(hits):
         yield (
             f"without test labels {100 * hits.mean():.1f} % instead of {100 * recorded.mean():.1f} % "
             f"({np.count_nonzero(hits != recorded)} of {len(hits)} answers differ)"
         )
-    swapped = replace(fit, decoy=(truth + 1) % fit.n_classes).predictions()
+    swapped = replace(fit, decoy=(fit.truth + 1) % fit.n_classes).predictions()
     if (swapped != absent).any():
         yield f"with other test labels {np.count_nonzero(swapped != absent)} answers differ"
-    order = np.random.default_rng(0).permutation(len(truth))
+    order = np.random.default_rng(0).permutation(len(fit.truth))
     parts = "queries" not in fit.evidence
     other = replace(fit, queries=fit.queries[order], decoy=fit.decoy[order], in_parts=parts).predictions()
     if (other != absent[order]).any():
@@ -267,8 +268,8 @@ def compared(
 
 def isolated_fit(
     study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path | Store, records: Path
-) -> tuple[IsolatedFit, Int[Array, " n"]]:
-    """The fit of a recorded cell, ready to be run again, and the test labels, which it does not know."""
+) -> IsolatedFit:
+    """The fit of a recorded cell, ready to be run again."""
     store, sees = as_store(features), frozenset(row["sees"])
     views = spec.views if row["views"] not in ("", "{}") else None
     given, asked = study.supports_of(cell.dataset), [] if views is None else [views]
@@ -281,19 +282,17 @@ def isolated_fit(
     arguments.pop("classes", None)
     constants = arguments.pop("constants")
     support = {"support": Labelled(arguments.pop("X"), arguments.pop("y"))} if "support" in sees else {}
-    truth = episode.reveal(frozenset({"test"})).test.y
-    fit = IsolatedFit(
+    return IsolatedFit(
         spec,
         arguments | support,
         episode.queries,
         np.full(episode.n_test, ABSENT),
-        truth,
+        episode.reveal(frozenset({"test"})).test.y,
         episode.asked,
         episode.n_classes,
         constants,
         hidden=(store.root, records, BUNDLED),
     )
-    return fit, truth
 
 
 def _one_per_stratum(rows: list[dict], key: str) -> list[dict]:
