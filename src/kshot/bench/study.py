@@ -13,7 +13,7 @@ from typing import Any
 
 from kshot.data.episode import SMALLEST_RESIDUE
 from kshot.encode.augment import RECIPES
-from kshot.errors import StudyError, unknown
+from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import safe_name
 from kshot.types import BALANCED, HALVES, PROFILES, Views
 
@@ -262,7 +262,8 @@ def bundled_studies() -> dict[str, Path]:
 
 def parse_study(content: dict[str, Any], where: str) -> Study:
     """The study that a TOML file holds; `where` names the file in errors."""
-    _check_keys(content, ("name", "dtype", "min_residue", "pool_cap", "answers", "grid", *OPTIONAL, *AXES), where)
+    known = ("name", "dtype", "min_residue", "pool_cap", "answers", "grid", *OPTIONAL, *AXES)
+    check_keys(content, known, where)
     dtype, answers = content.get("dtype", "float32"), content.get("answers", True)
     if dtype not in DTYPES:
         raise StudyError(f"{where}: dtype is '{dtype}'; allowed are {' and '.join(DTYPES)}.")
@@ -287,17 +288,20 @@ def parse_study(content: dict[str, Any], where: str) -> Study:
     return study
 
 
-def _check_keys(table: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
-    for key in table:
+def check_keys(
+    given: Iterable[str], allowed: Sequence[str], where: str, kind: str = "key", error: type[KshotError] = StudyError
+) -> None:
+    """Raise for the first name that is not allowed; `where` begins the sentence."""
+    for key in given:
         if key not in allowed:
-            raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
+            raise error(f"{where}: " + unknown(kind, key, allowed, "Remove it or correct the name."))
 
 
 def parse_grid(table: dict[str, Any], where: str) -> Grid:
     """One grid of a study file."""
     for axis in AXES:
         _check_list(axis, table.get(axis), where)
-    _check_keys(table, (*AXES, *OPTIONAL), where)
+    check_keys(table, (*AXES, *OPTIONAL), where)
     views = _views(table["views"], where) if "views" in table else None
     for axis in ("shots", "seeds"):
         whole_numbers(axis, table[axis], where)
