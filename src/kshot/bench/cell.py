@@ -1,10 +1,11 @@
 """The work on a batch: load features once, draw each cell's episode, run every method on it, measure, and write the
 cell."""
 
+import os
 import time
 import traceback
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import lru_cache
 from importlib import import_module
@@ -36,10 +37,37 @@ from kshot.solvers.rows import (
 from kshot.stats.answers import Answers, answers_of, concatenate
 from kshot.types import FREE_EVIDENCE, Array, Views
 
+# A BLAS reads these when it is loaded, before any code of ours runs in a process.
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+    ),
+    "1",
+)
 # How far float32 may be off over a thousand classes.
 PROBABILITIES_ADD_UP = 1e-3
 # pyarrow imports pandas where that is installed.
 LIBRARIES = ("scipy.linalg", "scipy.special", "pyarrow.parquet", "pandas")
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set these environment variables inside the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def run_batch(study: Study, features: Path | Store, records: Records, batch: CellBatch) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from kshot.bench.cell import load_batch, run_batch
+from kshot.bench.cell import ONE_THREAD, environment, load_batch, run_batch
 from kshot.bench.compact import SUPERSEDED, compact, supersede
 from kshot.bench.engines import Engine, Workload
 from kshot.bench.records import RUNS, Records, records_folder
@@ -58,7 +58,7 @@ class ThisProcess:
     """The engine of one worker: batch after batch in this process, with one BLAS thread."""
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
-        with threadpool_limits(1):
+        with environment(ONE_THREAD), threadpool_limits(1):
             for batch in workload.batches:
                 workload.run(workload.study, workload.features, workload.target, batch)
                 finished(len(batch.cells))

@@ -4,7 +4,6 @@ An engine only hands out batches. Workers write each cell themselves, so the rec
 and a cell that two workers happen to claim is written twice with the same content.
 """
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
+from kshot.bench.cell import ONE_THREAD, environment
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import CellBatch, count_cells
 from kshot.data.memory import MemoryStore
@@ -20,18 +20,6 @@ from kshot.data.store import Store
 from kshot.errors import KshotError
 from kshot.methods import registry
 
-# A BLAS reads these when it is loaded, before any code of ours runs in a process.
-ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "BLIS_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-    ),
-    "1",
-)
 TURNS_WITHOUT_PROGRESS = 3
 # No module of the current folder stands in for one of Python's own, as it does in processes that `python -c` starts.
 WORKER_ENVIRONMENT = ONE_THREAD | {"PYTHONSAFEPATH": "1"}
@@ -40,19 +28,15 @@ WORKER_ENVIRONMENT = ONE_THREAD | {"PYTHONSAFEPATH": "1"}
 @contextmanager
 def workers_environment() -> Iterator[None]:
     """Environment variables and main module for the worker processes that are started meanwhile."""
-    before, main = dict(os.environ), sys.modules["__main__"]
-    os.environ.update(WORKER_ENVIRONMENT)
+    main = sys.modules["__main__"]
     # A spawned process runs the main module again, and a script without a guard would start its run in every worker.
     # Workers need nothing from it; an empty module in its place leaves nothing to run.
     sys.modules["__main__"] = ModuleType("__main__")
     try:
-        yield
+        with environment(WORKER_ENVIRONMENT):
+            yield
     finally:
         sys.modules["__main__"] = main
-        for name in WORKER_ENVIRONMENT:
-            os.environ.pop(name)
-            if name in before:
-                os.environ[name] = before[name]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kshot.bench.engines import ONE_THREAD, TURNS_WITHOUT_PROGRESS, Workload, workers_environment
+from kshot.bench.cell import ONE_THREAD
+from kshot.bench.engines import TURNS_WITHOUT_PROGRESS, Workload, workers_environment
 from kshot.bench.work import CellBatch
 from kshot.errors import KshotError, missing_extra
 
