@@ -7,11 +7,10 @@ from pathlib import Path
 
 from benchmarks.forecast import STRATA
 from benchmarks.measure import verdict
-from kshot.bench.engines import ThisProcess
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.record import SECONDS
 from kshot.bench.records import Records, load_table
-from kshot.bench.run import compute, open_run
+from kshot.bench.run import ThisProcess, compute, open_run
 from kshot.bench.study import Study, load_study
 from kshot.data.simulated import BACKBONE, TIER, write
 from kshot.data.store import Store

@@ -20,7 +20,7 @@ from benchmarks.data import data, noisy
 from benchmarks.measure import peak_gigabytes
 from benchmarks.timing import all_turns
 from kshot.bench.cell import run_cell, run_method
-from kshot.bench.costs import CellSize, Measured, cell_size, grow, product_peak
+from kshot.bench.costs import CellSize, Timing, cell_size, product_peak, seconds_weights
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study, load_study
 from kshot.bench.work import Sizes, find_work, strata_of
@@ -123,8 +123,8 @@ def price(costs: Costs, study: Study) -> dict[Cell, dict[str, float]]:
     for key, seconds in costs.items():
         for method, value in seconds.items():
             known[method][places[key]] = value
-    growth = {
-        method: grow([Measured(size, value) for size, value in sizes.items()])
+    weights = {
+        method: seconds_weights([Timing(size, value) for size, value in sizes.items()])
         for method, sizes in known.items()
         if len(sizes) >= FEWEST_SIZES
     }
@@ -135,10 +135,10 @@ def price(costs: Costs, study: Study) -> dict[Cell, dict[str, float]]:
         if not stratum.drops(cell.shots, study.least_residue):
             names = [spec.name for spec in specs if cell.shots >= made[spec.name].info.min_shots]
             size = cell_size(stratum, cell.shots)
-            for name in (CELL_ITSELF, *(name for name in names if name in growth)):
+            for name in (CELL_ITSELF, *(name for name in names if name in weights)):
                 if size not in known[name]:
-                    known[name][size] = growth[name].at(size)
-            found[cell] = {name: known[name][size] for name in (CELL_ITSELF, *names) if name in growth}
+                    known[name][size] = float(weights[name] @ size.terms())
+            found[cell] = {name: known[name][size] for name in (CELL_ITSELF, *names) if name in weights}
     return found
 
 

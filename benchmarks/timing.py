@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kshot.bench.cell import run_cell, run_method
-from kshot.bench.costs import CELL_ITSELF, CellSize, Costs, Measured, Subject, views_of
+from kshot.bench.costs import CELL_ITSELF, CellSize, Costs, TimedMethod, Timing, views_of
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.simulated import World, sample
+from kshot.data.store import ImageFeatures, Manifest
 from kshot.data.stratum import Prior, Stratum
-from kshot.data.views import OneView, StoredViews
+from kshot.data.views import StoredViews
 from kshot.methods import registry
 from kshot.methods.shared_work import SharedWork
 from kshot.solvers.rows import frozen, unit_rows
@@ -49,7 +50,7 @@ def _time_size(size: CellSize, specs: Sequence[MethodSpec], dtype: str, found: C
     for views in {0, views_of(specs)}:
         drawn = stratum if views else replace(stratum, views={})
         itself = _time_cell(cell, replace(size, views=views), drawn, prior)
-        found.setdefault(Subject(CELL_ITSELF, views), []).append(itself)
+        found.setdefault(TimedMethod(CELL_ITSELF, views), []).append(itself)
     episode, work = stratum.episode(cell.shots, cell.seed, prior), SharedWork()
 
     def seconds_of(spec: MethodSpec) -> float | None:
@@ -59,11 +60,11 @@ def _time_size(size: CellSize, specs: Sequence[MethodSpec], dtype: str, found: C
 
     for spec in specs:
         problem = replace(size, views=views_of([spec]))
-        before = found.setdefault(Subject(spec.recipe, problem.views), [])
+        before = found.setdefault(TimedMethod(spec.recipe, problem.views), [])
         if turns_of(spec) is not None or _affordable(before, problem):
             seconds = all_turns(spec, seconds_of)
             if seconds is not None:
-                before.append(Measured(problem, seconds))
+                before.append(Timing(problem, seconds))
 
 
 def turns_of(spec: MethodSpec) -> tuple[str, int] | None:
@@ -94,15 +95,15 @@ def all_turns(spec: MethodSpec, seconds_of: Callable[[MethodSpec], float | None]
     return None
 
 
-def _time_cell(cell: Cell, problem: CellSize, stratum: Stratum, prior: Prior) -> Measured:
+def _time_cell(cell: Cell, problem: CellSize, stratum: Stratum, prior: Prior) -> Timing:
     start = time.process_time()
     facts, records = run_cell(cell, [MethodSpec("zero_shot", "zero_shot")], stratum, prior)
     with tempfile.TemporaryDirectory() as folder:
         Records(folder).write(Study("probe", ()), facts, records)
-    return Measured(problem, time.process_time() - start)
+    return Timing(problem, time.process_time() - start)
 
 
-def _affordable(before: list[Measured], problem: CellSize) -> bool:
+def _affordable(before: list[Timing], problem: CellSize) -> bool:
     if len(before) < LEAST_SIZES:
         return True
     last = before[-1]
@@ -128,7 +129,7 @@ def _generate(problem: CellSize, specs: Sequence[MethodSpec], dtype: str) -> tup
     )
     pool_ids, test_ids = (tuple(map(str, range(len(part.y)))) for part in (pool, test))
     # Views cost by their number, not by what they show.
-    same = OneView(pool.X, {name: row for row, name in enumerate(pool_ids)}, "")
+    same = ImageFeatures(pool.X, pool.y, pool_ids, Manifest("probe", "probe", "view", "", *pool.X.shape, dtype, ()))
     views = {spec.views: StoredViews((same,) * spec.views.count, dtype) for spec in specs if spec.views is not None}
     stratum = Stratum("probe", "probe", pool, pool_ids, test, test_ids, problem.classes, True, None, {}, views=views)
     return stratum, Prior(frozen(drawn.text.astype(dtype)))

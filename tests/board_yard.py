@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kshot
-from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records, cell_place, load_table
+from kshot.bench.run import ThisProcess
 from kshot.bench.study import Cell, load_study
 from kshot.board.submission import read_submission
 from kshot.board.submit import submit

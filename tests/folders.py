@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from kshot.bench.engines import ThisProcess
 from kshot.bench.record import SECONDS
 from kshot.bench.records import load_table
-from kshot.bench.run import compute, open_run
+from kshot.bench.run import ThisProcess, compute, open_run
 
 
 def edit(path, old, new, to=None) -> None:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import kshot
@@ -90,17 +89,6 @@ def test_frames_that_are_absent_are_named_with_the_command(results, monkeypatch)
     for give in (results.to_pandas, results.to_polars, results.leaderboard().to_pandas):
         with pytest.raises(kshot.errors.KshotError, match=r"pip install 'kshot\[frames\]'"):
             give()
-
-
-def test_features_and_an_episode_of_them(tmp_path):
-    digits = kshot.load_features("digits", "lite0", features=tmp_path)
-    episode = digits.episode(shots=4, seed=1)
-    head = episode.fit(kshot.NCM())
-    hits = head.predict(digits.test.X) == digits.test.y
-    assert episode.score(head) == np.mean(hits)
-    assert "10 classes" in repr(digits)
-    with pytest.raises(kshot.errors.FeatureError, match="Did you mean digits/lite0"):
-        kshot.load_features("digit", "lite0", features=tmp_path)
 
 
 CELL = """import kshot

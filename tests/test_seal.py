@@ -1,7 +1,6 @@
 """One changed byte in a head, a cached picture or a kept shard is noticed, wherever it stands."""
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,6 @@ from kshot.encode.sources import find_source
 from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError, InputError
 from kshot.files import read_about, seal_tensors, unseal_tensors
-from kshot.methods.headfile import load_head, save_head
-from kshot.methods.ncm import NCM
 from kshot.pictures.encoded import encode_files
 from kshot.pictures.fit import fit_folder
 from kshot.pictures.head import PictureHead
@@ -55,23 +52,6 @@ def test_a_sealed_file_is_an_ordinary_one_that_notices_every_byte():
             damaged[place] ^= mask
             with pytest.raises(ValueError, match="changed after it was written"):
                 unseal_tensors(bytes(damaged))
-
-
-def test_every_byte_of_a_head_counts(tmp_path):
-    X = np.eye(4, 3) + 0.1
-    head = NCM().fit(X, ["a", "b", "a", "b"])
-    save_head(head, tmp_path / "head", author="me")
-    size = os.path.getsize(tmp_path / "head")
-    for place in range(0, size, 5):
-        flipped(tmp_path / "head", place)
-        with pytest.raises(InputError):
-            load_head(tmp_path / "head")
-        flipped(tmp_path / "head", place)
-    for length in range(0, size, 23):
-        (tmp_path / "cut").write_bytes((tmp_path / "head").read_bytes()[:length])
-        with pytest.raises(InputError):
-            load_head(tmp_path / "cut")
-    assert (load_head(tmp_path / "head").predict(X) == ["a", "b", "a", "b"]).all()
 
 
 @pytest.mark.parametrize(("name", "value"), [("temperature", "NaN"), ("temperature", "0.0"), ("threshold", "NaN")])

@@ -7,10 +7,11 @@ record says is an error, and nothing of its cell is written. `--features FOLDER`
 import argparse
 from pathlib import Path
 
-from kshot.bench.cell import loaded_prior, loaded_stratum, run_method
+from kshot.bench.cell import load_cell, run_method
 from kshot.bench.record import CELL
 from kshot.bench.records import Records, load_table
 from kshot.bench.study import Cell
+from kshot.bench.work import CellBatch
 from kshot.data.store import Store
 
 
@@ -23,10 +24,9 @@ def update(folder: Path, methods: list[str], features: Path) -> int:
     written = 0
     for row in sorted(rows, key=lambda row: [row[name] for name in CELL]):
         cell = Cell(*(row[name] for name in CELL))
-        stratum = loaded_stratum(study, features, cell.dataset, cell.backbone, hashes)
-        prior = loaded_prior(features, cell.dataset, cell.backbone, cell.tier, study.dtype, hashes)
-        episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
         spec = study.methods()[row["method"]]
+        stratum, prior = load_cell(study, features, CellBatch((cell,), (spec,), hashes), cell)
+        episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
         record = run_method(cell, spec, episode, stratum, prior, study.min_residue, keep_answers=True)
         if record.hits != row["hits"]:
             raise SystemExit(

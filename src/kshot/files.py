@@ -133,8 +133,9 @@ def remove_torn(folder: Path) -> int:
     Files of living processes and of other machines are somebody's work in progress.
     """
     removed = 0
-    for path in folder.rglob(f"{TEMPORARY_PREFIX}{_host()}-*"):
-        owner = path.name.removeprefix(f"{TEMPORARY_PREFIX}{_host()}-").split("-")[0]
+    ours = f"{TEMPORARY_PREFIX}{_host()}-"
+    for path in folder.rglob(f"{ours}*"):
+        owner = path.name.removeprefix(ours).split("-")[0]
         if owner.isdigit() and not _alive(int(owner)):
             path.unlink(missing_ok=True)
             removed += 1
@@ -259,7 +260,7 @@ def json_seal(content: Mapping[str, Any]) -> str:
 
 def _new_temporary(path: Path, mode: int) -> Path:
     """An empty file of our own beside `path`, with what the umask leaves of the mode."""
-    temporary = path.with_name(f"{_own_prefix()}{secrets.token_hex(6)}{path.suffix}")
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{_host()}-{os.getpid()}-{secrets.token_hex(6)}{path.suffix}")
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
     return temporary
 
@@ -270,10 +271,6 @@ def _flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _own_prefix() -> str:
-    return f"{TEMPORARY_PREFIX}{_host()}-{os.getpid()}-"
 
 
 def _host() -> str:

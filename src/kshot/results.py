@@ -186,23 +186,27 @@ class Results:
         """The panel by the metric that was asked for."""
         if self.metric is ACCURACY:
             return self.panel
-        values = metric_values(Records(self.folder), self.records, {self.metric.key: self.metric.value})
-        if not np.isfinite(values[self.metric.key]).any():
+        found = self._panels([self.metric])
+        if not found:
             raise StudyError(
                 f"{self.folder} keeps no answers, so that {self.metric.title} is unknown: it was filled by an older "
                 "version or with answers = false. Type `kshot run` with another --records."
             )
-        return self.panel.by_metric(self.metric, values[self.metric.key])
+        return found[self.metric.key]
 
     @cached_property
     def by_metric(self) -> dict[str, Panel]:
         """The panel by every metric that is known of some record; empty where no answers are kept."""
-        metrics = {key: metric for key, metric in (METRICS | OF_MISSING_SHOTS).items() if metric is not ACCURACY}
-        functions = {key: metric.value for key, metric in metrics.items()}
-        values = metric_values(Records(self.folder), self.records, functions)
-        known = {key: found for key, found in values.items() if np.isfinite(found).any()}
-        panels = {key: self.panel.by_metric(metrics[key], found) for key, found in known.items()}
+        others = [metric for metric in (METRICS | OF_MISSING_SHOTS).values() if metric is not ACCURACY]
+        panels = self._panels(others)
         return {ACCURACY.key: self.panel, **panels} if panels else {}
+
+    def _panels(self, metrics: Sequence[Metric]) -> dict[str, Panel]:
+        """The panel by those of the metrics that are known of some record."""
+        functions = {metric.key: metric.value for metric in metrics}
+        values = metric_values(Records(self.folder), self.records, functions)
+        known = [metric for metric in metrics if np.isfinite(values[metric.key]).any()]
+        return {metric.key: self.panel.by_metric(metric, values[metric.key]) for metric in known}
 
     @cached_property
     def _made(self) -> dict[str, Table]:

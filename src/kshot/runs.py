@@ -16,19 +16,9 @@ from kshot.bench.engines import Engine
 from kshot.bench.heads import Heads, method_specs
 from kshot.bench.knobs import knob_oracle
 from kshot.bench.records import Records, records_folder
-from kshot.bench.run import (
-    WHOLE,
-    AnyStudy,
-    StudyShard,
-    choose_engine,
-    complete,
-    load_any,
-    open_run,
-    with_supports,
-    workers_environment,
-)
+from kshot.bench.run import WHOLE, StudyShard, choose_engine, complete, open_run, with_supports
 from kshot.bench.status import failed_cells, run_status
-from kshot.bench.study import DTYPES, Cell, Grid, MethodSpec, Study, whole_numbers
+from kshot.bench.study import DTYPES, AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
 from kshot.bench.work import check_stored, count_cells, find_work, finished_cells, needs_residue
 from kshot.data.features import Features
 from kshot.data.memory import MemoryStore
@@ -47,11 +37,11 @@ from kshot.theory.probes.stored import ProbeFolder
 logger = logging.getLogger("kshot")
 FEATURES = Path("features")
 CORES = os.cpu_count() or 1
-# What `judge` runs a method beside.
+# Methods that `judge` runs beside the given ones.
 COMPANIONS = ("zero_shot", "oracle_lambda", "loo_blend", "clap", "lpp")
 # The tier of features without text, whose text methods are undefined.
 NO_TEXT = "none"
-# Of the names of judged methods in the name of a study.
+# Longest part of a study's name that lists judged methods.
 LONGEST_NAMES = 60
 
 Where = Features | str | Iterable[Features | str]
@@ -101,7 +91,7 @@ def run(
         JSON file of the shots to use, {dataset: {K: {seed: ids or row numbers}}}; drawn here unless given.
     """
     strata, store = gather_features(on, features)
-    asked = load_any(study).on_features(strata) if strata else load_any(study)
+    asked = load_study(study).on_features(strata)
     asked = with_supports(asked, supports, store)
     folder = complete(asked, records, store, choose_engine(engine, workers), method_specs(method))
     return load_records(folder, features=store)
@@ -160,7 +150,7 @@ def compare(
     temporary = TemporaryFolder() if records is None else None
     where = records_folder(temporary.path if temporary else records, "compare")
     if min_residue is None and not any(needs_residue(registry.info(spec.use, spec.params)) for spec in specs):
-        # Nobody misses pictures that nobody looks at.
+        # No head needs pool pictures beside the shots.
         min_residue = 0
     complete(Study("compare", grids, min_residue=min_residue), where, store, choose_engine(engine, workers))
     _warn_of_gaps(Records(where))
@@ -252,8 +242,7 @@ def measure(
     if batches:
         with Progress("cells", count_cells(batches)) as progress:
             workload = probe_workload(work.study, Path(features), stored, batches)
-            with workers_environment():
-                choose_engine(engine, workers)(workload, progress.advance)
+            choose_engine(engine, workers)(workload, progress.advance)
     return stored
 
 
@@ -279,7 +268,7 @@ def judge(
     """
     strata, store = gather_features(on, features)
     specs = method_specs(method)
-    asked = load_any(study).on_features(strata) if strata else load_any(study)
+    asked = load_study(study).on_features(strata)
     judged = judged_study(asked, specs)
     folder = complete(judged, records, store, choose_engine(engine, workers))
     results, cells = load_records(folder, features=store), finished_cells(Records(folder))
@@ -332,7 +321,7 @@ def compare_precisions(
     engine: Engine | str = "local",
 ) -> Difference:
     """Run a study in float32 and in float64; what moves from the first to the second."""
-    loaded = load_any(study).on_datasets(datasets) if datasets else load_any(study)
+    loaded = load_study(study).on_datasets(datasets) if datasets else load_study(study)
     folders = []
     for dtype in DTYPES:
         arm = loaded.in_precision(dtype)

@@ -10,7 +10,7 @@ Evidence: TypeAlias = Literal["text", "support", "queries", "pool", "few_shot_va
 
 # Evidence a deployed system would have for every single picture.
 FREE_EVIDENCE: frozenset[Evidence] = frozenset({"text", "support"})
-# What a method may see without any further label; who sees the queries is transductive, beyond it lie oracles.
+# Evidence without labels beyond the shots. With the queries a method is transductive, with more an oracle.
 LABEL_FREE_EVIDENCE: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "queries"})
 
 

@@ -12,9 +12,8 @@ import pytest
 from folders import comparable, fill
 from kshot.bench.check import check_records, repair_records
 from kshot.bench.compact import compact
-from kshot.bench.engines import ThisProcess
 from kshot.bench.records import cell_place
-from kshot.bench.run import check_finished, compute, open_run
+from kshot.bench.run import ThisProcess, check_finished, compute, open_run
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
 from kshot.files import place_of, write_table
@@ -143,19 +142,3 @@ def test_a_run_looks_back_before_it_says_finished(records, folder, caplog):
     records.loose()[3].unlink()
     with pytest.raises(StudyError, match="not finished: 1 of 12 cells are missing"):
         check_finished(work, records)
-
-
-FAILING = """
-from kshot.methods.ncm import NCM
-
-class Fails(NCM):
-    def _fit(self, task):
-        raise ValueError("never")
-"""
-
-
-def test_failed_methods_show_in_exit_code_and_last_line(folder):
-    (folder / "mine.py").write_text(FAILING)
-    done = kshot("run", "small.toml", "--method", "mine:Fails", "--workers", "1")
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("kshot: finished with failed records: 12 of mine:Fails.")

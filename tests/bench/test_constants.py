@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from kshot import CLAP, NCM, TipAdapter, TipAdapterF
@@ -19,8 +18,8 @@ from kshot.methods.evidence import prepare
 from kshot.methods.parameters import known_constants
 from kshot.types import Choice
 from problems import problem
+from small_store import write_stratum
 
-CLASSES = ("one", "two", "three")
 # (beta, alpha) of the official search, as METHODS.md lists them.
 OFFICIAL = {
     "Caltech101": (12, 5), "DTD": (13, 13), "EuroSAT": (12, 10), "Aircraft": (30, 30), "Food101": (10, 10),
@@ -35,21 +34,12 @@ TRAINED_WITH = {
 }  # fmt: skip
 
 
-def write_stratum(store: Store, dataset: str, **about) -> None:
-    rng = np.random.default_rng(0)
-    text = rng.normal(size=(3, 8))
-    y = np.tile(np.arange(3), 20)
-    for part in ("pool", "test"):
-        X = (text[y] + 2 * rng.normal(size=(60, 8))).astype(np.float32)
-        ids = [f"{part}/{row}" for row in range(60)]
-        store.write_images(dataset, "enc", part, X, y, ids, CLASSES, **about)
-    store.write_text(dataset, "enc", "photo", text.astype(np.float32), None, CLASSES, **about)
+PARTS = {"pool": 20, "test": 20}
 
 
 @pytest.fixture
 def stratum(tmp_path):
-    write_stratum(Store(tmp_path), "any")
-    return load_stratum(Store(tmp_path), "any", "enc")
+    return load_stratum(write_stratum(Store(tmp_path), "any", "enc", PARTS), "any", "enc")
 
 
 def searched(method: TipAdapter, stratum) -> tuple[float, float]:
@@ -145,7 +135,7 @@ def test_a_constant_with_a_default_of_its_own_is_refused():
 
 def test_a_knobs_oracle_does_not_depend_on_the_strata_before(tmp_path):
     store = Store(tmp_path)
-    write_stratum(store, "b-without-scale")
+    write_stratum(store, "b-without-scale", "enc", PARTS, noise=2.0)
     axes = {"backbones": ["enc"], "tiers": ["photo"], "shots": [4], "seeds": [0]}
     study = parse_study({"name": "s", "datasets": ["b-without-scale"], "methods": ["ncm"], **axes}, "here")
 
@@ -155,7 +145,7 @@ def test_a_knobs_oracle_does_not_depend_on_the_strata_before(tmp_path):
         return [found[Cell("b-without-scale", "enc", "photo", 4, seed)] for seed in range(5)]
 
     alone = oracle("b-without-scale")
-    write_stratum(store, "a-with-scale", logit_scale=1.0)
+    write_stratum(store, "a-with-scale", "enc", PARTS, noise=2.0, logit_scale=1.0)
     assert oracle("a-with-scale", "b-without-scale") == alone
-    write_stratum(store, "b-without-scale", logit_scale=1.0)
+    write_stratum(store, "b-without-scale", "enc", PARTS, noise=2.0, logit_scale=1.0)
     assert oracle("b-without-scale") != alone, "the scale must matter for this test to say anything"

@@ -8,7 +8,7 @@ from kshot.bench.engines.local import LocalEngine
 from kshot.bench.record import SECONDS
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import WHOLE, StudyShard, compute, open_run
-from kshot.bench.status import continued, count_done, run_status
+from kshot.bench.status import count_done, run_status, with_recorded_methods
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
 from kshot.stats.panel import panel
@@ -102,7 +102,7 @@ def test_a_folder_does_not_shrink_or_change(records):
         ('"ncm"', '{use = "js_blend", as = "ncm"}', r"changes the method ncm \(was ncm, is js_blend\); .* Restore"),
         ("[0, 1, 2]", "[0, 2]", "lacks 4 cells, such as sim-satellite/.*, 1 shots, seed 1; .* Restore the"),
         ("shots = [1, 2]", "grid = [{shots = [1]}, {shots = [2], methods = ['ncm']}]", "has fewer methods in 6 cells"),
-        ('"small"', '"small"\ndtype = "float64"', "which computes in float64 and not in float32"),
+        ('"small"', '"small"\ndtype = "float64"', "which has dtype float64 and not float32"),
         ('"small"', '"other"', "this is 'other' with hash .*, which is another one"),
     ],
 )
@@ -114,7 +114,7 @@ def test_a_refusal_names_what_is_lacking(records, old, new, words):
 
 def test_status_counts_what_the_study_file_has_grown(records):
     larger = load_study("larger.toml")
-    whole, besides = continued(records.folder, larger)
+    whole, besides = with_recorded_methods(records.folder, larger)
     found = run_status(records.folder, whole)
     assert (besides, found.total, found.done, found.missing) == ([], 16, 0, 16)
     assert found.methods["ncm"] == {"ok": 12}
@@ -129,4 +129,4 @@ def test_status_of_a_folder_that_holds_another_study(folder):
     records.claim(load_study("small.toml"), [], {})
     edit("small.toml", "seeds = [0, 1, 2]", "seeds = [3]", to="other.toml")
     with pytest.raises(StudyError, match=f"lacks 12 cells.* type `kshot status {records.folder}`"):
-        continued(records.folder, load_study("other.toml"))
+        with_recorded_methods(records.folder, load_study("other.toml"))

@@ -1,6 +1,5 @@
 """`kshot.compare`: heads as objects, features from arrays, on all cores; the same hits as by name and folder."""
 
-import functools
 import gc
 import logging
 import shutil
@@ -125,30 +124,6 @@ def test_names_tell_heads_apart():
     assert registry.create(specs[4].use).get_params() == {"share": 0.5}
     importable = method_specs(cheats.Position())[0]
     assert importable.use == "cheats:Position"
-
-
-def test_heads_that_differ_in_anything_are_two():
-    """In the body of a subclass, in what a closure holds, or in a parameter of any kind."""
-    torch, Half = pytest.importorskip("torch"), own_class()
-
-    def with_share(share):
-        return type("Part", (Half,), {"_fit": lambda self, task: self._set_linear(share * task.means + task.text)})
-
-    def holding(value):
-        class Holding(Half):
-            held = value
-
-        return Holding()
-
-    for one, other in (
-        (with_share(0.3)(), with_share(0.7)()),
-        (holding(functools.partial(max, 1)), holding(functools.partial(max, 2))),
-        (holding(functools.lru_cache(lambda: 1)), holding(functools.lru_cache(lambda: 2))),
-        (holding(torch.tensor([1.0])), holding(torch.tensor([2.0]))),
-        (holding(torch.nn.Linear(2, 2)), holding(torch.nn.Linear(2, 2))),
-        (holding(range(3)), holding(range(4))),
-    ):
-        assert [spec.name for spec in method_specs([one, other, one])] == ["half", "half 2"]
 
 
 def test_a_changed_class_is_computed_again_and_an_unchanged_one_is_not(features, tmp_path, caplog):

@@ -1,28 +1,22 @@
 """A plan's time: how seconds grow with size, what earlier records tell, and what is left of a run."""
 
 import json
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.timing import all_turns
 
-from folders import fill
-from kshot.bench.costs import CellSize, Measured, Subject, cell_size, earlier_costs, grow
+from bench.conftest import STUDY
+from kshot.bench.costs import CellSize, TimedMethod, Timing, cell_size, earlier_costs, seconds_weights
 from kshot.bench.plan import SECONDS_TO_START, forecast, seconds_left, worker_bytes
-from kshot.bench.records import Records
+from kshot.bench.records import Records, load_table
 from kshot.bench.study import MethodSpec, bundled_studies, load_study, parse_study
 from kshot.bench.work import find_work
+from kshot.cli.status import status
 from kshot.data.store import Store
 
-STUDY = {
-    "name": "small",
-    "datasets": ["sim-satellite", "sim-pets"],
-    "backbones": ["simulated"],
-    "tiers": ["dataset"],
-    "shots": [1, 2],
-    "seeds": [0, 1, 2],
-    "methods": ["zero_shot", "loo_blend"],
-}
 SIZES = [
     CellSize(10, 1, 512, 900),
     CellSize(20, 16, 512, 400),
@@ -46,78 +40,68 @@ def a_gaussian(problem):
 
 @pytest.mark.parametrize("seconds", [a_probe, a_gaussian])
 def test_growth_is_found_from_a_few_sizes(seconds):
-    growth = grow([Measured(size, seconds(size)) for size in SIZES])
+    weights = seconds_weights([Timing(size, seconds(size)) for size in SIZES])
     for size in SIZES:
-        assert growth.at(size) == pytest.approx(seconds(size), rel=0.01)
+        assert weights @ size.terms() == pytest.approx(seconds(size), rel=0.01)
     for other in (CellSize(60, 8, 768, 1500), CellSize(200, 16, 512, 4000)):
-        assert growth.at(other) == pytest.approx(seconds(other), rel=0.3)
+        assert weights @ other.terms() == pytest.approx(seconds(other), rel=0.3)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A finished run of one worker."""
-    folder = tmp_path_factory.mktemp("plan")
-    records = Records(folder / "records" / "small")
-    fill(parse_study(STUDY, "here"), folder / "features", records)
-    return folder
+@pytest.fixture
+def work_of(computed):
+    """The work of the small study after changes, on the records that are there or on others."""
+
+    def find(records="records", **changed):
+        study = parse_study({**tomllib.loads(STUDY), **changed}, "here")
+        return find_work(study, Store(computed / "features"), Records(computed / records), must_be_stored=False)
+
+    return find
 
 
-def work_of(folder, records="small", **changed):
-    study = parse_study({**STUDY, **changed}, "here")
-    return find_work(study, Store(folder / "features"), Records(folder / "records" / records), must_be_stored=False)
-
-
-def test_earlier_records_tell_the_median_over_the_draws(folder):
-    from kshot import load_records
-
-    recorded = load_records(folder / "records" / "small").to_arrow().to_pylist()
-    costs = earlier_costs([folder / "records" / "small"], work_of(folder).strata, "float32")
+def test_earlier_records_tell_the_median_over_the_draws(computed, work_of):
+    recorded = load_table(computed / "records").to_pylist()
+    costs = earlier_costs([computed / "records"], work_of().strata, "float32")
     for method, least in (("zero_shot", 1), ("loo_blend", 2)):
-        known = {(m.problem.classes, m.problem.shots): m.seconds for m in costs[Subject(method, 0)]}
+        known = {(m.problem.classes, m.problem.shots): m.seconds for m in costs[TimedMethod(method, 0)]}
         assert len(known) == 2 * (3 - least)
         for (classes, shots), seconds in known.items():
             rows = [r for r in recorded if (r["method"], r["n_classes"], r["shots"]) == (method, classes, shots)]
             assert seconds == pytest.approx(np.median([r["fit_seconds"] + r["score_seconds"] for r in rows]))
-    assert earlier_costs([folder / "records" / "small"], work_of(folder).strata, "float64") == {}
+    assert earlier_costs([computed / "records"], work_of().strata, "float64") == {}
 
 
-def test_seconds_of_another_machine_do_not_count(folder):
-    strata = work_of(folder).strata
-    (log,) = (folder / "records" / "small" / "runs").glob("*.json")
-    before = log.read_text()
-    try:
-        log.write_text(json.dumps(json.loads(before) | {"processor": "an abacus"}))
-        assert earlier_costs([folder / "records" / "small"], strata, "float32") == {}
-    finally:
-        log.write_text(before)
+def test_seconds_of_another_machine_do_not_count(records, work_of):
+    (log,) = (records.folder / "runs").glob("*.json")
+    log.write_text(json.dumps(json.loads(log.read_text()) | {"processor": "an abacus"}))
+    assert earlier_costs([records.folder], work_of().strata, "float32") == {}
 
 
-def test_a_method_with_other_parameters_costs_what_those_took(folder):
+def test_a_method_with_other_parameters_costs_what_those_took(work_of):
     """HOSO trains twice, the paper's variant once."""
-    twice = work_of(folder, "twice", shots=[16], methods=["hoso"])
-    once = work_of(folder, "once", shots=[16], methods=[{"use": "hoso", "as": "hoso", "refit": False}])
+    twice = work_of("twice", shots=[16], methods=["hoso"])
+    once = work_of("once", shots=[16], methods=[{"use": "hoso", "as": "hoso", "refit": False}])
     twice, once = (plan.cpu_seconds - SECONDS_TO_START for plan in forecast([twice, once]))
     assert 0.3 < once / twice < 0.7
 
 
-def test_the_time_left_is_that_of_the_missing_cells(folder):
-    assert seconds_left(work_of(folder), folder / "records" / "small") == 0
-    once = seconds_left(work_of(folder, seeds=[0, 1, 2, 3]), folder / "records" / "small")
-    thrice = seconds_left(work_of(folder, seeds=[0, 1, 2, 3, 4, 5]), folder / "records" / "small")
+def test_the_time_left_is_that_of_the_missing_cells(computed, work_of):
+    assert seconds_left(work_of(), computed / "records") == 0
+    once = seconds_left(work_of(seeds=[0, 1, 2, 3]), computed / "records")
+    thrice = seconds_left(work_of(seeds=[0, 1, 2, 3, 4, 5]), computed / "records")
     assert 0 < 2.99 * once < thrice < 3.01 * once
-    assert seconds_left(work_of(folder, methods=["zero_shot", "ncm"]), folder / "records" / "small") is None
+    assert seconds_left(work_of(methods=["zero_shot", "gda_alpha1"]), computed / "records") is None
 
 
-def test_works_are_planned_together_and_a_method_costs_nothing_below_its_shots(folder):
-    one = work_of(folder, "one", shots=[1], methods=["ncm"])
-    undefined = work_of(folder, "two", shots=[1], methods=["ncm", "loo_blend"])
+def test_works_are_planned_together_and_a_method_costs_nothing_below_its_shots(work_of):
+    one = work_of("one", shots=[1], methods=["ncm"])
+    undefined = work_of("two", shots=[1], methods=["ncm", "loo_blend"])
     plain, more = forecast([one, undefined])
     assert plain.cpu_seconds > 0
     assert more.cpu_seconds == pytest.approx(plain.cpu_seconds)
     assert more.disk_bytes > plain.disk_bytes
 
 
-def test_the_table_knows_every_method_and_other_names_and_machines_of_other_speed(folder, monkeypatch):
+def test_the_table_knows_every_method_and_other_names_and_machines_of_other_speed(work_of, monkeypatch):
     from kshot.bench import costs
     from kshot.methods import registry
 
@@ -126,8 +110,8 @@ def test_the_table_knows_every_method_and_other_names_and_machines_of_other_spee
     recipes = {spec.recipe for spec in studied if spec.use in registry.BUILTIN}
     assert {subject.method for subject in table} == {costs.CELL_ITSELF, *registry.BUILTIN, *recipes}
     monkeypatch.setattr(costs, "product_peak", lambda: 5e10)
-    named = work_of(folder, "three", methods=[{"use": "clap", "as": "clap_seed1", "seed": 1}])
-    plain = work_of(folder, "four", methods=["clap"])
+    named = work_of("three", methods=[{"use": "clap", "as": "clap_seed1", "seed": 1}])
+    plain = work_of("four", methods=["clap"])
     first, same = forecast([named, plain])
     assert first.cpu_seconds == pytest.approx(same.cpu_seconds)
     monkeypatch.setattr(costs, "product_peak", lambda: 1e11)
@@ -136,24 +120,21 @@ def test_the_table_knows_every_method_and_other_names_and_machines_of_other_spee
 
 
 def test_a_plan_writes_no_features(tmp_path):
-    work = work_of(tmp_path)
+    study, nothing = parse_study(tomllib.loads(STUDY), "here"), Records(tmp_path / "records")
+    work = find_work(study, Store(tmp_path / "features"), nothing, must_be_stored=False)
     assert {size.classes for size in work.strata.values()} == {10, 37}
     assert len(work.unstored) == 2
     assert not (tmp_path / "features").exists()
 
 
-def test_status_tells_the_time_left_and_imports_nobodys_code(folder, monkeypatch, capsys):
-    from kshot.cli.status import status
-
-    monkeypatch.chdir(folder)
-    grown, features = folder / "grown.toml", folder / "features"
-    text = "\n".join(f"{key} = {json.dumps(value)}" for key, value in {**STUDY, "seeds": [0, 1, 2, 3]}.items())
-    grown.write_text(text)
-    status(grown, features=features)
-    assert "of one core left" in capsys.readouterr().out
-    grown.write_text(text.replace('"loo_blend"]', '"loo_blend", "unheard_of:Method"]'))
-    status(grown, features=features)
-    assert "left" not in capsys.readouterr().out
+def test_status_tells_the_time_left_and_imports_nobodys_code(records, folder, capsys):
+    records.folder.rename("moved")
+    Path("records").mkdir()
+    Path("moved").rename("records/small")
+    for grown, told in (('"loo_blend"]', True), ('"loo_blend", "unheard_of:Method"]', False)):
+        Path("grown.toml").write_text(STUDY.replace("[0, 1, 2]", "[0, 1, 2, 3]").replace('"loo_blend"]', grown))
+        status(Path("grown.toml"), features=folder / "features")
+        assert ("of one core left" in capsys.readouterr().out) is told
 
 
 @pytest.mark.parametrize("price", [1e-4, 0.004, 0.4])

@@ -69,6 +69,16 @@ def test_json_round_trip():
         ({"tiers": [["photo"]]}, "'tiers' must be names in quotes"),
         ({"seeds": [5_000_000_000]}, "whole numbers from 0 up to 2147483647"),
         ({"shots": [2**31]}, "whole numbers from 1 up to 2147483647"),
+        ({"profiles": ["long-tail"]}, "Did you mean long-tailed"),
+        ({"profiles": []}, "'profiles' must be a list with at least one entry"),
+        ({"views": "tip"}, "write views = "),
+        ({"views": {"recipe": "tip"}}, "write views = "),
+        ({"views": {"recipe": "tip", "count": 0}}, "write views = "),
+        ({"views": {"recipe": "tpi", "count": 3}}, "Did you mean tip"),
+        ({"min_residue": -1}, "'min_residue' must be a whole number from 0 up"),
+        ({"min_residue": 2.5}, "'min_residue' must be a whole number from 0 up"),
+        ({"pool_cap": True}, "'pool_cap' must be a whole number from 1 up"),
+        ({"answers": 3}, "'answers' must be true or false, not 3"),
     ],
 )
 def test_mistakes_are_sentences(changes, message):

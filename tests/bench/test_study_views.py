@@ -107,17 +107,3 @@ def test_each_grid_may_have_its_recipe():
     views = {name: spec.views for name, spec in specs.items()}
     assert views["clap"] == views["hoso"] == Views("clap", 20)
     assert views["gda_alpha1"] == Views("clap", 10)
-
-
-@pytest.mark.parametrize(
-    ("views", "says"),
-    [
-        ("tip", "write views = "),
-        ({"recipe": "tip"}, "write views = "),
-        ({"recipe": "tip", "count": 0}, "write views = "),
-        ({"recipe": "tpi", "count": 3}, "Did you mean tip"),
-    ],
-)
-def test_wrong_views_are_told(views, says):
-    with pytest.raises(StudyError, match=says):
-        parse_study({**GRID, "views": views}, "test")

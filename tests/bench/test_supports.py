@@ -14,6 +14,7 @@ from kshot.bench.study import load_study, study_from_json
 from kshot.data.store import Store
 from kshot.data.stratum import load_stratum
 from kshot.errors import StudyError
+from small_store import CLASSES, write_stratum
 
 STUDY = """
 name = "given"
@@ -24,23 +25,15 @@ shots = [1, 2]
 seeds = [0, 1]
 methods = ["zero_shot", "ncm", "loo_blend", "gda_alpha_val", "clap"]
 """
-CLASSES = ["cat", "dog", "fox"]
 POOL = 12
 
 
 @pytest.fixture
 def store(folder):
     (folder / "given.toml").write_text(STUDY)
-    found, rng = Store(folder / "features"), np.random.default_rng(5)
-    centres = rng.normal(size=(3, 16))
+    found = Store(folder / "features")
     for backbone in ("mine", "other"):
-        for part, per_class in {"pool": POOL, "test": 40}.items():
-            y = np.repeat(np.arange(3), per_class)
-            X = centres[y] + 2 * rng.normal(size=(len(y), 16))
-            X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-            found.write_images("pets", backbone, part, X, y, [f"{part}/{n:02d}" for n in range(len(y))], CLASSES)
-        unit = (centres / np.linalg.norm(centres, axis=1, keepdims=True)).astype(np.float32)
-        found.write_text("pets", backbone, "photo", unit, None, CLASSES)
+        write_stratum(found, "pets", backbone, {"pool": POOL, "test": 40}, noise=2.0)
     return found
 
 
@@ -51,7 +44,7 @@ def shots(draw):
 
 def first_rows(k, seed):
     """Row numbers: the last pictures of every class."""
-    return [POOL * c + POOL - 1 - seed - i for c in range(3) for i in range(k)]
+    return [3 * (POOL - 1 - seed - i) + c for c in range(3) for i in range(k)]
 
 
 def records(name, given=None):
@@ -75,7 +68,7 @@ def test_the_draws_of_kshot_itself_give_its_own_records_to_the_bit(store):
 def test_given_shots_are_those_that_a_head_learns_from(store):
     rows = records("numbers", shots(first_rows)).to_pylist()
     by_class = shots(
-        lambda k, s: {c: [f"pool/{r:02d}" for r in first_rows(k, s) if r // POOL == n] for n, c in enumerate(CLASSES)}
+        lambda k, s: {c: [f"pool/{r}" for r in first_rows(k, s) if r % 3 == n] for n, c in enumerate(CLASSES)}
     )
     assert rows == records("names", by_class).to_pylist()
     pool, test = (store.images("pets", "other", part) for part in ("pool", "test"))
@@ -85,7 +78,7 @@ def test_given_shots_are_those_that_a_head_learns_from(store):
         scores = test.X @ (means / np.linalg.norm(means, axis=1, keepdims=True)).T
         assert row["accuracy"] == np.mean(scores.argmax(axis=1) == test.y)
     kept = read_header(Path("numbers"))["study"]
-    assert kept["supports"]["pets"]["2"]["1"] == [f"pool/{r:02d}" for r in first_rows(2, 1)]
+    assert kept["supports"]["pets"]["2"]["1"] == [f"pool/{r}" for r in first_rows(2, 1)]
     assert (
         study_from_json(json.dumps(kept)).hash == read_header(Path("numbers"))["hash"] != load_study("given.toml").hash
     )

@@ -11,9 +11,8 @@ import pytest
 
 from colours import ColourEncoder
 from kshot.bench.compact import compact
-from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records, load_table
-from kshot.bench.run import compute, open_run
+from kshot.bench.run import ThisProcess, compute, open_run
 from kshot.bench.study import parse_study
 from kshot.data.store import Store
 from kshot.encode.encoding import encode_pictures

@@ -16,7 +16,7 @@ from PIL import Image
 from kshot.bench.records import read_header, stored_study
 from kshot.bench.study import load_study
 from kshot.cli.main import main
-from kshot.data.format import read_manifest
+from kshot.data.store import read_manifest
 from kshot.encode.pictures import decode
 from kshot.encode.sources.csv import csv_source
 from kshot.errors import KshotError

@@ -1,8 +1,5 @@
 """Features from arrays: whoever made them, with labels of any kind; in memory the same as in a folder."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -91,7 +88,7 @@ def test_what_can_be_neither_shared_nor_copied_says_so(world):
 
         __dlpack_device__ = NoDLPack.__dlpack_device__
 
-    with pytest.raises(BufferError, match="not on this device"):
+    with pytest.raises(InputError, match="text text cannot be read as an array: not on this device"):
         kshot.Features.from_arrays("w", **(world | {"text": Closed()}))
 
 
@@ -128,12 +125,6 @@ def test_features_of_one_name_are_told_apart(world, tmp_path):
     assert np.array_equal(memory.images("v", "arrays", "pool").X, second.store.images("w", "arrays", "pool").X)
     with pytest.raises(FeatureError, match="two different features are called w/arrays"):
         memory.take(second.store, "w", "arrays")
-
-
-def test_features_that_are_not_there_are_named_with_the_nearest(world, tmp_path):
-    kshot.Features.from_arrays("animals", **world).save(tmp_path)
-    with pytest.raises(FeatureError, match=r"unknown features 'animal/arrays'.*animals/arrays"):
-        kshot.load_features("animal", "arrays", features=tmp_path)
 
 
 def test_bfloat16_and_unit_rows_about_which_nothing_is_said(world, caplog):
@@ -230,23 +221,3 @@ def test_mistakes_are_named(world):
         kshot.Features.from_arrays("../w", **world)
     with pytest.raises(FeatureError, match="pictures of w/arrays are in pool and test"):
         kshot.Features.from_arrays("w", **world, ids=([str(n) for n in range(36)], [str(n) for n in range(24)]))
-
-
-def test_mistakes_of_type_are_named_too():
-    """As a user's script meets them: here the tests' own checks of types would answer first."""
-    script = """
-import numpy as np, kshot
-X, y = np.eye(4, dtype=np.float32), [0, 1, 2, 3]
-sound = {"pool": (X, y), "test": (X, y)}
-for change in ({"pool": X}, {"pool": (X, y, y)}, {"constants": {"logit_scale": "high"}}):
-    try:
-        kshot.Features.from_arrays("w", **(sound | change))
-    except kshot.errors.InputError as error:
-        print(error)
-"""
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    array, triple, number = said.splitlines()
-    assert array.startswith("pool must be a pair")
-    assert array.endswith("not ndarray.")
-    assert triple.startswith("pool must be a pair")
-    assert number.endswith("logit_scale must be a number above 0, not 'high'.")

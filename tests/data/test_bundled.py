@@ -1,8 +1,5 @@
 """What comes with the package: real features, found without setup."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -11,7 +8,7 @@ from kshot.data.catalog import datasets
 from kshot.data.episode import too_thin
 from kshot.data.gate import check_stratum
 from kshot.data.store import BUNDLED, Store
-from kshot.data.stratum import load_prior, load_stratum, pool_labels
+from kshot.data.stratum import load_prior, load_stratum, pool_rows
 
 STRATA = sorted({(path.parts[-3], path.parts[-2]) for path in BUNDLED.glob("*/*/*.json")})
 
@@ -36,7 +33,7 @@ def test_each_passes_every_check(tmp_path, dataset, backbone):
 
 
 def test_sixteen_shots_are_defined_on_at_least_five(tmp_path):
-    thick = [stratum for stratum in STRATA if not too_thin(*pool_labels(Store(tmp_path), *stratum), 16)]
+    thick = [stratum for stratum in STRATA if not too_thin(*pool_rows(Store(tmp_path), *stratum).drawable()[1:], 16)]
     assert len(thick) >= 5
 
 
@@ -71,21 +68,3 @@ def test_the_embedded_study_is_real_and_large_enough():
     assert {cell.shots for cell in cells} == {1, 2, 4, 8, 16}
     assert len({cell.seed for cell in cells}) == 5
     assert len(study.methods()) >= 8
-
-
-def test_a_study_runs_in_an_empty_folder_without_writing_features(tmp_path):
-    (tmp_path / "real.toml").write_text(
-        'name = "real"\ndatasets = ["tuxpaint"]\nbackbones = ["lite0"]\ntiers = ["photo"]\n'
-        'shots = [1]\nseeds = [0]\nmethods = ["zero_shot", "ncm"]\n'
-    )
-
-    def kshot(*arguments):
-        command = [sys.executable, "-m", "kshot", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-
-    done = kshot("run", "real.toml")
-    assert done.returncode == 0, done.stderr
-    assert not (tmp_path / "features").exists()
-    assert "SIMULATED" not in kshot("report", "records/real").stdout
-    assert "tuxpaint lite0 (bundled): all 356" in kshot("ls", "features").stdout
-    assert "7 stratum(s) pass every check" in kshot("features", "check").stdout

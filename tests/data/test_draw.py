@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshot.data.episode import cap_pool, class_shots, draw_support, self_split, too_thin
+from kshot.data.episode import cap_pool, draw_support, self_split, too_thin
 
 
 def picture_ids(y):
@@ -82,10 +82,3 @@ def test_thin_pools():
 def test_a_capped_pool_keeps_so_many_of_each_class(y, most):
     kept = cap_pool("d", picture_ids(y), y, most)
     assert np.array_equal(np.bincount(y[kept], minlength=5), np.minimum(np.bincount(y, minlength=5), most))
-
-
-def test_a_long_tail_goes_from_all_shots_to_one_with_two_classes_too():
-    for classes in (2, 3, 9):
-        found = class_shots("long-tailed", "d", np.arange(classes), classes, 16, 0)
-        assert (found.max(), found.min(), np.count_nonzero(found == 16)) == (16, 1, 1)
-    assert class_shots("long-tailed", "d", np.zeros(3, int), 1, 16, 0).tolist() == [16]

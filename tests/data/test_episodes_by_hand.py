@@ -14,27 +14,10 @@ from kshot.data.catalog import datasets
 from kshot.data.episode import Episode, asked_classes, class_shots, draw_support, keyed_order, rank_within_class
 from kshot.data.gate import check_stratum, failed_gates
 from kshot.data.store import Store
-from kshot.data.stratum import load_prior, load_stratum, pool_labels
+from kshot.data.stratum import load_prior, load_stratum, pool_rows
 from kshot.errors import FeatureError
 from kshot.types import Labelled, Views
-
-CLASSES = ("cat", "dog", "fox")
-
-
-def unit(rng, rows, d=8):
-    X = rng.normal(size=(rows, d))
-    return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-
-
-def write(store, dataset="d", backbone="b", per_class=6, parts=("pool", "test"), classes=CLASSES, **about):
-    rng = np.random.default_rng(0)
-    y = np.tile(np.arange(len(classes)), per_class)
-    for part in parts:
-        ids = [f"{part}/{row}" for row in range(len(y))]
-        store.write_images(dataset, backbone, part, unit(rng, len(y)), y, ids, classes, **about)
-    norms = np.arange(1.0, len(classes) + 1, dtype=np.float32)
-    store.write_text(dataset, backbone, "photo", unit(rng, len(classes)), norms, classes, **about)
-    return store
+from small_store import CLASSES, unit, write_pets, write_stratum
 
 
 def test_ranks_count_the_rows_of_the_class_that_come_before():
@@ -92,9 +75,9 @@ def test_the_first_half_of_the_classes_is_the_larger():
 
 def episode(**options):
     rng = np.random.default_rng(2)
-    support = Labelled(unit(rng, 3), np.arange(3))
-    residue = Labelled(unit(rng, 7), np.array([0, 0, 0, 1, 1, 2, 2]))
-    test = Labelled(unit(rng, 4), np.array([0, 1, 2, 2]))
+    support = Labelled(unit(rng.normal(size=(3, 8))), np.arange(3))
+    residue = Labelled(unit(rng.normal(size=(7, 8))), np.array([0, 0, 0, 1, 1, 2, 2]))
+    test = Labelled(unit(rng.normal(size=(4, 8))), np.array([0, 1, 2, 2]))
     arguments = {"text": None, "support": support, "residue": residue, "test": test, "n_classes": 3}
     arguments |= {"few_shot_validation": support, "query_order": np.array([2, 0, 3, 1])}
     return Episode(**(arguments | options))
@@ -129,11 +112,11 @@ def test_constants_of_the_dataset_are_for_whoever_sees_the_test():
 
 
 def test_an_encoder_tells_the_constants_that_it_knows(tmp_path):
-    known = load_stratum(write(Store(tmp_path), logit_scale=7.0), "d", "b")
+    known = load_stratum(write_stratum(Store(tmp_path), logit_scale=7.0), "d", "b")
     prior = load_prior(Store(tmp_path), "d", "b", "photo")
     assert known.episode(1, 0, prior).constants(frozenset()) == {"logit_scale": 7.0, "anchor_scale": 2.0}
     assert known.episode(1, 0, None).constants(frozenset()) == {"logit_scale": 7.0}
-    silent = load_stratum(write(Store(tmp_path), "e"), "e", "b")
+    silent = load_stratum(write_stratum(Store(tmp_path), "e"), "e", "b")
     assert silent.episode(1, 0, None).constants(frozenset()) == {}
 
 
@@ -152,24 +135,15 @@ def test_a_head_is_fitted_on_what_it_declares_and_scored_on_the_test():
 
 def test_views_go_to_the_heads_that_use_them():
     recipe = Views("crops", 2)
-    other = np.stack([unit(np.random.default_rng(4), 3)] * 2)
-    made = episode(text=unit(np.random.default_rng(3), 3), views={recipe: other})
+    other = np.stack([unit(np.random.default_rng(4).normal(size=(3, 8)))] * 2)
+    made = episode(text=unit(np.random.default_rng(3).normal(size=(3, 8))), views={recipe: other})
     with_views, without = made.fit(CLAP(epochs=2), recipe), made.fit(CLAP(epochs=2))
     assert not np.array_equal(with_views.coef_, without.coef_)
     assert np.array_equal(made.fit(NCM(), recipe).coef_, made.fit(NCM()).coef_)
 
 
-def test_half_of_the_classes_is_asked_for_by_their_places(tmp_path):
-    stratum = load_stratum(write(Store(tmp_path), "d"), "d", "b")
-    shown = np.flatnonzero(stratum.test.y >= 1)
-    half = stratum._asked_for(np.array([1, 2]), shown)
-    assert half.y.tolist() == [0, 1] * 6
-    assert np.array_equal(half.X, stratum.test.X[stratum.test.y >= 1])
-    assert stratum.episode(1, 0, None).reveal(frozenset({"test"})).test is stratum.test
-
-
 def test_a_loaded_stratum_says_where_it_came_from(tmp_path):
-    store = write(Store(tmp_path), parts=("pool", "test", "val"), logit_scale=7.0)
+    store = write_stratum(Store(tmp_path), parts={"pool": 6, "test": 6, "val": 6}, logit_scale=7.0)
     stratum = load_stratum(store, "d", "b", "float64")
     manifests = {part: store.manifest("d", "b", part) for part in ("pool", "test", "val")}
     assert stratum.hashes == {part: m.sha256 for part, m in manifests.items()}
@@ -179,15 +153,15 @@ def test_a_loaded_stratum_says_where_it_came_from(tmp_path):
     np.testing.assert_allclose(np.linalg.norm(stratum.pool.X, axis=1), 1)
     assert load_prior(store, "d", "b", "photo").norm == pytest.approx(2.0)
     assert not np.shares_memory(stratum.episode(1, 0, None).queries, stratum.pool.X)
-    labels, n_classes = pool_labels(store, "d", "b")
+    _, labels, n_classes = pool_rows(store, "d", "b").drawable()
     assert (labels.tolist(), n_classes) == (stratum.pool.y.tolist(), 3)
-    whole = write(Store(tmp_path / "whole"), parts=("all",), per_class=10)
+    whole = write_stratum(Store(tmp_path / "whole"), parts={"all": 10})
     split = load_stratum(whole, "d", "b")
     assert (split.protocol, set(split.hashes)) == ("self", {"all"})
     assert {*split.pool_ids, *split.test_ids} == {f"all/{row}" for row in range(30)}
     for ids, part in ((split.pool_ids, split.pool), (split.test_ids, split.test)):
         assert part.y.tolist() == [int(name.split("/")[1]) % 3 for name in ids]
-    labels, n_classes = pool_labels(whole, "d", "b")
+    _, labels, n_classes = pool_rows(whole, "d", "b").drawable()
     assert (labels.tolist(), n_classes) == (split.pool.y.tolist(), 3)
 
 
@@ -199,25 +173,16 @@ def test_a_loaded_stratum_says_where_it_came_from(tmp_path):
     ],
 )
 def test_parts_that_do_not_belong_together_are_refused(tmp_path, change, message):
-    store = write(Store(tmp_path), parts=("pool",))
-    X = unit(np.random.default_rng(1), 3, change.get("d", 8))
+    store = write_stratum(Store(tmp_path), parts={"pool": 6})
+    X = unit(np.random.default_rng(1).normal(size=(3, change.get("d", 8))))
     classes = change.get("classes", CLASSES)
     store.write_images("d", "b", "test", X, np.arange(3), ["t0", "t1", "t2"], classes)
     with pytest.raises(FeatureError, match=message):
         load_stratum(store, "d", "b")
 
 
-def test_validation_pictures_of_the_test_are_refused(tmp_path):
-    store = write(Store(tmp_path), parts=("pool", "test"))
-    store.write_images(
-        "d", "b", "val", unit(np.random.default_rng(1), 3), np.arange(3), ["v0", "v1", "test/0"], CLASSES
-    )
-    with pytest.raises(FeatureError, match="1 pictures of d/b are in val and test"):
-        load_stratum(store, "d", "b")
-
-
 def test_text_of_other_classes_is_refused(tmp_path):
-    store = write(Store(tmp_path))
+    store = write_stratum(Store(tmp_path))
     store.write_text("d", "b", "other", np.eye(3, 8, dtype=np.float32), None, CLASSES[::-1])
     with pytest.raises(FeatureError, match="text-other of d/b names other classes than pool"):
         load_prior(store, "d", "b", "other")
@@ -225,7 +190,7 @@ def test_text_of_other_classes_is_refused(tmp_path):
 
 
 def test_features_at_a_keyboard(tmp_path):
-    write(Store(tmp_path))
+    write_stratum(Store(tmp_path))
     found = load_features("d", "b", features=tmp_path)
     assert (found.classes, list(found.text), len(found.pool.y), len(found.test.y)) == (CLASSES, ["photo"], 18, 18)
     assert repr(found) == "d/b: 3 classes, 18 pool and 18 test pictures in 8 dimensions, tiers photo"
@@ -237,7 +202,7 @@ def test_features_at_a_keyboard(tmp_path):
         found.episode(2, tier="photos")
     with pytest.raises(FeatureError, match="Did you mean d/b"):
         load_features("d", "c", features=tmp_path)
-    write(Store(tmp_path / "whole"), "e", parts=("all",))
+    write_stratum(Store(tmp_path / "whole"), "e", parts={"all": 6})
     assert load_features("e", "b", features=tmp_path / "whole").classes == CLASSES
 
 
@@ -246,7 +211,7 @@ def findings(store, dataset="d", backbone="b"):
 
 
 def test_sound_features_pass_every_check(tmp_path):
-    store = write(Store(tmp_path))
+    store = write_stratum(Store(tmp_path))
     found = findings(store)
     assert all(found.values())
     assert next(iter(found)) == "3 file(s) match their sha256"
@@ -260,7 +225,7 @@ def test_sound_features_pass_every_check(tmp_path):
 
 
 def test_zero_shot_is_judged_in_blocks(tmp_path, monkeypatch):
-    whole = findings(write(Store(tmp_path)))
+    whole = findings(write_stratum(Store(tmp_path)))
     for most in (1, 7, 18):
         monkeypatch.setattr(check, "MOST_SCORES", most)
         assert findings(Store(tmp_path)) == whole
@@ -268,7 +233,7 @@ def test_zero_shot_is_judged_in_blocks(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("length", [0.99, 1.003, 1.001])
 def test_rows_of_another_length_are_found(tmp_path, length):
-    store = write(Store(tmp_path))
+    store = write_stratum(Store(tmp_path))
     X = length * np.eye(6, 8, dtype=np.float32)
     store.write_images("d", "b", "test", X, np.tile(np.arange(3), 2), [f"t{i}" for i in range(6)], CLASSES)
     (line,) = [what for what in findings(store) if what.startswith("test rows")]
@@ -278,10 +243,10 @@ def test_rows_of_another_length_are_found(tmp_path, length):
 
 
 def test_a_known_dataset_and_encoder_are_held_to_what_was_published(tmp_path):
-    found = findings(write(Store(tmp_path), "Pets", "ViT-B-16"), "Pets", "ViT-B-16")
+    found = findings(write_stratum(Store(tmp_path), "Pets", "ViT-B-16"), "Pets", "ViT-B-16")
     assert found["pool names 3 classes, published 37"] is False
     assert found["pool has 8 dimensions, ViT-B-16 gives 512"] is False
-    found = findings(write(Store(tmp_path), "Pets", "own"), "Pets", "own")
+    found = findings(write_stratum(Store(tmp_path), "Pets", "own"), "Pets", "own")
     assert not any("gives" in what for what in found)
 
 
@@ -290,15 +255,9 @@ def test_the_published_band_includes_its_ends(tmp_path, right, passed):
     """Of a hundred test pictures of Pets so many are nearest to the text of their class."""
     low, high = datasets()["Pets"].band
     assert (low, high) == (85, 92), "choose other numbers of right answers"
-    store, names = Store(tmp_path), [f"breed {n}" for n in range(37)]
-    text = np.eye(37, 40, dtype=np.float32)
-    y = np.arange(100) % 37
-    shown = np.where(np.arange(100) < right, y, (y + 1) % 37)
-    store.write_images("Pets", "ViT-B-16", "pool", text, np.arange(37), [f"p{i}" for i in range(37)], names)
-    store.write_images("Pets", "ViT-B-16", "test", text[shown], y, [f"t{i}" for i in range(100)], names)
-    assert failed_gates(store, [("Pets", "ViT-B-16")]) == {}
-    store.write_text("Pets", "ViT-B-16", "ensemble", text, None, names)
-    store.write_text("Pets", "ViT-B-16", "photo", text[::-1].copy(), None, names)
+    store = write_pets(Store(tmp_path), right)
+    about = store.manifest("Pets", "ViT-B-16", "test")
+    store.write_text("Pets", "ViT-B-16", "photo", np.eye(37, 64, dtype=np.float32)[::-1], None, about.classes)
     failed = failed_gates(store, [("Pets", "RN50"), ("Pets", "ViT-B-16"), ("unknown", "ViT-B-16")])
     said = f"Pets with ViT-B-16: zero-shot with tier ensemble: {right}.0 %, published 85–92 %"
     assert failed == ({} if passed else {("Pets", "ViT-B-16"): said})
@@ -307,7 +266,7 @@ def test_the_published_band_includes_its_ends(tmp_path, right, passed):
 
 
 def test_a_damaged_file_ends_the_checks_with_its_name(tmp_path):
-    store = write(Store(tmp_path))
+    store = write_stratum(Store(tmp_path))
     path = next(file for file in tmp_path.rglob("*.safetensors") if "text" in file.name)
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
@@ -322,7 +281,7 @@ def test_labels_lie_among_the_classes(tmp_path, monkeypatch, label, inside):
     """The store writes no others; a file from elsewhere may hold them."""
     manifest = SimpleNamespace(rows=3, dim=8, classes=CLASSES)
     found = SimpleNamespace(X=np.eye(3, 8), y=np.array([0, 1, label]), manifest=manifest)
-    store = write(Store(tmp_path), parts=("pool",))
+    store = write_stratum(Store(tmp_path), parts={"pool": 6})
     monkeypatch.setattr(Store, "images", lambda *part: found)
     told = {finding.what: finding.passed for finding in check._check_images(store, "d", "b", ["pool"])}
     assert told["pool labels lie in 0..2"] is inside

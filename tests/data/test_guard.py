@@ -97,25 +97,3 @@ def test_a_picture_in_pool_and_test_is_refused(tmp_path):
     store.write_images("d", "b", "test", X, y, ["4", "5", "6", "7"], ["x", "y"])
     with pytest.raises(FeatureError, match=r"1 pictures of d/b are in pool and test \(first: 4\)"):
         load_stratum(store, "d", "b")
-
-
-def test_self_split_when_only_one_part_is_stored(tmp_path):
-    store = Store(tmp_path)
-    X = np.random.default_rng(0).normal(size=(100, 8)).astype(np.float32)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    store.write_images("d", "b", "all", X, np.repeat([0, 1], 50), [f"i{n}" for n in range(100)], ["x", "y"])
-    stratum = load_stratum(store, "d", "b")
-    assert (len(stratum.pool.y), len(stratum.test.y)) == (68, 32)
-    assert len(np.unique(np.concatenate([stratum.pool.X, stratum.test.X]), axis=0)) == 100
-
-
-@pytest.mark.parametrize("half", ["base", "new"])
-def test_half_of_the_classes_is_scored_among_itself(store, half):
-    prior = load_prior(store, "sim-satellite", BACKBONE, "dataset")
-    whole = load_stratum(store, "sim-satellite", BACKBONE)
-    episode = whole.episode(4, 0, prior, half)
-    asked = range(5) if half == "base" else range(5, 10)
-    shown = np.isin(whole.test.y, asked)
-    scores = whole.test.X[shown] @ prior.text[list(asked)].T
-    expected = np.mean(np.array(asked)[scores.argmax(axis=1)] == whole.test.y[shown])
-    assert episode.score(episode.fit(ZeroShot())) == expected

@@ -3,25 +3,17 @@
 import json
 import shutil
 
-import numpy as np
 import pytest
 
-from kshot.data.format import read_manifest
-from kshot.data.store import BUNDLED, Store
-from kshot.data.stratum import load_prior, load_stratum
+from kshot.data.store import BUNDLED, Store, read_manifest
+from kshot.data.stratum import load_stratum
 from kshot.errors import FeatureError, KshotError
+from small_store import write_stratum
 
 
 @pytest.fixture
 def manifest(tmp_path):
-    store = Store(tmp_path)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(6, 4)).astype(np.float16)
-    names = [str(row) for row in range(6)]
-    for part in ("pool", "test"):
-        ids = [f"{part}{name}" for name in names]
-        store.write_images("d", "b", part, X, np.arange(6) % 2, ids, ["cat", "dog"], logit_scale=100.0)
-    store.write_text("d", "b", "photo", X[:2], None, ["cat", "dog"], logit_scale=100.0)
+    store = write_stratum(Store(tmp_path), logit_scale=100.0)
     return store.path("d", "b", "pool").with_suffix(".json")
 
 
@@ -57,21 +49,11 @@ def test_a_manifest_without_its_seal_is_damaged(manifest):
 def test_a_manifest_in_the_place_of_another_is_damaged(manifest):
     """Two encoders of one size: whole, sealed, and of other pictures than the pool beside it."""
     store = Store(manifest.parents[2])
-    X = np.random.default_rng(1).normal(size=(6, 4)).astype(np.float16)
-    ids = [f"test{row}" for row in range(6)]
-    store.write_images("d", "other", "test", X, np.arange(6) % 2, ids, ["cat", "dog"], logit_scale=100.0)
+    write_stratum(store, "d", "other", logit_scale=100.0)
     for suffix in (".json", ".safetensors"):
         shutil.copy(store.path("d", "other", "test").with_suffix(suffix), manifest.with_name(f"test{suffix}"))
     with pytest.raises(FeatureError, match="it is the manifest of d/other/test"):
         load_stratum(store, "d", "b")
-
-
-def test_text_must_name_the_classes_of_the_pictures(manifest):
-    store = Store(manifest.parents[2])
-    store.write_text("d", "b", "other", np.eye(2, 4, dtype=np.float16), None, ["dog", "cat"])
-    load_prior(store, "d", "b", "photo")
-    with pytest.raises(FeatureError, match="names other classes than pool"):
-        load_prior(store, "d", "b", "other")
 
 
 def test_bundled_manifests_are_sealed():

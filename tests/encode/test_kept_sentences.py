@@ -8,8 +8,7 @@ from itertools import chain
 import pytest
 
 from kshot.data.catalog import datasets
-from kshot.data.format import read_manifest
-from kshot.data.store import BUNDLED
+from kshot.data.store import BUNDLED, read_manifest
 from kshot.encode.prompts import from_kept
 from kshot.encode.sentences import QUESTIONS, kept_sentences, match_classes, spelling
 from kshot.errors import KshotError

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from kshot.bench.engines import ThisProcess
 from kshot.bench.records import Records, load_table
-from kshot.bench.run import compute, open_run
+from kshot.bench.run import ThisProcess, compute, open_run
 from kshot.bench.study import parse_study
 from kshot.report.tables import make_table
 from kshot.stats.panel import panel

@@ -1,4 +1,4 @@
-"""Whether a study may add to the records of another one, and what says no."""
+"""Whether a study may add to the records of another one, and the reason if not."""
 
 from kshot.bench.study import MethodSpec, Study
 
@@ -24,14 +24,12 @@ def contradiction(study: Study, found: Study) -> str | None:
 def _shortfall(study: Study, found: Study) -> str:
     if study.name != found.name:
         return "is another one"
-    if study.dtype != found.dtype:
-        return f"computes in {study.dtype} and not in {found.dtype}"
     if study.supports != found.supports:
         return "uses other shots (--supports)"
-    if study.min_residue != found.min_residue:
-        return f"has min_residue {study.min_residue} and not {found.min_residue}"
-    if study.pool_cap != found.pool_cap:
-        return f"has pool_cap {study.pool_cap} and not {found.pool_cap}"
+    for rule in ("dtype", "min_residue", "pool_cap"):
+        now, before = getattr(study, rule), getattr(found, rule)
+        if now != before:
+            return f"has {rule} {now} and not {before}"
     own, theirs, cells = study.methods(), found.methods(), study.cells()
     gone = [name for name in theirs if name not in own]
     changed = [name for name in theirs if name in own and own[name] != theirs[name]]

@@ -23,24 +23,24 @@ from kshot.types import Array
 def in_blinded_process(
     answer: Callable[[bytes], bytes], content: bytes, labels: Int[Array, " n"]
 ) -> tuple[bytes, bytes]:
-    """What `answer` makes of the content in a forked process without these labels, and the error if it fails."""
+    """Call `answer` with the content in a forked process without these labels; return its reply and its error."""
     context = multiprocessing.get_context("fork")
-    said, saying = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(answer, content, labels, saying))
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(answer, content, labels, sender))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
-    saying.close()
-    with said:
+    sender.close()
+    with receiver:
         try:
-            reply = said.recv_bytes(), said.recv_bytes()
+            reply = receiver.recv_bytes(), receiver.recv_bytes()
         except EOFError:
             reply = b"", b"its process died"
     process.join()
     return reply
 
 
-def _answer(answer: Callable[[bytes], bytes], content: bytes, labels: Int[Array, " n"], saying: Connection) -> None:
+def _answer(answer: Callable[[bytes], bytes], content: bytes, labels: Int[Array, " n"], sender: Connection) -> None:
     from threadpoolctl import threadpool_limits
 
     reply, error = b"", b""
@@ -50,8 +50,8 @@ def _answer(answer: Callable[[bytes], bytes], content: bytes, labels: Int[Array,
             reply = answer(content)
     except Exception as problem:
         error = one_line(problem).encode()
-    saying.send_bytes(reply)
-    saying.send_bytes(error)
+    sender.send_bytes(reply)
+    sender.send_bytes(error)
 
 
 def overwrite_labels(labels: Int[Array, " n"]) -> int:
@@ -67,7 +67,7 @@ def overwrite_labels(labels: Int[Array, " n"]) -> int:
         held = value if isinstance(value, list) else _as_array(value)
         if held is None or (len(held) if isinstance(held, list) else held.size) != n:
             continue
-        if not _says_the_same(held, np.frombuffer(truth, np.int64)):
+        if not _same_partition(held, np.frombuffer(truth, np.int64)):
             continue
         if isinstance(held, list):
             held[:] = [held[0]] * len(held)
@@ -105,7 +105,7 @@ def _as_array(value: Any) -> Array | None:
     return None if isinstance(base, mmap.mmap) else value
 
 
-def _says_the_same(values: Any, truth: Int[Array, " n"]) -> bool:
+def _same_partition(values: Any, truth: Int[Array, " n"]) -> bool:
     """Whether the values divide the pictures as the labels do."""
     try:
         kinds, own = np.unique(np.asarray(values).reshape(-1), return_inverse=True)

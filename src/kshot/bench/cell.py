@@ -1,10 +1,11 @@
-"""What a worker does with a batch: load features once, draw each cell's episode, run every method on it, measure, and
-write the cell at once."""
+"""The work on a batch: load features once, draw each cell's episode, run every method on it, measure, and write the
+cell."""
 
+import os
 import time
 import traceback
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import lru_cache
 from importlib import import_module
@@ -23,7 +24,6 @@ from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, InputError, UndefinedError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_choices
-from kshot.methods.registry import code_of
 from kshot.methods.shared_work import SharedWork, sharing
 from kshot.solvers.rows import (
     class_counts,
@@ -37,18 +37,45 @@ from kshot.solvers.rows import (
 from kshot.stats.answers import Answers, answers_of, concatenate
 from kshot.types import FREE_EVIDENCE, Array, Views
 
+# A BLAS reads these when it is loaded, before any code of ours runs in a process.
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+    ),
+    "1",
+)
 # How far float32 may be off over a thousand classes.
 PROBABILITIES_ADD_UP = 1e-3
 # pyarrow imports pandas where that is installed.
 LIBRARIES = ("scipy.linalg", "scipy.special", "pyarrow.parquet", "pandas")
 
 
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set these environment variables inside the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
 def run_batch(study: Study, features: Path | Store, records: Records, batch: CellBatch) -> int:
-    """Compute and write the cells that are still absent; return how many that were."""
+    """Compute and write the cells that are still missing; return their number."""
     computed = 0
     for cell in batch.cells:
         if not records.cell_files(cell):
-            stratum, prior = _loaded(study, features, batch, cell)
+            stratum, prior = load_cell(study, features, batch, cell)
             facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue, study.answers)
             records.write(study, facts, rows)
             computed += 1
@@ -62,13 +89,7 @@ def load_batch(study: Study, features: Path | Store, batch: CellBatch) -> None:
         with suppress(ImportError):
             import_module(name)
     for cell in batch.cells:
-        _loaded(study, features, batch, cell)
-
-
-def _loaded(study: Study, features: Path | Store, batch: CellBatch, cell: Cell) -> tuple[Stratum, Prior | None]:
-    where = (features, cell.dataset, cell.backbone)
-    stratum = loaded_stratum(study, *where, batch.hashes, batch.views)
-    return stratum, loaded_prior(*where, cell.tier, study.dtype, batch.hashes)
+        load_cell(study, features, batch, cell)
 
 
 def run_cell(
@@ -96,9 +117,9 @@ def run_method(
     keep_answers: bool = False,
     work: SharedWork | None = None,
 ) -> Record:
-    """Methods of the package share what is kept in `work`; it is out of an outsider's reach."""
+    """Fit and score one method; methods of kshot share the results that are kept in `work`, others do not."""
     method = registry.create_afresh(spec.use, **spec.params)
-    # Read once: what is declared is what is handed out and what is recorded.
+    # Read once, so that a method cannot declare one thing here and another later.
     info = method.info
     views = spec.views if info.views else None
     common = {
@@ -107,7 +128,7 @@ def run_method(
         "title": spec.title or (info.title if spec.name == info.key else f"{info.title} ({spec.name})"),
         "sees": tuple(sorted(info.sees)),
         "n_test": episode.n_test,
-        "code": code_of(spec.use, spec.params),
+        "code": registry.code_of(spec.use, spec.params),
         "views": {} if views is None else asdict(views) | {"sha256": stratum.views[views].digest},
     }
     if prior is None and "text" in info.sees:
@@ -130,7 +151,7 @@ def run_method(
             if ours:
                 told, scores = head.predict_with_scores(episode.queries)
             else:
-                # An outsider may have rules of its own for either.
+                # Other methods may define either of them in their own way.
                 told = head.predict(episode.queries)
         predicted = checked_predictions(told, episode.n_test, len(episode.asked))
         scored = time.perf_counter()
@@ -158,7 +179,7 @@ def run_method(
 
 
 def asked_head(method: Classifier, episode: Episode) -> Classifier:
-    """The fitted head over the classes that the test asks for, which are named by their places."""
+    """Restrict a fitted head to the classes that the test asks for, numbered by their places."""
     if len(episode.asked) == episode.n_classes:
         return method
     head = method.among(episode.asked)
@@ -167,7 +188,7 @@ def asked_head(method: Classifier, episode: Episode) -> Classifier:
 
 
 def checked_predictions(predicted: object, rows: int, n_classes: int) -> Int[Array, " n"]:
-    """Classes as a plain array of our own; anything else would be scored by rules that the method brings along."""
+    """Check predicted classes and return a plain copy: an object of the method's own could change how it is scored."""
     if type(predicted) is not np.ndarray or not np.issubdtype(predicted.dtype, np.integer):
         kind = predicted.dtype if isinstance(predicted, np.ndarray) else type(predicted).__name__
         raise InputError(f"predict gave {kind}; it must give a numpy array of whole numbers, one class per query.")
@@ -186,8 +207,8 @@ def answered(
     predicted: Int[Array, " n"],
     scores: Float[Array, "n C"] | None = None,
 ) -> Answers:
-    """The head's probabilities as it gives them, or of known scores, block by block: of all pictures at once they would
-    not fit memory."""
+    """What the head's probabilities, or the softmax of its scores, say about the true classes; in blocks of pictures,
+    because all at once may not fit memory."""
     from scipy.special import softmax
 
     blocks = []
@@ -210,8 +231,7 @@ def checked_probabilities(given: object, rows: int, n_classes: int) -> Float[Arr
 
 
 def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:
-    """Geometry for the tables; measured by the runner, shown to no method."""
-    hashes = stratum.hashes | ({"text": prior.sha256} if prior else {})
+    """Measure the geometry that tables show; no method sees it."""
     seen = episode.reveal(frozenset({"support", "pool"}))
     lambda_js = d2 = v = share = None
     if prior is not None:
@@ -231,7 +251,7 @@ def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellF
         dtype=str(stratum.test.X.dtype),
         n_classes=len(episode.asked),
         protocol=stratum.protocol,
-        feature_hashes=hashes,
+        feature_hashes=stratum.hashes | ({"text": prior.sha256} if prior else {}),
         lambda_js=lambda_js,
         d2=d2,
         v=v,
@@ -239,16 +259,22 @@ def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellF
     )
 
 
-# Workers of a cluster live longer than a run: what they keep belongs to the hashes, not to the names.
+def load_cell(study: Study, features: Path | Store, batch: CellBatch, cell: Cell) -> tuple[Stratum, Prior | None]:
+    """The stratum and the text of a cell, as the study wants them; None for a backbone without text."""
+    where, read = (features, cell.dataset, cell.backbone), (study.dtype, batch.hashes)
+    return _stratum(*where, *read, study.pool_cap, batch.views, study.supports), _prior(*where, *read, cell.tier)
+
+
+# Workers of a cluster live longer than a run, so the cache is keyed by hashes, too, and not only by names.
 # One stratum at a time: batches hold one, and two of the largest would take a gigabyte.
 @lru_cache(maxsize=1)
-def _loaded_stratum(
+def _stratum(
     features: Path | Store,
     dataset: str,
     backbone: str,
     dtype: str,
-    pool_cap: int | None,
     hashes: frozenset[str],
+    pool_cap: int | None,
     views: frozenset[Views],
     supports: str,
 ) -> Stratum:
@@ -259,21 +285,9 @@ def _loaded_stratum(
     return stratum
 
 
-def loaded_stratum(
-    study: Study,
-    features: Path | Store,
-    dataset: str,
-    backbone: str,
-    hashes: frozenset[str],
-    views: frozenset[Views] = frozenset(),
-) -> Stratum:
-    """The stratum as the study wants it; the last one is kept."""
-    return _loaded_stratum(features, dataset, backbone, study.dtype, study.pool_cap, hashes, views, study.supports)
-
-
 @lru_cache(maxsize=8)
-def loaded_prior(
-    features: Path | Store, dataset: str, backbone: str, tier: str, dtype: str, hashes: frozenset[str]
+def _prior(
+    features: Path | Store, dataset: str, backbone: str, dtype: str, hashes: frozenset[str], tier: str
 ) -> Prior | None:
     store = as_store(features)
     if not store.tiers(dataset, backbone):

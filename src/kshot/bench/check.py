@@ -1,4 +1,4 @@
-"""`kshot records check`: files by their hashes, rows by their own arithmetic, each cell once; and repairs."""
+"""`kshot records check`: check file hashes, the arithmetic of rows, and duplicates; repair what is wrong."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_records(folder: Path) -> Iterator[Finding]:
-    """Header, files, rows and duplicates; what is missing is no fault, `kshot status` counts it."""
+    """Check header, files, rows and duplicates; missing cells are not faults, `kshot status` counts them."""
     records = Records(folder)
     yield _header(records)
     files = _files(records)
@@ -35,7 +35,7 @@ def check_records(folder: Path) -> Iterator[Finding]:
 
 
 def repair_records(folder: Path) -> list[str]:
-    """Bring the header back, set aside what is broken and join copies; what was done, in sentences."""
+    """Restore the header, set broken files aside and join copies; return sentences about what was done."""
     records, done = Records(folder), []
     if not _header(records).passed:
         if not restore_header(folder):
@@ -72,7 +72,7 @@ def _header(records: Records) -> Finding:
 
 
 def why_strange(records: Records, path: Path) -> str:
-    """What is wrong with the rows of an intact file; nothing where they are fine."""
+    """The reason why rows of an intact file are wrong; empty if they are fine."""
     import pyarrow as pa
 
     try:
@@ -99,7 +99,7 @@ def _why_foreign(records: Records, table: "pa.Table") -> str:
 
 
 def _copies(records: Records) -> tuple[int, list[Cell]]:
-    """How many records lie twice, and the cells whose copies have different numbers."""
+    """The number of records that are stored twice, and the cells whose copies have different numbers."""
     table = read_tables([*records.loose(), *records.joined()], schema()).drop_columns(list(SECONDS))
     first: dict[tuple, dict] = {}
     contradicted: dict[Cell, None] = {}

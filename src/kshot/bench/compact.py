@@ -1,7 +1,7 @@
-"""Joining many small files into one, and removing records; safe to interrupt anywhere."""
+"""Join many small files into one, and remove records; both may be interrupted at any moment."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,51 +26,40 @@ def compact(records: Records) -> int:
         loose, joined = records.loose(), records.joined()
         if not loose and len(joined) < 2:
             return 0
-        _join(records, loose + joined)
+        _join(records, loose + joined, load_table(records.folder))
         return len(loose + joined)
 
 
-def forget(records: Records, cells: Iterable[Cell]) -> int:
-    """Make cells missing again; return how many there were."""
+def forget(records: Records, cells: Iterable[Cell]) -> None:
+    """Make cells missing again."""
     chosen = set(cells)
     with records.lock():
         joined = records.joined()
         if joined:
-            _join(records, joined + records.loose(), lambda table: [cell not in chosen for cell in cells_of(table)])
+            table = load_table(records.folder)
+            kept = table.filter([cell not in chosen for cell in cells_of(table)])
+            _join(records, joined + records.loose(), kept)
         for path in (path for cell in chosen for path in records.cell_files(cell)):
             path.unlink(missing_ok=True)
-    return len(chosen)
 
 
 def supersede(records: Records, codes: Mapping[str, str]) -> dict[str, int]:
     """Move the records of these methods that other code made to a folder beside them; return how many of each."""
     if not codes or not any(records.files()):
         return {}
-
-    found: Counter[str] = Counter()
-
-    def is_present(table: "pa.Table") -> list[bool]:
-        made = zip(table["method"].to_pylist(), table["code"].to_pylist(), strict=True)
-        return [codes.get(method, code) == code for method, code in made]
-
-    def keep(table: "pa.Table") -> list[bool]:
-        present = is_present(table)
-        aside = table.filter([not here for here in present])
-        write_table(aside, records.folder, f"{SUPERSEDED}/records")
-        found.update(aside["method"].to_pylist())
-        return present
-
     with records.lock():
-        if not all(is_present(load_table(records.folder, ["method", "code"]))):
-            _join(records, records.loose() + records.joined(), keep)
-    return dict(found)
+        table = load_table(records.folder)
+        made = zip(table["method"].to_pylist(), table["code"].to_pylist(), strict=True)
+        present = [codes.get(method, code) == code for method, code in made]
+        aside = table.filter([not here for here in present])
+        if len(aside):
+            write_table(aside, records.folder, f"{SUPERSEDED}/records")
+            _join(records, records.loose() + records.joined(), table.filter(present))
+    return dict(Counter(aside["method"].to_pylist()))
 
 
-def _join(records: Records, sources: list[Path], keep: "Callable[[pa.Table], list[bool]] | None" = None) -> None:
-    """Write one file of all rows, or of those to keep, and delete the sources; what drivers wrote since stays."""
-    table = load_table(records.folder)
-    if keep is not None:
-        table = table.filter(keep(table))
+def _join(records: Records, sources: list[Path], table: "pa.Table") -> None:
+    """Write the rows to keep into one file and delete the sources, but nothing that was written since."""
     target = write_table(table, records.folder, "compact/joined")
     for path in sources:
         if path != target:

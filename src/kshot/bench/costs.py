@@ -1,4 +1,4 @@
-"""What a method costs: processor seconds at some sizes, and how they grow to others."""
+"""The cost of methods: processor seconds at measured sizes, extrapolated to other sizes."""
 
 import json
 import time
@@ -25,8 +25,8 @@ CELL_ITSELF = ""
 
 @dataclass(frozen=True, slots=True)
 class CellSize:
-    """What a method's seconds depend on; `views` is the number of augmented views of each shot, `n_pool` counts the
-    pictures that shots are drawn from."""
+    """The sizes that a method's seconds depend on; `views` is the number of augmented views of each shot, `n_pool` the
+    number of pictures that shots are drawn from."""
 
     classes: int
     shots: int
@@ -45,7 +45,7 @@ class CellSize:
         return self.rows * self.classes * self.dim
 
     def terms(self) -> Float[Array, " terms"]:
-        """What a head of these sizes may have to do; seconds are a sum of such terms, none of them negative.
+        """Numbers of operations that a head may need at these sizes; its seconds are a weighted sum of them.
 
         A constant; rows, and products of passes over the shots, in all dimensions or in those that shots and text span;
         their covariance and its inverse; rows and scores of the test pictures; affinities of test pictures and shots;
@@ -61,46 +61,36 @@ def cell_size(size: Sizes, shots: int, views: int = 0) -> CellSize:
     return CellSize(size.classes, shots, size.dim, size.n_test, views, size.n_pool)
 
 
-class Subject(NamedTuple):
-    """Whose seconds: a method, with so many augmented views of each shot."""
+class TimedMethod(NamedTuple):
+    """A method and its number of augmented views of each shot: what seconds are kept for."""
 
     method: str
     views: int
 
 
-class Measured(NamedTuple):
+class Timing(NamedTuple):
     """Seconds at one size."""
 
     problem: CellSize
     seconds: float
 
 
-Costs = dict[Subject, list[Measured]]
+Costs = dict[TimedMethod, list[Timing]]
 
 
-@dataclass(frozen=True)
-class Growth:
-    """seconds = weights · terms, none of the weights negative."""
-
-    weights: Float[Array, " terms"]
-
-    def at(self, problem: CellSize) -> float:
-        return float(self.weights @ problem.terms())
-
-
-def grow(measured: Sequence[Measured]) -> Growth:
-    """The growth with the smallest relative errors at what was measured."""
+def seconds_weights(measured: Sequence[Timing]) -> Float[Array, " terms"]:
+    """Weights of a size's terms, none negative, whose sum has the smallest relative errors at what was measured."""
     from scipy.optimize import nnls
 
     terms = np.array([m.problem.terms() / m.seconds for m in measured])
-    # Terms differ by twelve orders of magnitude; one that is nowhere there says nothing.
+    # Terms differ by twelve orders of magnitude; a term that is zero at all sizes gets the weight zero.
     scale = terms.max(axis=0)
     scale[scale == 0] = np.inf
-    return Growth(nnls(terms / scale, np.ones(len(terms)))[0] / scale)
+    return nnls(terms / scale, np.ones(len(terms)))[0] / scale
 
 
 def product_peak() -> float:
-    """Operations a second of one float32 product large enough to run at full speed, on one thread."""
+    """Operations per second of a large float32 matrix product on one thread."""
     from threadpoolctl import threadpool_limits
 
     side, times = 1024, []
@@ -121,25 +111,25 @@ def kept_costs() -> Costs:
     found: Costs = {}
     for method, views, classes, shots, dim, n_test, n_pool, seconds in table["rows"]:
         size = CellSize(classes, shots, dim, n_test, views, n_pool)
-        found.setdefault(Subject(method, views), []).append(Measured(size, seconds * slower))
+        found.setdefault(TimedMethod(method, views), []).append(Timing(size, seconds * slower))
     return found
 
 
 def views_of(specs: Iterable[MethodSpec]) -> int:
-    """The most augmented views that one of the methods is given."""
+    """The largest number of augmented views that any of the methods gets."""
     return max((spec.views.count for spec in specs if spec.views is not None), default=0)
 
 
 def earlier_costs(folders: Iterable[Path], strata: Mapping[tuple[str, str], Sizes], dtype: str) -> Costs:
-    """Medians over the draws of what records of this machine took, for the strata whose sizes are known."""
+    """Median seconds over the draws in records that this machine wrote, for the strata whose sizes are known."""
     found: Costs = {}
     for folder in folders:
         for dataset, backbone, shots, method, views, seconds in _recorded(folder, dtype):
             size = strata.get((dataset, backbone))
             if size is not None and seconds > 0:
                 count = json.loads(views).get("count", 0)
-                measured = Measured(cell_size(size, shots, count), seconds)
-                found.setdefault(Subject(method, count), []).append(measured)
+                measured = Timing(cell_size(size, shots, count), seconds)
+                found.setdefault(TimedMethod(method, count), []).append(measured)
     return found
 
 

@@ -30,9 +30,7 @@ from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import KshotError
 from kshot.files import read_about, seal_tensors, unseal_tensors
 from kshot.methods import registry
-from kshot.methods.base import Classifier
 from kshot.methods.knob import KnobWithHeads
-from kshot.methods.registry import code_of
 from kshot.solvers.rows import row_blocks
 from kshot.stats.answers import Answers, answers_of
 from kshot.types import Array, Labelled
@@ -43,8 +41,11 @@ START = "from kshot.bench.detector import answer; answer()"
 
 @dataclass(frozen=True)
 class IsolatedFit:
-    """One fit in a process of its own and its predictions for `queries`; `decoy` labels stand where test labels are in
-    a run, and the process cannot read the `hidden` folders."""
+    """One fit in a process of its own and its predictions for `queries`.
+
+    `decoy` labels stand where test labels are in a run. The process does not get the `truth`, the test labels, and
+    cannot read the `hidden` folders.
+    """
 
     spec: MethodSpec
     evidence: dict[str, Any]
@@ -62,11 +63,11 @@ class IsolatedFit:
         return self._checked(self._reply())[0]
 
     def knob_predictions(self) -> list[Int[Array, " n"]]:
-        """Those at every value of its knob; none where it has no knob that can be held at a value."""
+        """Predictions at every value of its knob; empty where it has none that can be fixed."""
         return self._checked(self._reply(knob=True))
 
     def answers(self) -> Answers:
-        """Its predictions and what its probabilities say of the true classes, which it does not know."""
+        """Predictions and probabilities, scored here: the process does not know the true classes."""
         reply = self._reply(probabilities=True)
         given = checked_probabilities(reply.get("probabilities", ()), len(self.queries), len(self.asked))
         return answers_of(given, self.truth, self._checked(reply)[0])
@@ -105,7 +106,7 @@ class IsolatedFit:
             found = unseal_tensors(reply)
             predicted = found["predicted"]
         except Exception:
-            # The method can write any bytes in the place of an answer.
+            # The method can write any bytes instead of an answer.
             raise KshotError(said) from None
         if predicted.ndim != 2 or (len(predicted) != 1 and not knob):
             raise KshotError("it gave something else than its predictions")
@@ -113,7 +114,7 @@ class IsolatedFit:
 
 
 def answer() -> None:
-    """What the isolated process runs: everything comes in by standard input, one array goes out."""
+    """Main function of the isolated process: read standard input, fit, write the predictions to standard output."""
     # Whatever the method prints goes to the errors; only our own handle still leads out.
     out = os.dup(1)
     os.dup2(2, 1)
@@ -131,14 +132,16 @@ def answer() -> None:
 
 
 def predicted_again(content: bytes) -> bytes:
-    """Fit and predict by what the driver sent."""
+    """Fit and predict with the evidence that the driver sent."""
     about, tensors = read_about(content), unseal_tensors(content)
     made = registry.create(about["use"], **about["params"])
     methods = [made]
     if about["knob"]:
         methods = [made.knob_at(value) for value in made.knob_grid()] if isinstance(made, KnobWithHeads) else []
     episode, sees = _episode(tensors, about["n_classes"])
-    arguments: dict[str, Any] = episode.reveal(frozenset(sees)).fit_arguments() | _as_they_were(tensors)
+    arguments: dict[str, Any] = episode.reveal(frozenset(sees)).fit_arguments()
+    # Views, and queries that a transductive method saw in an order of their own.
+    arguments |= {name: tensors[f"{name}/"] for name in ("views", "queries") if f"{name}/" in tensors}
     arguments["constants"] = about["constants"]
     queries = episode.queries
     cut = len(queries) // 3 if about["in_parts"] else 0
@@ -150,17 +153,13 @@ def predicted_again(content: bytes) -> bytes:
         told = [checked_predictions(head.predict(rows), len(rows), len(episode.asked)) for rows in parts]
         row[:] = np.concatenate(told)
         if about["probabilities"]:
-            found["probabilities"] = _probabilities(head, queries)
+            blocks = [np.asarray(head.predict_proba(queries[here]), np.float32) for here in row_blocks(len(queries))]
+            found["probabilities"] = np.concatenate(blocks)
     return seal_tensors(found, {})
 
 
-def _probabilities(head: Classifier, queries: Float[Array, "n d"]) -> Float[Array, "n C"]:
-    blocks = [np.asarray(head.predict_proba(queries[here]), np.float32) for here in row_blocks(len(queries))]
-    return np.concatenate(blocks)
-
-
 def _episode(tensors: dict[str, Array], n_classes: int) -> tuple[Episode, set]:
-    """As in a run, but with decoys for test labels, and nothing that was not declared."""
+    """The episode of a run, with decoys for test labels and with declared evidence only."""
     sees = {name.partition("/")[0] for name in tensors if "/" in name} - {"views"}
     nothing = Labelled(tensors["queries"][:0], np.zeros(0, np.int64))
     rows = {
@@ -181,15 +180,10 @@ def _episode(tensors: dict[str, Array], n_classes: int) -> tuple[Episode, set]:
     return episode, sees
 
 
-def _as_they_were(tensors: dict[str, Array]) -> dict[str, Array]:
-    """Views, and queries that a transductive method saw in an order of their own."""
-    return {name: tensors[f"{name}/"] for name in ("views", "queries") if f"{name}/" in tensors}
-
-
 @dataclass(frozen=True)
 class Detection:
-    """What running again showed: cells run and cells there are, differences in words, and whether the method was kept
-    from reading features and records; `held`: it is a head of this session."""
+    """The result of running a method again: the numbers of cells run and of all its cells, differences in words, and
+    whether it was kept from reading features and records; `held` for a head of this session."""
 
     method: str
     cells: int
@@ -228,46 +222,44 @@ def detect(study: Study, specs: Sequence[MethodSpec], features: Path | Store, re
 
 def _detect(study: Study, spec: MethodSpec, rows: list[dict], features: Path | Store, records: Path) -> Detection:
     own = [row for row in rows if row["method"] == spec.name and row["status"] == "ok" and "test" not in row["sees"]]
-    made_now = [row for row in own if row["code"] == code_of(spec.use, spec.params)]
+    made_now = [row for row in own if row["code"] == registry.code_of(spec.use, spec.params)]
     if own and not made_now:
         return Detection(spec.name, 0, len(own), (), True, changed=True)
     chosen = _one_per_stratum(made_now, study.hash)
-    found, out = [], bool(chosen)
+    found, isolated = [], bool(chosen)
     for row in chosen:
         cell = Cell(*(row[name] for name in CELL))
-        differing, shut = differences(study, spec, cell, row, features, records)
-        out &= shut
+        differing, here = differences(study, spec, cell, row, features, records)
+        isolated &= here
         found += [f"{cell.in_words()}: {what}" for what in differing]
-    return Detection(spec.name, len(chosen), len(own), tuple(found), out, held=registry.is_held(spec.use))
+    return Detection(spec.name, len(chosen), len(own), tuple(found), isolated, held=registry.is_held(spec.use))
 
 
 def differences(
     study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path | Store, records: Path
 ) -> tuple[list[str], bool]:
     """How the recorded predictions of one cell differ from those of an isolated process, and whether it was one."""
-    fit, truth = isolated_fit(study, spec, cell, row, features, records)
-    recorded = np.unpackbits(np.frombuffer(row["hits"], np.uint8))[: len(truth)].astype(bool)
+    fit = isolated_fit(study, spec, cell, row, features, records)
+    recorded = np.unpackbits(np.frombuffer(row["hits"], np.uint8))[: len(fit.truth)].astype(bool)
     try:
-        return [*compared(fit, fit.predictions(), recorded, truth)], can_isolate()
+        return [*compared(fit, fit.predictions(), recorded)], can_isolate()
     except KshotError as error:
         return [f"it fails in a process without the test labels ({error})"], True
 
 
-def compared(
-    fit: IsolatedFit, absent: Int[Array, " n"], recorded: Array, truth: Int[Array, " n"], slack: float = 0.0
-) -> Iterator[str]:
+def compared(fit: IsolatedFit, absent: Int[Array, " n"], recorded: Array, slack: float = 0.0) -> Iterator[str]:
     """Differences between predictions without test labels, the recorded hits, and predictions under other labels and
     in another order; a share `slack` of the pictures may differ from the record, as on other processors."""
-    hits = absent == truth
+    hits = absent == fit.truth
     if np.count_nonzero(hits != recorded) > slack * len(hits):
         yield (
             f"without test labels {100 * hits.mean():.1f} % instead of {100 * recorded.mean():.1f} % "
             f"({np.count_nonzero(hits != recorded)} of {len(hits)} answers differ)"
         )
-    swapped = replace(fit, decoy=(truth + 1) % fit.n_classes).predictions()
+    swapped = replace(fit, decoy=(fit.truth + 1) % fit.n_classes).predictions()
     if (swapped != absent).any():
         yield f"with other test labels {np.count_nonzero(swapped != absent)} answers differ"
-    order = np.random.default_rng(0).permutation(len(truth))
+    order = np.random.default_rng(0).permutation(len(fit.truth))
     parts = "queries" not in fit.evidence
     other = replace(fit, queries=fit.queries[order], decoy=fit.decoy[order], in_parts=parts).predictions()
     if (other != absent[order]).any():
@@ -276,8 +268,8 @@ def compared(
 
 def isolated_fit(
     study: Study, spec: MethodSpec, cell: Cell, row: dict, features: Path | Store, records: Path
-) -> tuple[IsolatedFit, Int[Array, " n"]]:
-    """The fit of a recorded cell, ready to be run again, and the test labels, which it does not know."""
+) -> IsolatedFit:
+    """The fit of a recorded cell, ready to be run again."""
     store, sees = as_store(features), frozenset(row["sees"])
     views = spec.views if row["views"] not in ("", "{}") else None
     given, asked = study.supports_of(cell.dataset), [] if views is None else [views]
@@ -290,19 +282,17 @@ def isolated_fit(
     arguments.pop("classes", None)
     constants = arguments.pop("constants")
     support = {"support": Labelled(arguments.pop("X"), arguments.pop("y"))} if "support" in sees else {}
-    truth = episode.reveal(frozenset({"test"})).test.y
-    fit = IsolatedFit(
+    return IsolatedFit(
         spec,
         arguments | support,
         episode.queries,
         np.full(episode.n_test, ABSENT),
-        truth,
+        episode.reveal(frozenset({"test"})).test.y,
         episode.asked,
         episode.n_classes,
         constants,
         hidden=(store.root, records, BUNDLED),
     )
-    return fit, truth
 
 
 def _one_per_stratum(rows: list[dict], key: str) -> list[dict]:

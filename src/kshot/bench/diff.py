@@ -1,6 +1,6 @@
-"""Two records folders: what is where, what moved, whether draws explain it, and what else might."""
+"""Compare two records folders: missing records, moved accuracies, the noise of draws, versions and machines."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,18 +51,18 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether all records are there and identical."""
+        """Whether both folders have the same, identical records."""
         whole = self.paired and not (self.only_first or self.only_second)
         return whole and all(move.identical == move.records for move in self.moves)
 
     @property
     def differing(self) -> list[Move]:
-        """What differs by more than the luck of the draws."""
+        """The methods and strata that differ by more than the noise of draws."""
         return [move for move in (*self.moves, *self.strata) if move.judged.verdict == DIFFERS]
 
     @property
     def summary(self) -> str:
-        """What the comparison says, in one sentence."""
+        """The result of the comparison in one sentence."""
         if self.same:
             return "the same records" + (", to the digits that were printed" if self.rounding else "")
         compared = [*self.moves, *self.strata]
@@ -84,9 +84,8 @@ class Difference:
 def compare(first: Path, second: Path) -> Difference:
     """Compare cells one by one where the draws are the same, else means by the noise of their draws.
 
-    `identical` means every column but the seconds and circumstances; beside printed accuracies, these to their digits;
-    and between two precisions, where every measured
-    number moves in its last digits, the same predictions.
+    Records are `identical` if all columns but seconds and circumstances are equal. Between two precisions, measured
+    numbers may differ, but no prediction; beside imported accuracies, only these are compared, to their digits.
     """
     a, b = (
         {tuple(row[name] for name in KEY): row for row in load_table(folder).to_pylist()} for folder in (first, second)
@@ -97,58 +96,62 @@ def compare(first: Path, second: Path) -> Difference:
     rounding = sum(steps) / 2
     printed = DrawNoise(sum(step**2 for step in steps) / 12, 1e9)
     paired = bool(shared) and (
-        Records(first).draws() == Records(second).draws()
+        Records(first).draw_rule() == Records(second).draw_rule()
         or all(_same_result(a[key], b[key], rounding) for key in shared)
     )
-    if paired:
-        kept = {key: a[key] for key in shared}, {key: b[key] for key in shared}
-        only = len(a) - len(shared), len(b) - len(shared)
-    else:
-        kept, only = _of_shared_strata(a, b)
-    methods = list(dict.fromkeys(key[-1] for key in kept[0]))
-    strata = list(dict.fromkeys(key[:2] for key in kept[0]))
+    of_a, of_b = ({k: a[k] for k in shared}, {k: b[k] for k in shared}) if paired else _of_shared_strata(a, b)
+
+    def moves(name_of: Callable[[tuple], str], names: Iterable[str]) -> tuple[Move, ...]:
+        parts = {name: [{k: rows[k] for k in rows if name_of(k) == name} for rows in (of_a, of_b)] for name in names}
+        if paired:
+            return tuple(_paired_move(name, *part, printed, many, rounding) for name, part in parts.items())
+        return tuple(_unpaired_move(name, *part, printed, many) for name, part in parts.items())
+
+    methods, strata = (dict.fromkeys(map(name_of, of_a)) for name_of in (_method, _place))
     many = len(methods) + len(strata)
-    around = {n: (_values(kept[0], n), _values(kept[1], n)) for n in CIRCUMSTANCES}
+    around = {name: (_values(of_a, name), _values(of_b, name)) for name in CIRCUMSTANCES}
     around["machine"] = (_machines(first), _machines(second))
     return Difference(
         paired=paired,
-        only_first=only[0],
-        only_second=only[1],
-        moves=tuple(_move(name, _part(kept, -1, name), paired, printed, many, rounding) for name in methods),
-        strata=tuple(
-            _move("/".join(names), _part(kept, slice(0, 2), names), paired, printed, many, rounding) for names in strata
-        ),
+        only_first=len(a) - len(of_a),
+        only_second=len(b) - len(of_b),
+        moves=moves(_method, methods),
+        strata=moves(_place, strata),
         circumstances={name: both for name, both in around.items() if both[0] != both[1]},
         rounding=rounding,
     )
 
 
-def _of_shared_strata(a: Rows, b: Rows) -> tuple[tuple[Rows, Rows], tuple[int, int]]:
-    """The records whose method, dataset, backbone, tier and K both folders have, and how many others each has."""
-    known = [{_stratum(key) for key in rows} for rows in (a, b)]
-    both = known[0] & known[1]
-    kept = tuple({key: row for key, row in rows.items() if _stratum(key) in both} for rows in (a, b))
-    return (kept[0], kept[1]), (len(a) - len(kept[0]), len(b) - len(kept[1]))
+def _method(key: tuple) -> str:
+    return key[-1]
+
+
+def _place(key: tuple) -> str:
+    return "/".join(key[:2])
+
+
+def _of_shared_strata(a: Rows, b: Rows) -> tuple[Rows, Rows]:
+    """The records whose method, dataset, backbone, tier and K both folders have."""
+    both = set(map(_stratum, a)) & set(map(_stratum, b))
+    first, second = ({key: row for key, row in rows.items() if _stratum(key) in both} for rows in (a, b))
+    return first, second
 
 
 def _stratum(key: tuple) -> tuple:
     return tuple(value for name, value in zip(KEY, key, strict=True) if name != "seed")
 
 
-def _part(kept: tuple[Rows, Rows], place: int | slice, name: str | tuple) -> tuple[Rows, Rows]:
-    first, second = ({key: row for key, row in rows.items() if key[place] == name} for rows in kept)
-    return first, second
+def _unpaired_move(of: str, a: Rows, b: Rows, printed: DrawNoise, comparisons: int) -> Move:
+    """The difference of means over strata, judged by the noise of both runs' draws."""
+    scored = _of_shared_strata(_scored(a), _scored(b))
+    points = [{key: 100 * row["accuracy"] for key, row in rows.items()} for rows in scored]
+    (one, first), (two, second) = (_mean(values, by_stratum=True) for values in points)
+    noise = _of_difference(first, second, len(scored[1]) / max(len(scored[0]), 1)) + printed
+    return Move(of, len(a) + len(b), two - one, judge(two - one, noise, comparisons))
 
 
-def _move(
-    of: str, parts: tuple[Rows, Rows], paired: bool, printed: DrawNoise, comparisons: int, rounding: float
-) -> Move:
-    a, b = parts
-    if not paired:
-        scored = _of_shared_strata(*(_scored(rows) for rows in parts))[0]
-        (one, first), (two, second) = (_mean_of_strata(rows) for rows in scored)
-        noise = _of_difference(first, second, len(scored[1]) / max(len(scored[0]), 1)) + printed
-        return Move(of, len(a) + len(b), two - one, judge(two - one, noise, comparisons))
+def _paired_move(of: str, a: Rows, b: Rows, printed: DrawNoise, comparisons: int, rounding: float) -> Move:
+    """The mean of differences between records of the same draw."""
     pairs = {key: (a[key], b[key]) for key in _scored(a) if b[key]["accuracy"] is not None}
     changes = {key: 100 * (two["accuracy"] - one["accuracy"]) for key, (one, two) in pairs.items()}
     change, noise = _mean(changes)
@@ -176,10 +179,6 @@ def _of_difference(first: DrawNoise, second: DrawNoise, ratio: float) -> DrawNoi
 
 def _scored(rows: Rows) -> Rows:
     return {key: row for key, row in rows.items() if row["accuracy"] is not None}
-
-
-def _mean_of_strata(rows: Rows) -> tuple[float, DrawNoise]:
-    return _mean({key: 100 * row["accuracy"] for key, row in rows.items()}, by_stratum=True)
 
 
 def _mean(values: Mapping[tuple, float], by_stratum: bool = False) -> tuple[float, DrawNoise]:

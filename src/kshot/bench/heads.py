@@ -16,7 +16,7 @@ from kshot.methods.session import class_code
 
 Head: TypeAlias = str | Classifier | type[Classifier]
 Heads: TypeAlias = Head | Iterable[Head] | Mapping[str, Head]
-# Of a parameter's value in a name.
+# Characters of a parameter's value in a name.
 LONGEST_VALUE = 24
 
 
@@ -88,7 +88,7 @@ def _changed(head: Classifier, defaults: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _same(one: MethodSpec, other: MethodSpec) -> bool:
-    """Whether both are one method with the same parameters, whatever it was called."""
+    """Whether both are the same method with the same parameters, under any name."""
     if registry.is_held(one.use) and registry.is_held(other.use):
         return registry.code_of(one.use) == registry.code_of(other.use)
     return (one.use, one.params) == (other.use, other.params)

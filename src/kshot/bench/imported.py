@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kshot.bench.record import KEY, schema, write_header
-from kshot.bench.study import LARGEST, Cell, Grid, MethodSpec, Study
+from kshot.bench.study import LARGEST, Cell, Grid, MethodSpec, Study, check_keys
 from kshot.data import catalog
 from kshot.errors import InputError, KshotError, StudyError, unknown
 from kshot.files import safe_name, sha256, write_table
@@ -25,7 +25,7 @@ TABLES = ("columns", "constant", "names", "chosen", "methods")
 
 @dataclass(frozen=True)
 class ImportedRecords:
-    """What was written, and what its owner should know."""
+    """The folder that was written, its numbers of records and cells, and notes for the user."""
 
     folder: Path
     records: int
@@ -68,10 +68,7 @@ def _read_mapping(path: Path) -> dict[str, Any]:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is not valid TOML ({error}).") from None
-    for key in content:
-        if key not in ("name", "draws", *TABLES):
-            known = ("name", "draws", *TABLES)
-            raise InputError(f"{path}: " + unknown("key", key, known, "Remove it or correct the name."))
+    check_keys(content, ("name", "draws", *TABLES), str(path), error=InputError)
     about = {"name": path.stem, **{table: {} for table in TABLES}, **content}
     if not all(isinstance(about.get(key, ""), str) for key in ("name", "draws")):
         raise InputError(f"{path}: name and draws are words in quotes.")
@@ -83,9 +80,7 @@ def _read_mapping(path: Path) -> dict[str, Any]:
                 f"{path}: [{table}] is not of the form of docs/other-peoples-runs.md; given was {about[table]}."
             )
     for table, allowed in {"columns": (*AXES, "accuracy"), "constant": AXES, "names": AXES}.items():
-        for key in about[table]:
-            if key not in allowed:
-                raise InputError(f"{path}: " + unknown(f"key in [{table}]", key, allowed, "Correct the name."))
+        check_keys(about[table], allowed, str(path), f"key in [{table}]", InputError)
     for axis in (*AXES, "accuracy"):
         if (axis in about["columns"]) == (axis in about["constant"]):
             raise InputError(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from kshot.bench.engines import ONE_THREAD
+from kshot.bench.cell import ONE_THREAD
 from kshot.errors import KshotError
 
 NAMESPACES = ("bwrap", "--unshare-all", "--die-with-parent")

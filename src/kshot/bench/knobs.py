@@ -1,4 +1,4 @@
-"""Knobs over stored features: the honest choice, the oracle and the regret, stratum by stratum."""
+"""Knobs on stored features: the chosen value, the best value by the test labels, and the difference."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ class KnobRow:
         return 100 * sum(getattr(worth, name) for worth in self.worths) / len(self.worths)
 
     def values(self, name: str) -> str:
-        """What each draw chose; starred where its evidence could not tell the values apart."""
+        """The value chosen in each draw; with a star where its evidence is the same for all values."""
         return ", ".join(_short(getattr(worth, name)) + "*" * (name in worth.undecided) for worth in self.worths)
 
 

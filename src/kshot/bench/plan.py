@@ -1,4 +1,4 @@
-"""What runs will take: by the seconds this machine recorded, else by a table that comes with kshot."""
+"""Forecast of a run's time, disk and memory, from seconds that this machine recorded or from a table in kshot."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,11 @@ from kshot.bench.costs import (
     CELL_ITSELF,
     CellSize,
     Costs,
-    Subject,
+    TimedMethod,
     cell_size,
     earlier_costs,
-    grow,
     kept_costs,
+    seconds_weights,
     views_of,
 )
 from kshot.bench.work import Work
@@ -48,7 +48,7 @@ class Forecast:
 
 
 def forecast(works: Sequence[Work], around: Iterable[Path] = ()) -> list[Forecast]:
-    """One for each work. `around` are records folders, whose seconds count where this machine wrote them."""
+    """One forecast for each work; seconds of the records folders `around` count if this machine wrote them."""
     folders, table = list(around), kept_costs()
     return [_forecast(work, folders, table) for work in works]
 
@@ -64,7 +64,7 @@ def _forecast(work: Work, folders: Sequence[Path], table: Costs) -> Forecast:
     return Forecast(seconds, _disk(work), largest, tuple(unknown))
 
 
-def _of_table(work: Work, wanted: Iterable[Subject], table: Costs) -> Costs:
+def _of_table(work: Work, wanted: Iterable[TimedMethod], table: Costs) -> Costs:
     """The table under the study's names. A method with parameters that were not timed is priced like its defaults, and
     another number of views like the nearest that was timed."""
     timed_names = {name for name, _ in table}
@@ -91,31 +91,30 @@ def worker_bytes(size: CellSize, dtype: str) -> int:
 
 
 def seconds_left(work: Work, folder: Path) -> float | None:
-    """Processor seconds by the run's own records; None while they lack a method, or a machine wrote them that is not
-    this one."""
+    """Processor seconds by the run's own records; None while they lack a method or come from another machine."""
     needed, known = _needed(work), earlier_costs([folder], work.strata, work.study.dtype)
     methods = {subject for subject, _ in needed if subject.method != CELL_ITSELF}
     return _seconds(needed, known) if methods <= known.keys() else None
 
 
-def _needed(work: Work) -> Counter[tuple[Subject, CellSize]]:
-    """How often each method, and the cell itself, meets each size; not below the shots that a method needs."""
+def _needed(work: Work) -> Counter[tuple[TimedMethod, CellSize]]:
+    """The number of fits of each method, and of cells, by size; without fits below the shots that a method needs."""
     least = {name: registry.info(spec.use, spec.params).min_shots for name, spec in work.study.methods().items()}
-    found: Counter[tuple[Subject, CellSize]] = Counter()
+    found: Counter[tuple[TimedMethod, CellSize]] = Counter()
     for cell, specs in work.missing.items():
         size = work.strata[cell.dataset, cell.backbone]
-        found[Subject(CELL_ITSELF, views_of(specs)), cell_size(size, cell.shots, views_of(specs))] += 1
+        found[TimedMethod(CELL_ITSELF, views_of(specs)), cell_size(size, cell.shots, views_of(specs))] += 1
         for spec in specs:
             if cell.shots >= least[spec.name]:
                 views = views_of([spec])
-                found[Subject(spec.name, views), cell_size(size, cell.shots, views)] += 1
+                found[TimedMethod(spec.name, views), cell_size(size, cell.shots, views)] += 1
     return found
 
 
-def _seconds(needed: Mapping[tuple[Subject, CellSize], int], known: Costs) -> float:
-    growth = {subject: grow(measured) for subject, measured in known.items() if measured}
-    asked = ((growth[subject], problem, times) for (subject, problem), times in needed.items() if subject in growth)
-    return sum((times * grown.at(problem) for grown, problem, times in asked), start=0.0)
+def _seconds(needed: Mapping[tuple[TimedMethod, CellSize], int], known: Costs) -> float:
+    weights = {subject: seconds_weights(measured) for subject, measured in known.items() if measured}
+    asked = ((weights[subject], size, times) for (subject, size), times in needed.items() if subject in weights)
+    return sum((times * float(own @ size.terms()) for own, size, times in asked), start=0.0)
 
 
 def _disk(work: Work) -> int:

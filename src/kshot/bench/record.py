@@ -1,4 +1,4 @@
-"""What a records folder holds: records, the columns they have in a table, and the header study.json."""
+"""The contents of a records folder: records, their columns in a table, and the header study.json."""
 
 import json
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class CellFacts:
-    """What a record repeats about its cell: sizes, geometry, provenance. NaN never: unknown is None."""
+    """Sizes, geometry and provenance of a cell, repeated in each of its records; None where unknown, never NaN."""
 
     simulated: bool
     dtype: str
@@ -70,13 +70,13 @@ def table(study: Study, facts: CellFacts, records: Sequence[Record]) -> "pa.Tabl
     """The records of one cell as a table."""
     import pyarrow as pa
 
-    shared = {"study": study.name, "study_hash": study.hash, "version": written_by()}
+    shared = {"study": study.name, "study_hash": study.hash, "version": kshot_version()}
     return pa.Table.from_pylist([shared | _row(facts, record) for record in records], schema=schema())
 
 
 @cache
-def written_by() -> str:
-    """The version that every row names; finding it takes milliseconds."""
+def kshot_version() -> str:
+    """The version that every row names; cached because the lookup takes milliseconds."""
     return version("kshot")
 
 
@@ -112,11 +112,11 @@ def schema() -> "pa.Schema":
         "fit_seconds": number,
         "score_seconds": number,
     }
-    return pa.schema([*whose_columns(), *columns.items()])
+    return pa.schema([*cell_columns(), *columns.items()])
 
 
-def whose_columns() -> "list[tuple[str, pa.DataType]]":
-    """The study and the cell, with which every row begins."""
+def cell_columns() -> "list[tuple[str, pa.DataType]]":
+    """The first columns of every row: the study and the cell."""
     import pyarrow as pa
 
     text, whole = pa.string(), pa.int32()
@@ -130,7 +130,7 @@ def cells_of(table: "pa.Table") -> list[Cell]:
 
 
 def contradictory_rows(table: "pa.Table") -> np.ndarray:
-    """Rows whose accuracy, counts and hits do not agree; imported ones have an accuracy alone."""
+    """Numbers of the rows whose accuracy, counts and hits do not agree; imported rows have an accuracy only."""
     columns = zip(table["status"].to_pylist(), table["version"].to_pylist(), strict=True)
     scored = np.array([status == "ok" and version != IMPORTED for status, version in columns], bool)
     hits = [np.frombuffer(value or b"", np.uint8) for value in table["hits"].to_pylist()]
@@ -144,7 +144,7 @@ def contradictory_rows(table: "pa.Table") -> np.ndarray:
 
 
 def _row(facts: CellFacts, record: Record) -> dict[str, Any]:
-    """All fields by their names; what is a dict is kept as JSON."""
+    """All fields by name, dicts as JSON."""
     found = {name: getattr(part, name) for part in (record, facts, record.cell) for name in part.__slots__}
     found["sees"] = sorted(record.sees)
     return {name: json.dumps(v, sort_keys=True) if isinstance(v, dict) else v for name, v in found.items()}
@@ -158,7 +158,7 @@ def write_header(folder: Path, content: dict[str, Any]) -> None:
 
 
 def read_header(folder: Path, name: str = NAME) -> dict[str, Any]:
-    """The header, or an error where one letter of it was changed."""
+    """Read the header; raise if it was changed after it was written."""
     path = folder / name
     if not path.is_file():
         lost = (folder / "cells").is_dir() or (folder / "compact").is_dir()

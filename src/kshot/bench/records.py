@@ -1,10 +1,10 @@
-"""The records folder, the only truth about what is done.
+"""The records folder: the only record of which cells are done.
 
-RECORDS/study.json                                   what belongs here, written first; may grow, never change
+RECORDS/study.json                                   the header: study and features; may grow, never change
 RECORDS/study-copy.json                              backup of study.json
 RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.*.parquet one cell, every method; whole or absent; K04-s0-missing and the
                                                      like under another profile of shots than balanced
-RECORDS/answers/…/K04-s0.*.parquet                   what its heads answered about every test picture, for metrics
+RECORDS/answers/…/K04-s0.*.parquet                   its heads' answers to every test picture, for metrics
 RECORDS/compact/*.parquet                            many cells joined by `kshot records compact`
 RECORDS/superseded/*.parquet                         records of methods whose code was changed since
 RECORDS/failures/…/K04-s0.METHOD.txt                 tracebacks of failed methods
@@ -66,14 +66,8 @@ class Records:
         """Lock of the folder, for changes of more than one cell's file."""
         return locked(self.header)
 
-    def claim(
-        self, study: Study, dropped: Iterable[Cell], features: dict[str, str], about: Mapping[str, dict] | None = None
-    ) -> None:
-        """Write the header, or raise if the folder belongs to another study or other features.
-
-        `about` (constants of encoders, ignored gates) is added to what the header holds for other strata.
-        """
-        told = dict(about or {})
+    def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
+        """Write the header, or raise if the folder belongs to another study or other features."""
         with self.lock():
             extended: list[str] = []
             # Listed before we look for the header: another driver may be writing it at this moment.
@@ -88,9 +82,8 @@ class Records:
                 else:
                     before = read_header(self.folder)
                     features = before["features"] | features
-                    told = {name: before.get(name, {}) | own for name, own in told.items()}
                     extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
-            elif occupied and not (any(self.files()) and self._hashes() == {study.hash}):
+            elif occupied and self._named_studies() != {study.hash}:
                 raise StudyError(f"{self.folder} is not empty and not a records folder. Choose another --records.")
             content = {
                 "hash": study.hash,
@@ -98,20 +91,21 @@ class Records:
                 "study": json.loads(study.to_json()),
                 "dropped": [list(astuple(cell)) for cell in dropped],
                 "features": features,
-                **told,
             }
             write_header(self.folder, content)
 
-    def _hashes(self) -> set[str]:
-        """The studies that the records themselves name."""
+    def _named_studies(self) -> set[str]:
+        """The studies that the records themselves name; none without records."""
+        if not any(self.files()):
+            return set()
         return set(load_table(self.folder, ["study_hash"])["study_hash"].to_pylist())
 
     def imported(self) -> dict[str, Any]:
-        """Whose table these records come from, and how its columns were named; empty where kshot computed them."""
+        """File and column names of an imported table; empty where kshot computed the records."""
         return read_header(self.folder).get("imported", {}) if self.header.is_file() else {}
 
-    def draws(self) -> str:
-        """A name for how the shots were drawn: two folders with the same one have the same shots in the same cell."""
+    def draw_rule(self) -> str:
+        """Names the draws: two folders with the same name have the same shots in the same cell."""
         source = self.imported()
         return source["mapping"].get("draws", source["sha256"]) if source else self.study().supports or "kshot"
 
@@ -152,7 +146,7 @@ class Records:
         return header["hash"], header["extends"]
 
     def grows_into(self, study: Study) -> bool:
-        """Whether cells here may lack methods of this study, because a smaller one wrote them."""
+        """Whether cells here may lack methods of the study because a smaller study wrote them."""
         own, former = self.owners()
         return bool(own) and (own != study.hash or bool(former))
 
@@ -174,8 +168,8 @@ class Records:
         return files_at(self.folder, cell_place(cell))
 
     def write(self, study: Study, facts: CellFacts, records: Sequence[Record]) -> None:
-        """Write one cell's file, all or nothing; answers and tracebacks of failures go first, so that a cell whose
-        records are there is done."""
+        """Write one cell's file whole or not at all; answers and tracebacks first, so that a cell with records is
+        complete."""
         self.write_answers(records)
         for record in records:
             if record.traceback:
@@ -200,7 +194,7 @@ class Records:
         return {method: replace(one, unseen=_unseen(cell, one.n_classes)) for method, one in found.items()}
 
     def runs(self) -> list[dict[str, Any]]:
-        """What each run that wrote here recorded of its machine; a file that is being written is not read."""
+        """The machine of each run that wrote here, without files that are still being written."""
         paths = sorted((self.folder / RUNS).glob("[!.]*.json"))
         return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
 
@@ -239,7 +233,7 @@ def load_table(folder: Path | str, columns: Sequence[str] | None = None, *, join
 
 
 def _read(records: Records, columns: list[str], joined_only: bool) -> "pa.Table":
-    """The rows of all files. The loose first: a cell computed again lies beside its compacted former self."""
+    """The rows of all files, single cells first: a cell that was computed again replaces its compacted rows."""
     import pyarrow as pa
 
     for attempt in range(1, ATTEMPTS + 1):
@@ -260,7 +254,7 @@ def _read(records: Records, columns: list[str], joined_only: bool) -> "pa.Table"
 def metric_values(
     records: Records, table: "pa.Table", metrics: Mapping[str, Callable[[Answers], float]]
 ) -> dict[str, Float[Array, " N"]]:
-    """Every metric of every record of the table, in its order; NaN where no answers of that very record were kept."""
+    """Every metric of every record, in the table's order; NaN where no answers of that record were kept."""
     values = {name: np.full(table.num_rows, np.nan) for name in metrics}
     places: dict[Cell, dict[str, tuple[int, int | None]]] = {}
     columns = (cells_of(table), table["method"].to_pylist(), table["n_correct"].to_pylist())
@@ -286,7 +280,7 @@ def records_around(folder: Path) -> list[Path]:
 
 
 def _unseen(cell: Cell, n_classes: int) -> Bool[Array, " C"] | None:
-    """Classes without shots, which the cell's names determine."""
+    """True for classes without shots, which follow from the cell's names."""
     if cell.profile != "missing":
         return None
     no_labels = np.empty(0, np.int64)

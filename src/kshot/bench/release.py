@@ -1,21 +1,18 @@
 """A release: features, records, probes and reports in one tar file, with a checksum of every file in front."""
 
-import hashlib
 import io
 import json
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from kshot.errors import KshotError
 from kshot.files import TEMPORARY_PREFIX, is_temporary, real_path, sha256, write_atomically
 
 CHECKSUMS = "checksums.json"
 FORMAT = 1
-LARGEST_LIST = 2**28
-CHUNK = 2**20
 
 
 def write_release(folders: Sequence[Path], archive: Path) -> int:
@@ -41,24 +38,54 @@ def write_release(folders: Sequence[Path], archive: Path) -> int:
 
 
 def open_release(archive: Path, target: Path) -> int:
-    """Open a release in a folder that does not exist yet: every file as its checksum says, or nothing."""
+    """Open a release in a folder that does not exist yet: every file as its checksum says, or nothing; the number of
+    files."""
     if target.exists():
         raise KshotError(f"{target} exists already; give a folder that does not.")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=target.parent) as making:
         inside = Path(making, "release")
-        inside.mkdir()
         try:
             with tarfile.open(archive, "r:") as tar:
-                count = _extract(tar, inside, archive)
+                _extract(tar, inside)
         except (tarfile.TarError, OSError) as error:
             raise KshotError(f"{archive} cannot be opened as a release ({error}).") from None
+        listed = _read_list(inside / CHECKSUMS, archive)
+        found = {path.relative_to(inside).as_posix(): path for path in inside.rglob("*") if path.is_file()}
+        for name in sorted(listed.keys() | found.keys()):
+            if name not in found or name not in listed or sha256(found[name]) != listed[name]:
+                raise KshotError(f"{name} in {archive} is damaged, missing, or not one of the files that it lists.")
         inside.rename(target)
-    return count
+    return len(found)
+
+
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """Write the archive's files, which must lie below the folder."""
+    for member in tar:
+        name = PurePosixPath(member.name)
+        content = tar.extractfile(member) if member.isfile() else None
+        if content is None or name.is_absolute() or ".." in name.parts:
+            raise tarfile.TarError(f"{name} is not a file below the release")
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as out:
+            shutil.copyfileobj(content, out)
+
+
+def _read_list(path: Path, archive: Path) -> dict[str, str]:
+    """The checksum of every file, read and removed."""
+    try:
+        content = json.loads(path.read_bytes())
+        path.unlink()
+        if content["format"] == FORMAT:
+            return {name: entry["sha256"] for name, entry in content["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise KshotError(f"{archive} is no release that this kshot reads: its {CHECKSUMS} is missing, damaged or newer.")
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """All files but hidden ones, links, and those that are still being written."""
+    """All files with their names in the archive, but for hidden ones, links, and those that are still being written."""
     if not folder.is_dir():
         raise KshotError(f"there is no folder {folder} to pack.")
     for path in sorted(folder.rglob("*")):
@@ -73,49 +100,3 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = size, 0o644
     return entry
-
-
-def _extract(tar: tarfile.TarFile, folder: Path, archive: Path) -> int:
-    first = tar.next()
-    if first is None or first.name != CHECKSUMS or not first.isfile() or first.size > LARGEST_LIST:
-        raise KshotError(f"{archive} is no release: it does not begin with {CHECKSUMS}.")
-    listed = _read_list(tar.extractfile(first), archive)
-    while (member := tar.next()) is not None:
-        expected = listed.pop(member.name, None)
-        if expected is None or not member.isfile() or member.size != expected["size"]:
-            raise KshotError(f"{archive} holds {member.name}, which is not the file that its {CHECKSUMS} lists.")
-        target = folder / member.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("xb") as out:
-            copied = _copy(tar.extractfile(member), out)
-        if copied != expected["sha256"]:
-            raise KshotError(f"{member.name} in {archive} is damaged: sha256 {copied}, listed {expected['sha256']}.")
-    if listed:
-        raise KshotError(f"{archive} lacks {len(listed)} of its files, first {min(listed)}.")
-    return sum(1 for path in folder.rglob("*") if path.is_file())
-
-
-def _read_list(opened: Any, archive: Path) -> dict[str, dict[str, Any]]:
-    try:
-        content = json.loads(opened.read() if opened else b"")
-        listed = content["files"]
-        sound = content["format"] == FORMAT and all(
-            type(entry["size"]) is int and isinstance(entry["sha256"], str) for entry in listed.values()
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        sound, listed = False, {}
-    if not sound:
-        raise KshotError(f"{archive} is no release that this kshot reads: its {CHECKSUMS} is damaged or newer.")
-    for name in listed:
-        path = PurePosixPath(name)
-        if path.is_absolute() or "\\" in name or path.as_posix() != name or not path.parts or ".." in path.parts:
-            raise KshotError(f"{archive} lists '{name}', which does not lie below the release.")
-    return listed
-
-
-def _copy(source: Any, out: Any) -> str:
-    digest = hashlib.sha256()
-    while source is not None and (chunk := source.read(CHUNK)):
-        digest.update(chunk)
-        out.write(chunk)
-    return digest.hexdigest()

@@ -4,26 +4,25 @@ import json
 import logging
 import os
 import platform
-import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 
-from kshot.bench.cell import load_batch, run_batch
+from threadpoolctl import threadpool_limits
+
+from kshot.bench.cell import ONE_THREAD, environment, load_batch, run_batch
 from kshot.bench.compact import SUPERSEDED, compact, supersede
-from kshot.bench.engines import WORKER_ENVIRONMENT, Engine, ThisProcess, Workload
+from kshot.bench.engines import Engine, Workload
 from kshot.bench.records import RUNS, Records, records_folder
-from kshot.bench.study import Cell, MethodSpec, Study, load_study
+from kshot.bench.study import AnyStudy, Cell, MethodSpec, Study, load_study
 from kshot.bench.work import Work, count_cells, find_work, missing_cells, present_codes, strata_of, thin_cells
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store, as_store
-from kshot.data.stratum import encoder_constants
 from kshot.data.supports import read_supports
 from kshot.errors import InputError, KshotError, StudyError, unknown
 from kshot.files import is_damaged, remove_torn, set_aside, write_text
@@ -32,7 +31,6 @@ from kshot.types import BALANCED
 
 # Reading thousands of small files is slow; beyond this many they are joined.
 LOOSE_FILES = 1000
-AnyStudy = Study | Path | str
 logger = logging.getLogger(__name__)
 
 
@@ -55,6 +53,17 @@ class StudyShard:
 WHOLE = StudyShard()
 
 
+@dataclass(frozen=True)
+class ThisProcess:
+    """The engine of one worker: batch after batch in this process, with one BLAS thread."""
+
+    def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
+        with environment(ONE_THREAD), threadpool_limits(1):
+            for batch in workload.batches:
+                workload.run(workload.study, workload.features, workload.target, batch)
+                finished(len(batch.cells))
+
+
 def choose_engine(engine: Engine | str, workers: int) -> Engine:
     """The engine named `local`, `dask` (a cluster started here) or `dask:ADDRESS`; an engine is given back as it is."""
     if not isinstance(engine, str):
@@ -73,10 +82,6 @@ def choose_engine(engine: Engine | str, workers: int) -> Engine:
 
         return DaskEngine(workers, address or None)
     raise KshotError(unknown("engine", engine, ("local", "dask"), "For SLURM see `kshot slurm --help`."))
-
-
-def load_any(study: AnyStudy) -> Study:
-    return study if isinstance(study, Study) else load_study(study)
 
 
 def with_supports(study: Study, file: Path | str | None, features: Path | str | Store) -> Study:
@@ -104,7 +109,7 @@ def complete(
 
     With `keep`, compute those of these cells whose features are stored.
     """
-    loaded = load_any(study).with_methods(method)
+    loaded = load_study(study).with_methods(method)
     target = Records(records_folder(records, loaded.name))
     features = features if isinstance(features, Store) else Path(features)
     work = open_run(loaded, features, target, keep)
@@ -134,14 +139,13 @@ def open_run(
     store = as_store(features)
     work = find_work(study, store, records, keep=keep)
     banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE and work.missing]
-    gates = {"/".join(where): said for where, said in failed_gates(store, banded).items()} if banded else {}
-    for warning in gates.values():
+    for warning in failed_gates(store, banded).values() if banded else ():
         logger.warning(f"{warning}. These features fail the sanity gate: see `kshot features check`.")
-    constants = {f"{name}/{encoder}": encoder_constants(store, name, encoder) for name, encoder in work.strata}
-    for encoder, own in {where.split("/")[1]: own for where, own in constants.items()}.items():
-        if own["logit_scale"] is not None:
-            logger.info(f"{encoder}: logit scale {own['logit_scale']:.6g}, logit bias {own['logit_bias']}")
-    records.claim(study, work.dropped, work.features, {"constants": constants, "ignored_gates": gates})
+    for encoder, dataset in {encoder: dataset for dataset, encoder in work.strata}.items():
+        about = store.manifest(dataset, encoder, store.part_of(dataset, encoder, "test"))
+        if about.logit_scale is not None:
+            logger.info(f"{encoder}: logit scale {about.logit_scale:.6g}, logit bias {about.logit_bias}")
+    records.claim(study, work.dropped, work.features)
     remove_torn(records.folder)
     with records.lock():
         loose, joined = records.files()
@@ -183,34 +187,16 @@ def compute(
             written = 0
             compact(records)
 
-    workload = Workload(work.study, features, records, batches, run_batch, missing_cells, load_batch)
-    with workers_environment() if not workload.in_memory else nullcontext():
-        engine(workload, finished_and_tidied)
-
-
-@contextmanager
-def workers_environment() -> Iterator[None]:
-    """Environment variables and main module for the worker processes that an engine starts meanwhile."""
-    before = {name: os.environ.get(name) for name in WORKER_ENVIRONMENT}
-    main = sys.modules["__main__"]
-    os.environ.update(WORKER_ENVIRONMENT)
-    # A spawned process runs the main module again, and a script without a guard would start its run in every worker.
-    # Workers need nothing from it; an empty module in its place leaves nothing to run.
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    engine(Workload(work.study, features, records, batches, run_batch, missing_cells, load_batch), finished_and_tidied)
 
 
 def this_machine() -> dict[str, str]:
     """The machine's name and its processor: seconds compare only between runs where both are the same."""
-    return {"machine": platform.node(), "processor": _processor()}
+    processor = platform.processor()
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return {"machine": platform.node(), "processor": processor}
 
 
 def check_finished(work: Work, records: Records, shard: StudyShard = WHOLE) -> None:
@@ -250,11 +236,3 @@ def _log_run(records: Records, engine: Engine, shard: StudyShard) -> None:
         "pid": os.getpid(),
     }
     write_text(records.folder / RUNS / f"{uuid.uuid4().hex}.json", json.dumps(about, indent=1) + "\n")
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()

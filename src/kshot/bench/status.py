@@ -1,4 +1,4 @@
-"""Where a run stands, read from its records folder, and from the study file where that has grown since."""
+"""The state of a run, read from its records folder and from a study file that has grown since."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ class RunStatus:
         return self.total - self.dropped - self.done
 
 
-def continued(folder: Path, study: Study) -> tuple[Study, list[str]]:
-    """A study file with the methods that its run was given besides, and their names; refused in another's folder."""
+def with_recorded_methods(folder: Path, study: Study) -> tuple[Study, list[str]]:
+    """Add to a study the methods that its run got by `--method`; raise if the folder belongs to another study."""
     owner = Records(folder).study()
     besides = addable(study, owner)
     whole = study.with_methods(besides)
@@ -47,7 +47,7 @@ def added_methods(folder: Path) -> list[str]:
 
 
 def run_status(folder: Path, study: Study | None = None) -> RunStatus:
-    """Of the folder's own study, or of one that extends it; of cells added since, none counts as dropped."""
+    """The state of the folder's study, or of one that extends it; added cells never count as dropped."""
     records = Records(folder)
     study = study or records.study()
     cells = study.cells()

@@ -13,7 +13,7 @@ from typing import Any
 
 from kshot.data.episode import SMALLEST_RESIDUE
 from kshot.encode.augment import RECIPES
-from kshot.errors import StudyError, unknown
+from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import safe_name
 from kshot.types import BALANCED, HALVES, PROFILES, Views
 
@@ -80,12 +80,12 @@ class Grid:
 class Study:
     """Several grids under one name, precision and hash.
 
-    Without `min_residue` the paper's rule holds: a cell whose smallest class keeps fewer than five pool pictures is
-    dropped; not where every class has exactly K pictures and no method of the study looks at others. With it no such
-    cell is dropped, and methods that look at those pictures are undefined below it.
-    `pool_cap`: of each class, at most so many pictures of an official train split are the pool.
-    `answers`: what every head said about every test picture is kept beside the records, for metrics. `supports`: shots
-    that somebody else drew, as `kshot.data.supports` reads them.
+    Without `min_residue` the paper's rule holds: a cell is dropped if some class keeps fewer than five pool pictures
+    beside its shots, unless the pool is exactly the shots and no method of the study looks at other pictures. With
+    `min_residue` no cell is dropped; methods that look at those pictures are undefined below that number.
+    `pool_cap` is the largest number of pool pictures per class, for datasets with an official train split.
+    With `answers` each head's answers to all test pictures are kept beside the records, for metrics.
+    `supports` are given shots instead of drawn ones: the JSON that `kshot.data.supports` makes.
     """
 
     name: str
@@ -98,28 +98,21 @@ class Study:
 
     @cached_property
     def hash(self) -> str:
-        """Names everything that a record depends on in the study file."""
+        """A hash of everything in the study that records depend on."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def to_json(self) -> str:
-        """Everything that the study sets; what it leaves to the paper's rule is not named."""
-        content = asdict(self)
-        for rule in ("min_residue", "pool_cap"):
-            if content[rule] is None:
-                del content[rule]
-        # Whether answers are kept changes no record.
+        """Everything that records depend on; what has its default is left out, but for the precision."""
+        content = asdict(self) | {"supports": json.loads(self.supports or "null")}
         del content["answers"]
-        content["supports"] = json.loads(self.supports or "{}")
-        if not self.supports:
-            del content["supports"]
         for grid in content["grids"]:
             if grid["profiles"] == (BALANCED,):
                 del grid["profiles"]
-        for spec in (spec for grid in content["grids"] for spec in grid["methods"]):
-            for name in ("views", "title"):
-                if not spec[name]:
-                    del spec[name]
-        return json.dumps(content, sort_keys=True)
+            grid["methods"] = [
+                {key: value for key, value in spec.items() if value or key not in ("views", "title")}
+                for spec in grid["methods"]
+            ]
+        return json.dumps({key: value for key, value in content.items() if value is not None}, sort_keys=True)
 
     @property
     def least_residue(self) -> int:
@@ -127,7 +120,7 @@ class Study:
         return SMALLEST_RESIDUE if self.min_residue is None else 0
 
     def cells(self) -> dict[Cell, tuple[MethodSpec, ...]]:
-        """Every cell with its methods; grids that meet in a cell join their methods."""
+        """Every cell with its methods; a cell of several grids has the methods of all of them."""
         specs_of: dict[Cell, dict[str, MethodSpec]] = {}
         for grid in self.grids:
             axes = (grid.datasets, grid.backbones, grid.tiers, grid.shots, grid.seeds, grid.profiles)
@@ -143,7 +136,7 @@ class Study:
         return parsed_supports(self.supports).get(dataset, {})
 
     def extends(self, older: "Study") -> bool:
-        """Whether every record of the older study belongs to this one as it is."""
+        """Whether this study has every cell and method of the older one, under the same rules."""
         cells = self.cells()
         rules = (self.name, self.dtype, self.min_residue, self.pool_cap, self.supports)
         theirs = (older.name, older.dtype, older.min_residue, older.pool_cap, older.supports)
@@ -180,8 +173,10 @@ class Study:
         return found
 
     def on_features(self, strata: Sequence[tuple[str, str, str]]) -> "Study":
-        """The same shots, seeds, profiles and methods on these (dataset, backbone, tier), as a study of its own; their
-        order does not matter."""
+        """A study of its own with the same shots, seeds, profiles and methods on these (dataset, backbone, tier);
+        without any, the study as it is."""
+        if not strata:
+            return self
         strata = sorted(set(strata))
         shots = tuple(sorted({k for grid in self.grids for k in grid.shots}))
         seeds = tuple(sorted({seed for grid in self.grids for seed in grid.seeds}))
@@ -215,6 +210,9 @@ class Study:
         return grown
 
 
+AnyStudy = Study | Path | str
+
+
 @lru_cache(maxsize=4)
 def parsed_supports(text: str) -> Mapping[str, Mapping[tuple[int, int], Sequence[str]]]:
     """The ids by dataset and (K, seed); nothing for an empty text."""
@@ -226,15 +224,17 @@ def parsed_supports(text: str) -> Mapping[str, Mapping[tuple[int, int], Sequence
 
 
 def _name_of(strata: Sequence[tuple[str, str, str]]) -> str:
-    """`digits+lite0+photo`, one after the other; a hash in place of a name that would be long or ambiguous."""
+    """`digits+lite0+photo`, joined by `+`; a hash where that would be too long or ambiguous."""
     named = "+".join("+".join(stratum) for stratum in strata)
     if len(named) <= LONGEST_STRATA and named.count("+") == 3 * len(strata) - 1:
         return named
     return hashlib.sha256(json.dumps(strata).encode()).hexdigest()[:16]
 
 
-def load_study(given: Path | str) -> Study:
-    """Read a study by its path or by the name it has in the package; every mistake in it is one clear sentence."""
+def load_study(given: AnyStudy) -> Study:
+    """Read a study by its path or by the name it has in the package; a `Study` is returned as it is."""
+    if isinstance(given, Study):
+        return given
     path = find_study(given)
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -255,7 +255,7 @@ def find_study(given: Path | str) -> Path:
 
 
 def names_study(given: Path | str) -> bool:
-    """Whether this is meant as a study rather than as a records folder."""
+    """Whether the argument is a study file or the name of a bundled study, and not a records folder."""
     return not Path(given).is_dir() and (Path(given).suffix == ".toml" or str(given) in bundled_studies())
 
 
@@ -264,38 +264,47 @@ def bundled_studies() -> dict[str, Path]:
 
 
 def parse_study(content: dict[str, Any], where: str) -> Study:
-    allowed = {"name", "dtype", "min_residue", "pool_cap", "answers", "grid", *OPTIONAL, *AXES}
-    for key in content:
-        if key not in allowed:
-            raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
-    dtype = content.get("dtype", "float32")
+    """The study that a TOML file holds; `where` names the file in errors."""
+    known = ("name", "dtype", "min_residue", "pool_cap", "answers", "grid", *OPTIONAL, *AXES)
+    check_keys(content, known, where)
+    dtype, answers = content.get("dtype", "float32"), content.get("answers", True)
     if dtype not in DTYPES:
         raise StudyError(f"{where}: dtype is '{dtype}'; allowed are {' and '.join(DTYPES)}.")
-    counts = [content.get("min_residue"), content.get("pool_cap")]
-    for name, count, low in zip(("min_residue", "pool_cap"), counts, (0, 1), strict=True):
-        if count is not None and (type(count) is not int or not low <= count <= LARGEST):
-            raise StudyError(f"{where}: '{name}' must be a whole number from {low} up, not {count}.")
-    answers = content.get("answers", True)
+    for name, least in (("min_residue", 0), ("pool_cap", 1)):
+        count = content.get(name, least)
+        if type(count) is not int or not least <= count <= LARGEST:
+            raise StudyError(f"{where}: '{name}' must be a whole number from {least} up, not {count}.")
     if not isinstance(answers, bool):
         raise StudyError(f"{where}: 'answers' must be true or false, not {answers}.")
     if not isinstance(content.get("name"), str):
         raise StudyError(f'{where}: a study needs a name, for example name = "mine".')
     shared = {key: content[key] for key in (*AXES, *OPTIONAL) if key in content}
-    grids = tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where))
-    least, cap = counts
-    study = Study(safe_name("study", content["name"]), grids, dtype, least, answers, cap)
+    study = Study(
+        safe_name("study", content["name"]),
+        tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where)),
+        dtype,
+        content.get("min_residue"),
+        answers,
+        content.get("pool_cap"),
+    )
     _check_names(study, where)
     return study
 
 
+def check_keys(
+    given: Iterable[str], allowed: Sequence[str], where: str, kind: str = "key", error: type[KshotError] = StudyError
+) -> None:
+    """Raise for the first name that is not allowed; `where` begins the sentence."""
+    for key in given:
+        if key not in allowed:
+            raise error(f"{where}: " + unknown(kind, key, allowed, "Remove it or correct the name."))
+
+
 def parse_grid(table: dict[str, Any], where: str) -> Grid:
+    """One grid of a study file."""
     for axis in AXES:
-        if not isinstance(table.get(axis), list) or not table[axis]:
-            raise StudyError(f"{where}: '{axis}' must be a list with at least one entry.")
-    for key in table:
-        if key not in (*AXES, *OPTIONAL):
-            allowed = (*AXES, *OPTIONAL)
-            raise StudyError(f"{where}: " + unknown("key", key, allowed, "Remove it or correct the name."))
+        _check_list(axis, table.get(axis), where)
+    check_keys(table, (*AXES, *OPTIONAL), where)
     views = _views(table["views"], where) if "views" in table else None
     for axis in ("shots", "seeds"):
         whole_numbers(axis, table[axis], where)
@@ -306,7 +315,12 @@ def parse_grid(table: dict[str, Any], where: str) -> Grid:
             safe_name(kind[:-1], name)
     axes = {axis: tuple(dict.fromkeys(table[axis])) for axis in AXES if axis != "methods"}
     methods = tuple(replace(_method(entry, where), views=views) for entry in table["methods"])
-    return Grid(**axes, methods=methods, profiles=_profiles(table, where))
+    return Grid(**axes, methods=methods, profiles=_profiles(table.get("profiles", [BALANCED]), where))
+
+
+def _check_list(axis: str, given: Any, where: str) -> None:
+    if not isinstance(given, list) or not given:
+        raise StudyError(f"{where}: '{axis}' must be a list with at least one entry.")
 
 
 def whole_numbers(axis: str, given: Iterable[Any], where: str) -> tuple[int, ...]:
@@ -318,14 +332,12 @@ def whole_numbers(axis: str, given: Iterable[Any], where: str) -> tuple[int, ...
     return tuple(dict.fromkeys(map(int, values)))
 
 
-def _profiles(table: dict[str, Any], where: str) -> tuple[str, ...]:
-    """`["balanced", "long-tailed"]`; without the key every class gets the same shots."""
-    given = table.get("profiles", [BALANCED])
-    if not isinstance(given, list) or not given:
-        raise StudyError(f"{where}: 'profiles' must be a list with at least one entry.")
+def _profiles(given: Any, where: str) -> tuple[str, ...]:
+    """`["balanced", "long-tailed"]`."""
+    _check_list("profiles", given, where)
+    known = [*PROFILES, *HALVES]
     for name in given:
-        if name not in {**PROFILES, **HALVES}:
-            known = [*PROFILES, *HALVES]
+        if name not in known:
             raise StudyError(f"{where}: " + unknown("profile", str(name), known, "Give one of them."))
     return tuple(dict.fromkeys(given))
 
@@ -352,21 +364,15 @@ def _method(entry: Any, where: str) -> MethodSpec:
         raise StudyError(
             f'{where}: a method with parameters needs use = "…" and a name as = "…", both in quotes; given was {entry}.'
         )
-    strange = [key for key, value in params.items() if not _is_plain(value)]
-    if strange:
-        raise StudyError(
-            f"{where}: parameter {strange[0]} of '{name}' is {params[strange[0]]}; give a number, a word or a list."
-        )
+    for key, value in params.items():
+        try:
+            # TOML also knows dates and times, which no parameter is.
+            json.dumps(value)
+        except TypeError:
+            raise StudyError(
+                f"{where}: parameter {key} of '{name}' is {value}; give a number, a word or a list."
+            ) from None
     return MethodSpec(name, use, params)
-
-
-def _is_plain(value: Any) -> bool:
-    """TOML also knows dates and times, which no parameter is."""
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    if isinstance(value, dict):
-        return all(map(_is_plain, value.values()))
-    return isinstance(value, bool | int | float | str)
 
 
 def study_from_json(text: str) -> Study:

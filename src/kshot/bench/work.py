@@ -1,4 +1,4 @@
-"""From a study to the work that remains, with every name checked and every stratum's size known before anything runs.
+"""Find the cells of a study that are missing; all names and sizes are checked before anything runs.
 
 Sizes come from the stored features, or from the catalog where nothing is stored yet.
 """
@@ -15,22 +15,21 @@ from kshot.data import catalog, simulated
 from kshot.data.episode import POOL_SHARE, drawn_rows
 from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, view_part
-from kshot.data.stratum import pool_labels, pool_rows
+from kshot.data.stratum import pool_rows
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import place_of
 from kshot.methods import registry
-from kshot.methods.registry import code_of
 from kshot.types import Evidence, MethodInfo, Views
 
-# A batch is no larger a part of its study than this, so that the last ones keep many workers busy.
+# A batch is at most this part of its study, so that the last batches keep many workers busy.
 PARTS_OF_A_STUDY = 256
-# What is taken from the pool beside the support, validation where the dataset has none of its own.
+# Evidence that is taken from the pool beside the support; validation only where the dataset has no such split.
 RESIDUE: frozenset[Evidence] = frozenset({"pool", "few_shot_validation", "validation"})
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What cost and the thin-pool rule depend on; `smallest_pool` is None where it is not known."""
+    """Sizes of a stratum; `smallest_pool`, the pool pictures of the smallest class, is None where it is not known."""
 
     stored: bool
     classes: int
@@ -43,12 +42,12 @@ class Sizes:
         """Whether fewer than `least` pool pictures of some class would be left."""
         return self.smallest_pool is not None and self.smallest_pool - shots < least
 
-    def is_cache_of(self, shots: int) -> bool:
+    def uses_whole_pool(self, shots: int) -> bool:
         """Whether every class has exactly so many pool pictures."""
         return self.smallest_pool == shots and self.n_pool == shots * self.classes
 
     def cost(self, shots: int, trained: int) -> int:
-        """Grows as the seconds of a cell do: a trained head passes over its shots hundreds of times."""
+        """A number proportional to the seconds of a cell: a trained head passes over its shots hundreds of times."""
         return self.classes * self.dim * (300 * shots * self.classes * trained + 50 * self.n_test)
 
 
@@ -75,10 +74,11 @@ def count_cells(batches: Iterable[CellBatch]) -> int:
 
 @dataclass(frozen=True)
 class Work:
-    """A study against a records folder; beside methods that are `trained` the others cost little. The shots of
-    `whole_pool` cells are all pictures of the pool, which are kept because no method looks at others.
+    """What a records folder lacks of a study.
 
-    `absent`: why the cells of a (dataset, backbone, tier) are not among `cells`.
+    `trained` methods take nearly all of the time. In `whole_pool` cells the shots are the whole pool; they are kept
+    because no method of the study looks at other pictures. `absent` gives the reason why the cells of a (dataset,
+    backbone, tier) are not among `cells`.
     """
 
     study: Study
@@ -108,11 +108,11 @@ class Work:
         return [stratum for stratum, sizes in self.strata.items() if not sizes.stored]
 
     def batches(self, shard: int = 0, shards: int = 1) -> list[CellBatch]:
-        """Missing cells, dearest first, so that long work does not end the run.
+        """The missing cells in batches, the most expensive first, so that no long batch is left for the end.
 
-        Cells of one stratum with the same methods go together, its features being loaded once, as long as they are a
-        small part of the whole. Shards divide the whole study and not what is missing, so that a shard keeps its share
-        when it is resumed.
+        Cells of one stratum with the same methods share a batch, because its features are loaded once; a batch is at
+        most 1/256 of the study. Shards divide the whole study and not the missing cells, so that a resumed shard keeps
+        its share.
         """
         costs = {cell: self._cost(cell) for cell in self.cells if cell not in self.dropped}
         most = sum(costs.values()) / PARTS_OF_A_STUDY
@@ -155,22 +155,24 @@ def find_work(
 ) -> Work:
     """Check all names, write simulated worlds that are asked for and absent, find what is missing.
 
-    With `keep`, the work is those of these cells whose features are stored, and `absent` names the others.
+    With `keep`, only cells for which it is true and whose features are stored; `absent` gives the reason for others.
     """
     _refuse_main_module(study)
     info = {name: registry.info(spec.use, spec.params) for name, spec in study.methods().items()}
     trained = frozenset(name for name, about in info.items() if not about.closed_form)
-    cells, absent = study.cells(), {}
+    cells = {cell: specs for cell, specs in study.cells().items() if keep is None or keep(cell)}
+    absent: dict[tuple[str, str, str], str] = {}
     if keep is None:
         strata = strata_of(study, store, must_be_stored=must_be_stored)
         check_tiers(study, store)
         if must_be_stored:
             check_views(study, store)
     else:
-        strata, absent = _stored_parts(study, store, {cell for cell in cells if keep(cell)})
-        here = {place for place in {(c.dataset, c.backbone, c.tier) for c in cells if keep(c)} if place not in absent}
-        cells = {c: specs for c, specs in cells.items() if keep(c) and (c.dataset, c.backbone, c.tier) in here}
-    whole_pool = frozenset() if any(map(needs_residue, info.values())) else cells_of_whole_pools(strata, cells)
+        strata, absent = _stored_parts(study, store, cells)
+        cells = {c: specs for c, specs in cells.items() if (c.dataset, c.backbone, c.tier) not in absent}
+    whole_pool: frozenset[Cell] = frozenset()
+    if not any(map(needs_residue, info.values())):
+        whole_pool = frozenset(c for c in cells if strata[c.dataset, c.backbone].uses_whole_pool(c.shots))
     dropped = thin_cells(study, strata, cells) - whole_pool
     wanted = {cell: specs for cell, specs in cells.items() if cell not in dropped}
     missing = missing_cells(records, study, wanted)
@@ -183,30 +185,29 @@ def _stored_parts(
     """Sizes of the strata that are stored, and why the cells of a (dataset, backbone, tier) cannot be computed."""
     strata: dict[tuple[str, str], Sizes] = {}
     absent: dict[tuple[str, str, str], str] = {}
-    for dataset, backbone in dict.fromkeys((cell.dataset, cell.backbone) for cell in cells):
+    tiers: dict[tuple[str, str], set[str]] = {}
+    for cell in cells:
+        tiers.setdefault((cell.dataset, cell.backbone), set()).add(cell.tier)
+    for (dataset, backbone), wanted in tiers.items():
         stratum = study.only(datasets=(dataset,), backbones=(backbone,))
-        reason = ""
         try:
-            found = strata_of(stratum, store, must_be_stored=True)
+            strata |= strata_of(stratum, store, must_be_stored=True)
         except KshotError as error:
-            found, reason = {}, str(error)
-        for tier in {cell.tier for cell in cells if (cell.dataset, cell.backbone) == (dataset, backbone)}:
+            absent |= {(dataset, backbone, tier): str(error) for tier in wanted}
+            continue
+        for tier in wanted:
             try:
-                if found:
-                    check_tiers(stratum.only(tiers=(tier,)), store)
-                    check_views(stratum.only(tiers=(tier,)), store)
+                check_tiers(stratum.only(tiers=(tier,)), store)
+                check_views(stratum.only(tiers=(tier,)), store)
             except KshotError as error:
                 absent[dataset, backbone, tier] = str(error)
-            if not found:
-                absent[dataset, backbone, tier] = reason
-        strata |= found
     return strata, absent
 
 
 def missing_cells(
     records: Records, study: Study, cells: Mapping[Cell, Sequence[MethodSpec]]
 ) -> dict[Cell, tuple[MethodSpec, ...]]:
-    """Which of the study's cells have no record of some methods, and of which.
+    """The cells that lack records, each with the methods that it lacks.
 
     A cell's file holds all methods of the study that wrote it, so reading is only needed where this study
     extends the one that did, or where the code of a method may have changed.
@@ -230,9 +231,8 @@ def missing_cells(
 
 
 def present_codes(study: Study) -> dict[str, str]:
-    """The code of every method that is not part of kshot and whose files are found, by its name in the records."""
-    foreign = {name: spec for name, spec in study.methods().items() if spec.use not in registry.BUILTIN or spec.params}
-    codes = {name: code_of(spec.use, spec.params) for name, spec in foreign.items()}
+    """A hash of the code of each method that is not part of kshot and whose files are found, by its name."""
+    codes = {name: registry.code_of(spec.use, spec.params) for name, spec in study.methods().items()}
     return {name: code for name, code in codes.items() if code}
 
 
@@ -257,7 +257,8 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
         world = simulated.WORLDS.get(dataset) if backbone == simulated.BACKBONE else None
         if world and not simulated.is_written(dataset, store):
             if not must_be_stored:
-                strata[dataset, backbone] = _from_world(world)
+                n_test, n_pool = world.classes * world.test_per_class, world.classes * world.pool_per_class
+                strata[dataset, backbone] = Sizes(False, world.classes, world.dim, n_test, world.pool_per_class, n_pool)
                 continue
             simulated.write(world, store)
         if dataset in catalog.shifts():
@@ -272,7 +273,7 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
 
 
 def check_tiers(study: Study, store: Store) -> None:
-    """Every tier must be stored, except for backbones without any text, whose text methods are undefined."""
+    """Raise unless every tier is stored; backbones without any text are allowed, their text methods are undefined."""
     for dataset, backbone, tier in {(c.dataset, c.backbone, c.tier): None for c in study.cells()}:
         known = store.tiers(dataset, backbone)
         if not known and backbone == simulated.BACKBONE:
@@ -283,12 +284,11 @@ def check_tiers(study: Study, store: Store) -> None:
 
 
 def check_views(study: Study, store: Store) -> None:
-    """Augmented views must be stored, for every stratum whose methods are given them."""
+    """Raise unless the augmented views are stored for every stratum whose methods use them."""
     wanted = {(c.dataset, c.backbone, s.views): None for c, specs in study.cells().items() for s in specs if s.views}
     for dataset, backbone, views in wanted:
-        part = "all" if store.has(dataset, backbone, "all") else "pool"
-        parts = (view_part(part, views.recipe, number) for number in range(views.count))
-        names = list(parts)
+        part = store.part_of(dataset, backbone, "pool")
+        names = [view_part(part, views.recipe, number) for number in range(views.count)]
         lacks = [name for name in names if not store.has(dataset, backbone, name)]
         if lacks:
             raise StudyError(
@@ -315,13 +315,8 @@ def thin_cells(
     return frozenset(cell for cell in wanted if strata[cell.dataset, cell.backbone].drops(cell.shots, least))
 
 
-def cells_of_whole_pools(strata: dict[tuple[str, str], Sizes], cells: Iterable[Cell]) -> frozenset[Cell]:
-    """The cells whose pool is a cache of exactly K pictures per class."""
-    return frozenset(cell for cell in cells if strata[cell.dataset, cell.backbone].is_cache_of(cell.shots))
-
-
 def needs_residue(method: MethodInfo) -> bool:
-    """Whether it looks at pool pictures beside the shots."""
+    """Whether the method looks at pool pictures beside the shots."""
     return bool(method.sees & RESIDUE)
 
 
@@ -342,29 +337,22 @@ def _stored(store: Store, dataset: str, backbone: str) -> bool:
 
 
 def _from_store(store: Store, dataset: str, backbone: str, pool_cap: int | None) -> Sizes:
-    labels, n_classes = pool_labels(store, dataset, backbone, pool_cap)
-    part = "all" if store.has(dataset, backbone, "all") else "test"
-    manifest = store.manifest(dataset, backbone, part)
-    stored = None if part == "all" else store.manifest(dataset, backbone, "pool").pool_cap
+    _, labels, n_classes = pool_rows(store, dataset, backbone, pool_cap).drawable()
+    manifest = store.manifest(dataset, backbone, store.part_of(dataset, backbone, "test"))
+    stored = store.manifest(dataset, backbone, store.part_of(dataset, backbone, "pool")).pool_cap
     if stored is not None and (pool_cap is None or pool_cap > stored):
         raise StudyError(
             f"the pool of {dataset} with {backbone} in {store.root} was encoded with at most {stored} pictures of a "
             f"class; the study wants {'all' if pool_cap is None else pool_cap}. Encode it into another folder: "
             f"kshot encode --dataset {dataset} --backbone {backbone} --features FOLDER"
         )
-    n_test = manifest.rows if part == "test" else manifest.rows - len(labels)
+    n_test = manifest.rows - (len(labels) if manifest.part == "all" else 0)
     smallest = int(np.bincount(labels, minlength=n_classes).min())
     return Sizes(True, n_classes, manifest.dim, n_test, smallest, len(labels))
 
 
-def _from_world(world: simulated.World) -> Sizes:
-    n_test = world.classes * world.test_per_class
-    n_pool = world.classes * world.pool_per_class
-    return Sizes(False, world.classes, world.dim, n_test, world.pool_per_class, n_pool)
-
-
 def from_catalog(dataset: str, backbone: str, pool_cap: int | None) -> Sizes:
-    """Sizes by what is published of the dataset."""
+    """Sizes as published for the dataset."""
     entry = catalog.dataset_entry(dataset)
     assert entry is not None  # the caller looked
     n_test, dim = entry.n_test or 30 * entry.classes, catalog.backbones()[backbone].dim
@@ -381,7 +369,7 @@ def from_catalog(dataset: str, backbone: str, pool_cap: int | None) -> Sizes:
 
 
 def _not_stored(store: Store, dataset: str, backbone: str, wanted: Iterable[tuple[str, str]]) -> str:
-    """The first stratum that is missing, and what to type for it and its like."""
+    """The error for the first missing stratum, with the command that encodes it and others like it."""
     stored = {f"{m.dataset}/{m.backbone}" for m in store.readable()}
     known = stored | {f"{name}/{simulated.BACKBONE}" for name in simulated.WORLDS}
     where = f"The study needs its features in {store.root}; see `kshot ls features`."

@@ -83,20 +83,20 @@ def recompute(
 def _trial(submission: Submission, board: Board, row: dict[str, Any], room: Enclosure, knob: bool) -> Trial:
     cell = Cell(*(row[name] for name in CELL))
     study = board.study_of(submission.spec)
-    fit, truth = isolated_fit(study, submission.spec, cell, row, board.features, submission.records)
+    fit = isolated_fit(study, submission.spec, cell, row, board.features, submission.records)
     fit = replace(fit, enclosure=room)
     kept = Records(submission.records).answers(cell)[submission.entry.method]
     try:
         again = fit.answers()
         told = again.predicted
-        found = [*compared(fit, told, kept.hits, truth, SLACK), *_other_answers(again, kept)]
+        found = [*compared(fit, told, kept.hits, SLACK), *_other_answers(again, kept)]
         if found:
             return Trial(cell, tuple(found))
         differing = int(np.count_nonzero(told != kept.predicted))
         at_values = fit.knob_predictions() if knob else []
-        ceiling = max((_percent(values, truth) for values in at_values), default=np.nan)
-        measured = (_percent(told, truth), _renumbered(fit, truth), _shuffled(fit, truth), ceiling)
-        return Trial(cell, (), differing, len(truth), *measured)
+        ceiling = max((_percent(values, fit.truth) for values in at_values), default=np.nan)
+        measured = (_percent(told, fit.truth), _renumbered(fit), _shuffled(fit), ceiling)
+        return Trial(cell, (), differing, len(fit.truth), *measured)
     except KshotError as error:
         return Trial(cell, (f"it fails in a process without the test labels ({error})",))
 
@@ -114,7 +114,7 @@ def _other_answers(again: Answers, kept: Answers) -> Iterator[str]:
             return
 
 
-def _renumbered(fit: IsolatedFit, truth: Int[Array, " n"]) -> float:
+def _renumbered(fit: IsolatedFit) -> float:
     """With the classes under other numbers, in the text as in every label: a head that knows pictures by heart, or a
     class by its number, loses."""
     if len(fit.asked) < fit.n_classes:
@@ -126,17 +126,17 @@ def _renumbered(fit: IsolatedFit, truth: Int[Array, " n"]) -> float:
     }
     if "text" in evidence:
         evidence["text"] = evidence["text"][np.argsort(new)]
-    return _percent(replace(fit, evidence=evidence).predictions(), new[truth])
+    return _percent(replace(fit, evidence=evidence).predictions(), new[fit.truth])
 
 
-def _shuffled(fit: IsolatedFit, truth: Int[Array, " n"]) -> float:
+def _shuffled(fit: IsolatedFit) -> float:
     """With the labels of the shots shuffled: no head gains by that."""
     if "support" not in fit.evidence:
         return np.nan
     support = fit.evidence["support"]
     labels = np.random.default_rng(0).permutation(support.y)
     evidence = fit.evidence | {"support": Labelled(support.X, labels)}
-    return _percent(replace(fit, evidence=evidence).predictions(), truth)
+    return _percent(replace(fit, evidence=evidence).predictions(), fit.truth)
 
 
 def _suspicions(trials: list[Trial]) -> list[str]:

@@ -8,7 +8,7 @@ from typer import Option
 
 from kshot.bench.plan import seconds_left
 from kshot.bench.records import Records
-from kshot.bench.status import RunStatus, added_methods, continued, count_done, recorded_pairs, run_status
+from kshot.bench.status import RunStatus, added_methods, count_done, recorded_pairs, run_status, with_recorded_methods
 from kshot.bench.study import Study, load_study, names_study
 from kshot.bench.work import find_work
 from kshot.cli.shared import FEATURES, FeaturesOption, RecordsArgument, console, existing_records
@@ -28,7 +28,7 @@ def status(
     """Show cells done and missing, the time left, and why methods failed or are undefined."""
     folder, study = existing_records(records), None
     if names_study(records):
-        study, added = continued(folder, load_study(records))
+        study, added = with_recorded_methods(folder, load_study(records))
         again = [f"kshot run {records} --retry", *(f"--method {name}" for name in added)]
     else:
         again = [

@@ -21,7 +21,7 @@ MISSING_SHARE = 0.25
 
 
 class Episode:
-    """One support draw with all that could be known about it; nothing is readable except by `reveal`."""
+    """One support draw with all evidence; a method reads it only through `reveal`."""
 
     def __init__(
         self,
@@ -62,22 +62,22 @@ class Episode:
         }
 
     def reveal(self, sees: frozenset[Evidence], views: Views | None = None) -> "Revealed":
-        """Exactly the declared evidence; who sees the support may ask for augmented views of it."""
+        """Exactly the declared evidence; with the support, a method may also ask for augmented views of it."""
         declared: dict[str, Any] = {name: value for name, value in self._evidence.items() if name in sees}
         if "queries" in sees:
-            # In an order of their own: some methods depend on it, and none shall learn how a set is sorted.
+            # In a random order: some methods depend on the order, and none may learn how a test set is sorted.
             declared["queries"] = frozen(self.queries[self._query_order])
         if views is not None and "support" in sees:
             declared["views"] = self._views[views]
         if "support" in sees and len(np.unique(self._evidence["support"].y)) < self.n_classes:
-            # Classes without shots are meant: all are named.
+            # Some classes have no shots, so the labels do not tell how many classes there are.
             declared["classes"] = range(self.n_classes)
         return Revealed(declared | {"constants": self.constants(sees)})
 
     def constants(self, sees: frozenset[Evidence]) -> dict[str, int | float]:
-        """What encoder and dataset know of a method's constants.
+        """Values of a method's constants that the encoder or the dataset fixes.
 
-        A dataset's were chosen by people who saw test accuracies: only a method that may see those gets them.
+        A dataset's constants were chosen by test accuracy, so only a method that may see the test gets them.
         """
         return self._constants | (self._dataset_constants if "test" in sees else {})
 

@@ -23,7 +23,7 @@ from kshot.solvers.rows import unit_rows
 from kshot.types import ENCODER_CONSTANTS, Array, Labelled
 
 logger = logging.getLogger(__name__)
-# What a manifest says that does not follow from its rows.
+# Fields of a manifest that do not follow from its rows.
 ABOUT = ("encoder", "logit_scale", "logit_bias", "simulated", "source", "licence", "protocol", "provenance")
 # The tier of a text matrix that comes without a name.
 TEXT = "text"
@@ -120,10 +120,9 @@ class Features:
             )
         for manifest in own:
             about = {name: getattr(manifest, name) for name in ABOUT}
-            if manifest.part.startswith("text-"):
-                tier = manifest.part.removeprefix("text-")
-                text = self.store.text(*where, tier)
-                target.write_text(*where, tier, text.prototypes, text.norms, manifest.classes, **about)
+            if manifest.tier:
+                text = self.store.text(*where, manifest.tier)
+                target.write_text(*where, manifest.tier, text.prototypes, text.norms, manifest.classes, **about)
             else:
                 rows = self.store.images(*where, manifest.part)
                 target.write_images(*where, manifest.part, rows.X, rows.y, rows.ids, manifest.classes, **about)
@@ -195,25 +194,23 @@ def load_features(
 
 
 def as_numpy(given: Any, what: str) -> Any:
-    """An array of the processor's memory, whoever made it and wherever it lies; None stays None."""
+    """Convert any library's array on any device to numpy; None stays None."""
+    if given is None:
+        return None
     try:
-        return None if given is None else _as_numpy(given)
-    except (TypeError, ValueError, RuntimeError) as error:
+        if hasattr(given, "detach"):
+            tensor = given.detach().cpu()
+            # numpy has no bfloat16.
+            return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+        if hasattr(given, "__dlpack__") and not isinstance(given, np.ndarray):
+            try:
+                return np.from_dlpack(given, device="cpu")
+            except (BufferError, TypeError, RuntimeError, ValueError):
+                if not hasattr(given, "__array__"):
+                    raise
+        return np.asarray(given)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise InputError(f"{what} cannot be read as an array: {error}") from error
-
-
-def _as_numpy(given: Any) -> Array:
-    if hasattr(given, "detach"):
-        tensor = given.detach().cpu()
-        # numpy has no bfloat16.
-        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
-    if hasattr(given, "__dlpack__") and not isinstance(given, np.ndarray):
-        try:
-            return np.from_dlpack(given, device="cpu")
-        except (BufferError, TypeError, RuntimeError, ValueError):
-            if not hasattr(given, "__array__"):
-                raise
-    return np.asarray(given)
 
 
 def _pair(what: str, given: Any, form: str) -> tuple[Any, Any]:
@@ -235,7 +232,7 @@ def _constant(name: str, value: Any) -> float:
 
 
 def _check_sizes(rows: Mapping[str, Array]) -> None:
-    """All have two dimensions and the pool's columns, all texts the same number of rows."""
+    """Raise unless all have two dimensions and the pool's columns, and all texts the same number of rows."""
     for what, own in rows.items():
         if own.ndim != 2:
             raise InputError(f"{what} must have two dimensions (rows, features), not shape {own.shape}.")

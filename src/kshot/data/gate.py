@@ -56,12 +56,17 @@ def failed_gates(store: Store, strata: Iterable[tuple[str, str]]) -> dict[tuple[
 
 
 def _judged(stratum: Stratum, text: Float[Array, "C d"], tier: str) -> Finding:
+    """Compare zero-shot accuracy with the published band, which exists for one backbone and tier."""
     # In blocks: of 100,000 classes all scores at once would take tens of gigabytes.
     block = max(1, MOST_SCORES // len(text))
     starts = range(0, len(stratum.test.y), block)
     best = np.concatenate([(stratum.test.X[i : i + block] @ text.T).argmax(axis=1) for i in starts])
     accuracy = 100 * float(np.mean(best == stratum.test.y))
-    return _zero_shot(stratum.dataset, stratum.backbone, tier, accuracy)
+    entry, said = datasets().get(stratum.dataset), f"zero-shot with tier {tier}: {accuracy:.1f} %"
+    if entry is None or entry.band is None or (stratum.backbone, tier) != (BAND_BACKBONE, BAND_TIER):
+        return Finding(True, f"{said} (no published band)")
+    low, high = entry.band
+    return Finding(low <= accuracy <= high, f"{said}, published {low}–{high} %")
 
 
 def _check_images(store: Store, dataset: str, backbone: str, parts: list[str]) -> Iterator[Finding]:
@@ -87,12 +92,3 @@ def _check_images(store: Store, dataset: str, backbone: str, parts: list[str]) -
         if encoder is not None:
             fits = manifest.dim == encoder.dim
             yield Finding(fits, f"{part} has {manifest.dim} dimensions, {backbone} gives {encoder.dim}")
-
-
-def _zero_shot(dataset: str, backbone: str, tier: str, accuracy: float) -> Finding:
-    """Compare with the published band, which exists for one backbone and tier; elsewhere only name the accuracy."""
-    entry = datasets().get(dataset)
-    if entry is None or entry.band is None or (backbone, tier) != (BAND_BACKBONE, BAND_TIER):
-        return Finding(True, f"zero-shot with tier {tier}: {accuracy:.1f} % (no published band)")
-    low, high = entry.band
-    return Finding(low <= accuracy <= high, f"zero-shot with tier {tier}: {accuracy:.1f} %, published {low}–{high} %")

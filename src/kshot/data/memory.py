@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kshot.data.format import Manifest
-from kshot.data.store import Rows, Store, Where, file_bytes, new_manifest
-from kshot.errors import FeatureError, unknown
+from kshot.data.store import Manifest, Rows, Store, Where, new_manifest
+from kshot.errors import FeatureError
 from kshot.files import safe_name
 from kshot.types import Array
 
@@ -27,7 +26,7 @@ class MemoryStore(Store):
         return [f"{dataset}/{backbone}" for dataset, backbone in self._strata]
 
     def take(self, store: Store, dataset: str, backbone: str) -> None:
-        """Hold what another store has of a stratum, too."""
+        """Add a stratum of another store."""
         manifests = [m for m in store.readable() if (m.dataset, m.backbone) == (dataset, backbone)]
         parts = {m.part: store._open(dataset, backbone, m.part) for m in manifests}
         held = self._strata.setdefault((dataset, backbone), parts)
@@ -41,23 +40,13 @@ class MemoryStore(Store):
             yield from (manifest for manifest, _ in parts.values())
         yield from (m for m in super().readable() if (m.dataset, m.backbone) not in self._strata)
 
-    def manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
-        parts = self._strata.get((dataset, backbone))
-        if parts is None:
-            return super().manifest(dataset, backbone, part)
-        if part not in parts:
-            raise FeatureError(unknown("part", part, parts, f"The features {dataset}/{backbone} in memory lack it."))
-        return parts[part][0]
+    def parts(self, dataset: str, backbone: str) -> list[str]:
+        held = self._strata.get((dataset, backbone))
+        return super().parts(dataset, backbone) if held is None else sorted(held)
 
-    def has(self, dataset: str, backbone: str, part: str) -> bool:
-        parts = self._strata.get((dataset, backbone))
-        return super().has(dataset, backbone, part) if parts is None else part in parts
-
-    def tiers(self, dataset: str, backbone: str) -> list[str]:
-        parts = self._strata.get((dataset, backbone))
-        if parts is None:
-            return super().tiers(dataset, backbone)
-        return sorted(name.removeprefix("text-") for name in parts if name.startswith("text-"))
+    def _manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
+        held = self._strata.get((dataset, backbone))
+        return super()._manifest(dataset, backbone, part) if held is None else held[part][0]
 
     def verify(self, manifest: Manifest) -> Path:
         held = (manifest.dataset, manifest.backbone) in self._strata
@@ -71,8 +60,10 @@ class MemoryStore(Store):
     def _keep(
         self, where: Where, tensors: dict[str, Array], rows: Rows, classes: Sequence[str], about: dict[str, Any]
     ) -> Manifest:
+        from safetensors.numpy import save
+
         for kind, name in zip(("dataset", "backbone", "part"), where, strict=True):
             safe_name(kind, name)
-        manifest = new_manifest(where, hashlib.sha256(file_bytes(tensors)).hexdigest(), rows, classes, about)
+        manifest = new_manifest(where, hashlib.sha256(save(tensors)).hexdigest(), rows, classes, about)
         self._strata.setdefault(where[:2], {})[where[2]] = manifest, tensors
         return manifest

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from kshot.data.catalog import ShiftEntry, shifts
-from kshot.data.format import Manifest
-from kshot.data.store import ImageFeatures, Store
+from kshot.data.store import ImageFeatures, Manifest, Store
 from kshot.errors import FeatureError
 
 
@@ -21,9 +20,9 @@ def make_shift(dataset: str, backbone: str, store: Store) -> None:
 
 
 def write_shift(shift: ShiftEntry, backbone: str, store: Store) -> None:
-    """Text first and test last: the parts are read once all are there."""
-    train = store.images(shift.train, backbone, _part(store, shift.train, backbone, "pool"))
-    test = store.images(shift.test, backbone, _part(store, shift.test, backbone, "test"))
+    """Write the parts of a shift, text first and test last, because readers look for all of them."""
+    train = store.images(shift.train, backbone, store.part_of(shift.train, backbone, "pool"))
+    test = store.images(shift.test, backbone, store.part_of(shift.test, backbone, "test"))
     _check_encoders(shift, train.manifest, test.manifest)
     shared = _shared(shift, train.manifest.classes, test.manifest.classes)
     rows = [train.manifest.classes.index(name) for name in shared]
@@ -50,17 +49,13 @@ def is_shift_written(shift: ShiftEntry, backbone: str, store: Store) -> bool:
 
 def _sources(shift: ShiftEntry, backbone: str, store: Store) -> dict[str, Manifest]:
     """What each part is made of; nothing where one of the datasets is not stored."""
-    pool, test = _part(store, shift.train, backbone, "pool"), _part(store, shift.test, backbone, "test")
-    if not pool or not test:
-        return {}
-    tiers = {
-        f"text-{tier}": store.manifest(shift.train, backbone, f"text-{tier}")
-        for tier in store.tiers(shift.train, backbone)
-    }
-    return tiers | {
-        "pool": store.manifest(shift.train, backbone, pool),
-        "test": store.manifest(shift.test, backbone, test),
-    }
+    made_of = {f"text-{tier}": (shift.train, f"text-{tier}") for tier in store.tiers(shift.train, backbone)}
+    for split, dataset in (("pool", shift.train), ("test", shift.test)):
+        part = store.part_of(dataset, backbone, split)
+        if not store.has(dataset, backbone, part):
+            return {}
+        made_of[split] = dataset, part
+    return {name: store.manifest(dataset, backbone, part) for name, (dataset, part) in made_of.items()}
 
 
 def _protocol(shift: ShiftEntry) -> str:
@@ -71,13 +66,8 @@ def _made_of(manifest: Manifest) -> dict[str, str]:
     return {"sha256": manifest.sha256, "meaning": manifest.meaning()}
 
 
-def _part(store: Store, dataset: str, backbone: str, part: str) -> str:
-    """The split's own part, the whole where there is no split, nothing where neither is stored."""
-    return next((name for name in (part, "all") if store.has(dataset, backbone, name)), "")
-
-
 def _shared(shift: ShiftEntry, train: tuple[str, ...], test: tuple[str, ...]) -> dict[str, str]:
-    """For each class of the shots the class of the test pictures, in the order of the shots' dataset."""
+    """The class of the test pictures for each class of the shots, in the order of the shots' dataset."""
     wanted = shift.classes or {name: name for name in train if name in test}
     strange = [f"{shift.train} '{name}'" for name in wanted if name not in train]
     strange += [f"{shift.test} '{name}'" for name in wanted.values() if name not in test]

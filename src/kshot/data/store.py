@@ -6,26 +6,74 @@ the hashed file; the manifest stays small, so listing a large store stays fast. 
 read from the features that come with the package.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.data.format import Manifest, image_tensors, join_shards, map_tensors, read_ids, read_manifest
 from kshot.errors import FeatureError, InputError, unknown
-from kshot.files import safe_name, sha256, write_hashed, write_text
+from kshot.files import json_seal, safe_name, sha256, write_hashed, write_text
 from kshot.types import Array
 
+FORMAT = 1
 IMAGE_PARTS = ("pool", "test", "all")
+# What the files hold, by safetensors' names.
+DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I32": np.int32, "U8": np.uint8}
 BUNDLED = Path(__file__).parent / "bundled"
 # Hidden ones are still being written.
 MANIFESTS = "[!.]*.json"
 # Dataset, backbone and part.
 Where: TypeAlias = tuple[str, str, str]
 Rows: TypeAlias = Float[Array, "N d"]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Facts about one feature file; written after it, so a manifest means that the file is whole."""
+
+    dataset: str
+    backbone: str
+    part: str
+    sha256: str
+    rows: int
+    dim: int
+    dtype: str
+    classes: tuple[str, ...]
+    encoder: dict[str, Any] = field(default_factory=dict)
+    logit_scale: float | None = None
+    logit_bias: float | None = None
+    simulated: bool = False
+    source: str = ""
+    licence: str = ""
+    protocol: str = ""
+    # At most so many pool pictures of a class were encoded.
+    pool_cap: int | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    format: int = FORMAT
+    # A hash of everything else that stands in the file, as it stands there.
+    seal: str = field(default="", compare=False)
+
+    @property
+    def tier(self) -> str:
+        """The prompt tier of a part of text; empty for pictures."""
+        return self.part.removeprefix("text-") if self.part.startswith("text-") else ""
+
+    def meaning(self) -> str:
+        """A hash of the fields that results depend on: not source, licence, provenance or versions."""
+        about = {"source", "licence", "provenance", "versions", "seal"}
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in about}
+        return json_seal({name: value for name, value in told.items() if value not in (None, "", {}, False)})
+
+    def to_json(self) -> str:
+        content = asdict(self)
+        content["seal"] = json_seal(content)
+        return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
 @dataclass(frozen=True)
@@ -54,12 +102,12 @@ class Store:
         self.root = Path(root)
 
     def manifests(self) -> Iterator[Manifest]:
-        """Everything that was written completely, sorted by path."""
+        """The manifests of this folder, sorted by path."""
         for path in sorted(self.root.glob(f"*/*/{MANIFESTS}")):
             yield read_manifest(path)
 
     def bundled(self) -> Iterator[Manifest]:
-        """What comes with the package and is not replaced in this folder."""
+        """The manifests of the package's features that this folder does not replace."""
         for path in sorted(BUNDLED.glob(f"*/*/{MANIFESTS}")):
             if self._home(path.parts[-3], path.parts[-2]) == BUNDLED:
                 yield read_manifest(path)
@@ -84,21 +132,28 @@ class Store:
         return _path(self.root, dataset, backbone, part)
 
     def manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
-        """What is said of a part, without touching its features."""
-        path = self._found(dataset, backbone, part).with_suffix(".json")
-        if not path.is_file():
+        """A part's manifest; its features are not read."""
+        if not self.has(dataset, backbone, part):
             known = {f"{m.dataset}/{m.backbone}/{m.part}" for m in self.readable()}
             where = f"They are not stored completely under {self.root}; see `kshot ls features`."
             raise FeatureError(unknown("features", f"{dataset}/{backbone}/{part}", known, where))
-        return read_manifest(path)
+        return self._manifest(dataset, backbone, part)
 
     def has(self, dataset: str, backbone: str, part: str) -> bool:
-        return self._found(dataset, backbone, part).with_suffix(".json").is_file()
+        return part in self.parts(dataset, backbone)
+
+    def parts(self, dataset: str, backbone: str) -> list[str]:
+        """Names of the stored parts of a stratum."""
+        folder = _path(self._home(dataset, backbone), dataset, backbone, "any").parent
+        return sorted(path.stem for path in folder.glob(MANIFESTS))
+
+    def part_of(self, dataset: str, backbone: str, split: str) -> str:
+        """The part that holds a split: `all` where the dataset has no official splits."""
+        return "all" if self.has(dataset, backbone, "all") else split
 
     def tiers(self, dataset: str, backbone: str) -> list[str]:
         """Prompt tiers stored for a stratum; none for a backbone without text."""
-        folder = self._found(dataset, backbone, "any").parent
-        return sorted(path.stem.removeprefix("text-") for path in folder.glob("text-*.json"))
+        return [part.removeprefix("text-") for part in self.parts(dataset, backbone) if part.startswith("text-")]
 
     def write_images(
         self,
@@ -114,17 +169,6 @@ class Store:
         """Store encoded pictures; `about` fills the manifest's other fields."""
         check_images(X, y, ids, classes)
         return self._keep((dataset, backbone, part), image_tensors(X, y, ids), X, classes, about)
-
-    def join_images(
-        self, dataset: str, backbone: str, part: str, shards: Sequence[Path], classes: Sequence[str], **about: Any
-    ) -> Manifest:
-        """Store pictures that were encoded shard by shard (each one checked), without loading them all."""
-        mapped = [map_tensors(path) for path in shards]
-        ids = [name for tensors in mapped if len(tensors["labels"]) for name in read_ids(tensors)]
-        _check_unique(ids)
-        first = next(tensors["features"] for tensors in mapped if len(tensors["labels"]))
-        like = np.broadcast_to(first[:1], (len(ids), first.shape[1]))
-        return self._write((dataset, backbone, part), lambda path: join_shards(shards, path), like, classes, about)
 
     def write_text(
         self,
@@ -145,6 +189,16 @@ class Store:
         if norms is not None:
             tensors["norms"] = norms.astype(np.float32)
         return self._keep((dataset, backbone, f"text-{tier}"), tensors, prototypes, classes, about)
+
+    def write_part(
+        self, where: Where, write: Callable[[Path], object], rows: Rows, classes: Sequence[str], about: dict[str, Any]
+    ) -> Manifest:
+        """Call `write` with a temporary path for the part's file, then write the manifest; `rows` has its shape."""
+        path = self.path(*where)
+        beside = path.with_suffix(".json")
+        digest = write_hashed(path, write, lambda new: _forget_other_bytes(beside, new))
+        write_text(beside, new_manifest(where, digest, rows, classes, about).to_json())
+        return read_manifest(beside)
 
     def images(self, dataset: str, backbone: str, part: str) -> ImageFeatures:
         """Memory-mapped pictures, verified by hash."""
@@ -182,6 +236,9 @@ class Store:
     def _found(self, dataset: str, backbone: str, part: str) -> Path:
         return _path(self._home(dataset, backbone), dataset, backbone, part)
 
+    def _manifest(self, dataset: str, backbone: str, part: str) -> Manifest:
+        return read_manifest(self._found(dataset, backbone, part).with_suffix(".json"))
+
     def _open(self, dataset: str, backbone: str, part: str) -> tuple[Manifest, dict[str, Array]]:
         manifest = self.manifest(dataset, backbone, part)
         return manifest, map_tensors(self.verify(manifest))
@@ -189,18 +246,73 @@ class Store:
     def _keep(
         self, where: Where, tensors: dict[str, Array], rows: Rows, classes: Sequence[str], about: dict[str, Any]
     ) -> Manifest:
-        content = file_bytes(tensors)
-        # The library's own file writer reports a full disk as an error of its own; bytes fail as OSError.
-        return self._write(where, lambda path: path.write_bytes(content), rows, classes, about)
+        from safetensors.numpy import save
 
-    def _write(
-        self, where: Where, write: Callable[[Path], object], rows: Rows, classes: Sequence[str], about: dict[str, Any]
-    ) -> Manifest:
-        path = self.path(*where)
-        beside = path.with_suffix(".json")
-        digest = write_hashed(path, write, lambda new: _forget_other_bytes(beside, new))
-        write_text(beside, new_manifest(where, digest, rows, classes, about).to_json())
-        return read_manifest(beside)
+        content = save(tensors)
+        # The library's own file writer reports a full disk as an error of its own; bytes fail as OSError.
+        return self.write_part(where, lambda path: path.write_bytes(content), rows, classes, about)
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest; raise if one letter of it was changed."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise FeatureError(
+                f"{path} has feature format {content['format']}; this kshot reads format {FORMAT}. "
+                "Encode the features again or install the version that wrote them."
+            )
+        seal = content.pop("seal", None)
+        if seal != json_seal(content):
+            raise FeatureError(
+                f"{path} is damaged: it was changed after it was written. Encode the features again, or restore it."
+            )
+        said = tuple(content[name] for name in ("dataset", "backbone", "part"))
+        if said != (path.parts[-3], path.parts[-2], path.stem):
+            raise FeatureError(
+                f"{path} is damaged: it is the manifest of {'/'.join(map(str, said))}. Restore it, or encode again."
+            )
+        known = {f.name for f in fields(Manifest)}
+        content = {name: value for name, value in content.items() if name in known}
+        return Manifest(**{**content, "classes": tuple(content["classes"]), "seal": seal})
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise FeatureError(f"{path} is not a readable manifest ({error}). Encode the features again.") from error
+
+
+def map_tensors(path: Path) -> dict[str, Array]:
+    """Every tensor of a file of the store as a read-only memory map.
+
+    The safetensors library copies tensors into memory, and of a pool's views only the rows of the shots are read.
+    """
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > path.stat().st_size:
+                raise ValueError("the header is longer than the file")
+            header = json.loads(file.read(length))
+        whole = np.memmap(path, np.uint8, "r")
+        return {name: _view(whole, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FeatureError(f"{path} is not a readable safetensors file ({error}).") from error
+
+
+def _view(whole: Array, start: int, entry: Any) -> Array:
+    low, high = entry["data_offsets"]
+    flat = whole[start + low : start + high]
+    return flat.view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+
+
+def image_tensors(X: Float[Array, "N d"], y: Int[Array, " N"], ids: Sequence[str]) -> dict[str, Array]:
+    """Features, labels and ids as they lie in a file."""
+    return {
+        "features": np.ascontiguousarray(X),
+        "labels": y.astype(np.int32),
+        "ids": np.frombuffer("\n".join(ids).encode(), np.uint8),
+    }
+
+
+def read_ids(tensors: dict[str, Array]) -> tuple[str, ...]:
+    return tuple(tensors["ids"].tobytes().decode().split("\n"))
 
 
 def as_store(features: Path | str | Store) -> Store:
@@ -214,8 +326,8 @@ def view_part(part: str, recipe: str, number: int) -> str:
 
 
 def _forget_other_bytes(manifest: Path, digest: str) -> None:
-    """A manifest of other bytes goes before they are replaced. One of the same bytes stays, so that readers do not miss
-    features that two processes write at once."""
+    """Delete the manifest of other bytes before they are replaced. A manifest of the same bytes stays, so that readers
+    find features that two processes write at once."""
     if manifest.is_file() and digest not in manifest.read_text(encoding="utf-8"):
         manifest.unlink(missing_ok=True)
 
@@ -223,13 +335,6 @@ def _forget_other_bytes(manifest: Path, digest: str) -> None:
 def _path(root: Path, dataset: str, backbone: str, part: str) -> Path:
     folder = root / safe_name("dataset", dataset) / safe_name("backbone", backbone)
     return folder / f"{safe_name('part', part)}.safetensors"
-
-
-def file_bytes(tensors: dict[str, Array]) -> bytes:
-    """What a file of these tensors holds."""
-    from safetensors.numpy import save
-
-    return save(tensors)
 
 
 def new_manifest(where: Where, digest: str, rows: Rows, classes: Sequence[str], about: dict[str, Any]) -> Manifest:
@@ -240,15 +345,9 @@ def new_manifest(where: Where, digest: str, rows: Rows, classes: Sequence[str], 
         dim=rows.shape[1],
         dtype=str(rows.dtype),
         classes=tuple(classes),
-        versions=library_versions(),
+        versions={name: version(name) for name in ("kshot", "numpy", "safetensors")},
         **about,
     )
-
-
-def library_versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("kshot", "numpy", "safetensors")}
 
 
 def check_images(X: Float[Array, "N d"], y: Int[Array, " N"], ids: Sequence[str], classes: Sequence[str]) -> None:
@@ -263,10 +362,10 @@ def check_images(X: Float[Array, "N d"], y: Int[Array, " N"], ids: Sequence[str]
         )
     if len(y) and (y.min() < 0 or y.max() >= len(classes)):
         raise InputError(f"labels span {y.min()}..{y.max()}; allowed is 0..{len(classes) - 1}.")
-    _check_unique(ids)
+    check_ids(ids)
 
 
-def _check_unique(ids: Sequence[str]) -> None:
+def check_ids(ids: Sequence[str]) -> None:
     if len(set(ids)) != len(ids):
         raise InputError("ids repeat; every picture needs an id of its own.")
     if any("\n" in name for name in ids):

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from kshot.data.catalog import dataset_entry
 from kshot.data.episode import Episode, asked_classes, cap_pool, class_shots, draw_support, keyed_order, self_split
-from kshot.data.format import Manifest
-from kshot.data.store import IMAGE_PARTS, ImageFeatures, Store
+from kshot.data.store import IMAGE_PARTS, ImageFeatures, Manifest, Store
 from kshot.data.views import StoredViews, open_views
 from kshot.errors import FeatureError
 from kshot.solvers.rows import frozen, unit_rows
@@ -45,7 +45,7 @@ class Stratum:
     supports: Mapping[tuple[int, int], Sequence[str]] = field(default_factory=dict)
 
     def episode(self, shots: int, seed: int, prior: "Prior | None", profile: str = BALANCED) -> Episode:
-        """The support of (dataset, shots, seed, profile) and everything around it."""
+        """The support of (dataset, shots, seed, profile) and all other evidence."""
         support = self._drawn(shots, seed, profile)
         drawn = [self.pool_ids[row] for row in support]
         residue = np.setdiff1d(np.arange(len(self.pool.y)), support)
@@ -69,7 +69,7 @@ class Stratum:
         )
 
     def constants(self, prior: "Prior | None") -> dict[str, int | float]:
-        """What is known of the encoder."""
+        """The encoder's constants that are known."""
         return _known({"logit_scale": self.logit_scale, "anchor_scale": None if prior is None else prior.norm})
 
     def _asked_for(self, asked: Int[Array, " A"], shown: Int[Array, " n"]) -> Labelled:
@@ -79,7 +79,7 @@ class Stratum:
         return Labelled(frozen(self.test.X[shown]), frozen(np.searchsorted(asked, self.test.y[shown])))
 
     def _next_drawn(self, shots: int, seed: int, profile: str) -> Int[Array, " n"]:
-        """The pictures that the draw would have taken next: as many per class as shots, at most four."""
+        """The next pictures in the order of the draw: as many per class as shots, at most four."""
         more = min(shots, MOST_VALIDATION_SHOTS)
         return np.setdiff1d(self._drawn(shots, seed, profile, more), self._drawn(shots, seed, profile))
 
@@ -115,44 +115,34 @@ def load_stratum(
 ) -> Stratum:
     """Read, verify and normalise; official splits where stored, with at most `pool_cap` pool pictures of a class, else
     the 68/32 rule."""
-    val = None
-    if store.has(dataset, backbone, "all"):
-        whole = store.images(dataset, backbone, "all")
-        in_pool = self_split(dataset, whole.ids, whole.y)
-        pool, test = _select(whole, in_pool, dtype), _select(whole, ~in_pool, dtype)
-        pool_ids, test_ids = (
-            tuple(name for name, here in zip(whole.ids, in_pool, strict=True) if here == wanted)
-            for wanted in (True, False)
-        )
-        manifests = [whole.manifest]
+    base = store.images(dataset, backbone, store.part_of(dataset, backbone, "pool"))
+    in_pool, val = _in_pool(base, pool_cap), None
+    if base.manifest.part == "all":
+        tested, in_test, parts = base, ~in_pool, [base]
     else:
-        pool_part, test_part = (store.images(dataset, backbone, "pool"), store.images(dataset, backbone, "test"))
-        _check_pair(pool_part, test_part)
-        in_pool = _capped(dataset, pool_part, pool_cap)
-        pool, test = _select(pool_part, in_pool, dtype), _select(test_part, None, dtype)
-        pool_ids = tuple(name for name, here in zip(pool_part.ids, in_pool, strict=True) if here)
-        test_ids = test_part.ids
-        manifests = [pool_part.manifest, test_part.manifest]
+        tested, in_test = store.images(dataset, backbone, "test"), None
+        parts = [base, tested]
+        _check_pair(base, tested)
         if store.has(dataset, backbone, "val"):
             val_part = store.images(dataset, backbone, "val")
-            _check_pair(val_part, test_part)
+            _check_pair(val_part, tested)
+            parts.append(val_part)
             val = _select(val_part, None, dtype)
-            manifests.append(val_part.manifest)
-    first = manifests[0]
+    about = base.manifest
     return Stratum(
         dataset=dataset,
         backbone=backbone,
-        pool=pool,
-        pool_ids=pool_ids,
-        test=test,
-        test_ids=test_ids,
-        n_classes=len(first.classes),
-        simulated=first.simulated,
-        logit_scale=first.logit_scale,
-        hashes={m.part: m.sha256 for m in manifests},
+        pool=_select(base, in_pool, dtype),
+        pool_ids=_chosen(base.ids, in_pool),
+        test=_select(tested, in_test, dtype),
+        test_ids=_chosen(tested.ids, in_test),
+        n_classes=len(about.classes),
+        simulated=about.simulated,
+        logit_scale=about.logit_scale,
+        hashes={part.manifest.part: part.manifest.sha256 for part in parts},
         val=val,
-        protocol=first.protocol or ("self" if first.part == "all" else "official"),
-        views={asked: open_views(store, manifests[0], asked, dtype) for asked in views},
+        protocol=about.protocol or ("self" if about.part == "all" else "official"),
+        views={asked: open_views(store, about, asked, dtype) for asked in views},
         supports=supports,
     )
 
@@ -164,14 +154,6 @@ def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str 
     text = unit_rows(np.array(stored.prototypes), f"text of {dataset}", np.dtype(dtype))
     norm = None if stored.norms is None else float(np.mean(stored.norms, dtype=np.float64))
     return Prior(frozen(text), norm, stored.manifest.sha256)
-
-
-def encoder_constants(store: Store, dataset: str, backbone: str) -> dict[str, Any]:
-    """What heads take from the encoder of a stratum: logit scale and bias, and the length of its text by tier."""
-    part = "all" if store.has(dataset, backbone, "all") else "test"
-    about = store.manifest(dataset, backbone, part)
-    lengths = {tier: load_prior(store, dataset, backbone, tier).norm for tier in store.tiers(dataset, backbone)}
-    return {"logit_scale": about.logit_scale, "logit_bias": about.logit_bias, "anchor_scale": lengths}
 
 
 def _known(constants: Mapping[str, int | float | None]) -> dict[str, int | float]:
@@ -190,29 +172,29 @@ class Pool(NamedTuple):
 
     def drawable(self) -> tuple[tuple[str, ...], Int[Array, " N"], int]:
         """Ids and labels of the rows inside, and the number of classes."""
-        ids = tuple(name for name, here in zip(self.ids, self.inside, strict=True) if here)
-        return ids, self.labels[self.inside], len(self.classes)
+        return _chosen(self.ids, self.inside), self.labels[self.inside], len(self.classes)
 
 
 def pool_rows(store: Store, dataset: str, backbone: str, pool_cap: int | None = None) -> Pool:
     """The rows that supports are drawn from."""
-    whole = store.has(dataset, backbone, "all")
-    part = store.images(dataset, backbone, "all" if whole else "pool")
-    labels = np.array(part.y)
-    inside = self_split(dataset, part.ids, labels) if whole else _capped(dataset, part, pool_cap)
-    return Pool(part.ids, labels, inside, part.manifest.classes, {name: row for row, name in enumerate(part.ids)})
+    part = store.images(dataset, backbone, store.part_of(dataset, backbone, "pool"))
+    place = {name: row for row, name in enumerate(part.ids)}
+    return Pool(part.ids, np.array(part.y), _in_pool(part, pool_cap), part.manifest.classes, place)
 
 
-def pool_labels(store: Store, dataset: str, backbone: str, pool_cap: int | None = None) -> tuple[Int[Array, " N"], int]:
-    """Labels of the pool and the number of classes, without touching the features."""
-    return pool_rows(store, dataset, backbone, pool_cap).drawable()[1:]
+def _in_pool(part: ImageFeatures, most: int | None) -> Bool[Array, " N"]:
+    """True for the rows that supports are drawn from: the 68/32 rule's, or at most so many of each class."""
+    labels, about = np.array(part.y), part.manifest
+    if about.part == "all":
+        return self_split(about.dataset, part.ids, labels)
+    return np.ones(len(labels), bool) if most is None else cap_pool(about.dataset, part.ids, labels, most)
 
 
-def _capped(dataset: str, pool: ImageFeatures, most: int | None) -> Bool[Array, " N"]:
-    return np.ones(len(pool.ids), bool) if most is None else cap_pool(dataset, pool.ids, np.array(pool.y), most)
+def _chosen(ids: tuple[str, ...], keep: Bool[Array, " N"] | None) -> tuple[str, ...]:
+    return ids if keep is None else tuple(compress(ids, keep))
 
 
-def _select(part: ImageFeatures, keep: Array | None, dtype: str) -> Labelled:
+def _select(part: ImageFeatures, keep: Bool[Array, " N"] | None, dtype: str) -> Labelled:
     rows = slice(None) if keep is None else keep
     name = f"{part.manifest.dataset}/{part.manifest.backbone}/{part.manifest.part}"
     X = unit_rows(np.asarray(part.X[rows]), name, np.dtype(dtype))

@@ -1,50 +1,49 @@
 """Augmented views in the store: opened as a whole, read for the drawn pictures only."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.data.format import Manifest
-from kshot.data.store import Store, view_part
+from kshot.data.store import ImageFeatures, Manifest, Store, view_part
 from kshot.errors import FeatureError
 from kshot.solvers.rows import frozen, unit_rows
 from kshot.types import Array, Views
 
 
 @dataclass(frozen=True)
-class OneView:
-    """A memory map with the row of each picture."""
-
-    X: Float[Array, "M d"]
-    row: Mapping[str, int]
-    sha256: str
-
-
-@dataclass(frozen=True)
 class StoredViews:
-    """One recipe's views of the part that supports are drawn from."""
+    """One recipe's views of the part that supports are drawn from, one stored part per view."""
 
-    views: tuple[OneView, ...]
+    parts: tuple[ImageFeatures, ...]
     dtype: str
 
     def of(self, ids: Sequence[str]) -> Float[Array, "E N d"]:
         """Unit rows of these pictures, view by view."""
-        absent = [name for view in self.views for name in ids if name not in view.row]
+        absent = [name for row in self._rows for name in ids if name not in row]
         if absent:
             raise FeatureError(f"the stored views lack the picture {absent[0]}. Delete them and encode them again.")
-        rows = [np.asarray(view.X[[view.row[name] for name in ids]]) for view in self.views]
-        return frozen(np.stack([unit_rows(X, "views", np.dtype(self.dtype)) for X in rows]))
+        views = []
+        for part, row in zip(self.parts, self._rows, strict=True):
+            X = np.asarray(part.X[[row[name] for name in ids]])
+            views.append(unit_rows(X, "views", np.dtype(self.dtype)))
+        return frozen(np.stack(views))
+
+    @cached_property
+    def _rows(self) -> list[dict[str, int]]:
+        """The row of each picture, view by view."""
+        return [{name: row for row, name in enumerate(part.ids)} for part in self.parts]
 
     @property
     def hashes(self) -> tuple[str, ...]:
-        return tuple(view.sha256 for view in self.views)
+        return tuple(part.manifest.sha256 for part in self.parts)
 
     @property
     def digest(self) -> str:
-        """One name for all of these views, for the records."""
+        """One hash of all views, for the records."""
         return hashlib.sha256("\n".join(self.hashes).encode()).hexdigest()
 
 
@@ -52,7 +51,7 @@ def open_views(store: Store, base: Manifest, asked: Views, dtype: str) -> Stored
     """Open the views of a part; raise if they were made of other pictures."""
     original = store.images(base.dataset, base.backbone, base.part)
     labels = dict(zip(original.ids, original.y.tolist(), strict=True))
-    opened = []
+    parts = []
     for number in range(asked.count):
         part = store.images(base.dataset, base.backbone, view_part(base.part, asked.recipe, number))
         own = zip(part.ids, part.y.tolist(), strict=True)
@@ -61,5 +60,5 @@ def open_views(store: Store, base: Manifest, asked: Views, dtype: str) -> Stored
                 f"{base.dataset}/{base.backbone}/{part.manifest.part} holds views of other pictures than {base.part}. "
                 "Delete it and encode the views again."
             )
-        opened.append(OneView(part.X, {name: row for row, name in enumerate(part.ids)}, part.manifest.sha256))
-    return StoredViews(tuple(opened), dtype)
+        parts.append(part)
+    return StoredViews(tuple(parts), dtype)

@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from kshot.data.format import Manifest, map_tensors, read_ids, read_manifest
-from kshot.data.store import Store, view_part
+from kshot.data.shards import join_shards
+from kshot.data.store import Manifest, Store, map_tensors, read_ids, read_manifest, view_part
 from kshot.encode.augment import RECIPES, draw_view
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.source import Listed, Picture, Shard, Source
@@ -115,7 +115,7 @@ class Target:
         """Join the shards into the part and remove their files."""
         job, files = self.job, [self.file(number, shard) for number, shard in enumerate(shards)]
         about = job.about() | {"encoder": self.encoder, "pool_cap": self.pool_cap}
-        manifest = self.store.join_images(job.dataset, job.backbone, self.name, files, job.source.classes, **about)
+        manifest = join_shards(self.store, (job.dataset, job.backbone, self.name), files, job.source.classes, **about)
         shutil.rmtree(self.work, ignore_errors=True)
         return manifest
 

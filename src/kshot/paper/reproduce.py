@@ -7,9 +7,9 @@ from pathlib import Path
 
 from kshot.bench.engines import Engine
 from kshot.bench.records import Records
-from kshot.bench.run import choose_engine, complete, load_any
+from kshot.bench.run import choose_engine, complete
 from kshot.bench.status import recorded_pairs
-from kshot.bench.study import Cell, Study
+from kshot.bench.study import Cell, Study, load_study
 from kshot.bench.work import find_work
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
@@ -48,7 +48,7 @@ class Selection:
     tiers: Collection[str] = ()
 
     def loaded(self) -> list[Study]:
-        return [load_any(study) for study in self.studies or arms()]
+        return [load_study(study) for study in self.studies or arms()]
 
     def keep(self, cell: Cell) -> bool:
         """Whether the cell is chosen; a dataset stands for its CoOp splits too."""

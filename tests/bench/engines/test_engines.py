@@ -69,13 +69,6 @@ def test_shards_divide_the_study_and_keep_their_share(undisturbed, kshot):
     assert "0 to compute in shard 1/3" in kshot("run", "steady.toml", "--records", "other", "--shard", "1/3").stdout
 
 
-@pytest.mark.parametrize("shard", ["2/2", "1", "a/b", "-1/2", "0/0"])
-def test_shards_that_do_not_exist(undisturbed, kshot, shard):
-    done = kshot("run", "steady.toml", f"--shard={shard}")
-    assert done.returncode == 2
-    assert "not of the form i/n" in done.stderr
-
-
 def test_unknown_engine(undisturbed, kshot):
     assert "unknown engine 'ray'" in kshot("run", "steady.toml", "--engine", "ray").stderr
     assert "unknown engine 'local:tcp://x'" in kshot("run", "steady.toml", "--engine", "local:tcp://x").stderr

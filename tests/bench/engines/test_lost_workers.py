@@ -8,8 +8,7 @@ import pytest
 
 import folders
 from engines.conftest import KSHOT
-from kshot.bench.engines.dask import LOSSES_WITHOUT_PROGRESS
-from kshot.bench.engines.local import DEATHS_WITHOUT_PROGRESS
+from kshot.bench.engines import TURNS_WITHOUT_PROGRESS
 from processes import kill, spawned_workers, wait_until
 from steady_study import cells_of
 
@@ -54,7 +53,7 @@ def calm(steady, kshot):
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("dask", marks=pytest.mark.slow)])
 def test_a_worker_lost_in_every_cell_ends_no_run(calm, kshot, engine):
-    assert cells_of(1) > max(DEATHS_WITHOUT_PROGRESS, LOSSES_WITHOUT_PROGRESS)
+    assert cells_of(1) > TURNS_WITHOUT_PROGRESS
     Path("steady.py").write_text(MORTAL.format(condition=ONCE_A_CELL))
     done = kshot("run", "steady.toml", "--records", "other", "--workers", 2, "--engine", engine)
     assert done.returncode == 0, done.stderr

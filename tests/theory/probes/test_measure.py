@@ -10,10 +10,9 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
-from kshot.bench.engines import ThisProcess
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records
-from kshot.bench.run import compute, open_run
+from kshot.bench.run import ThisProcess, compute, open_run
 from kshot.bench.study import load_study
 from kshot.bench.work import find_work
 from kshot.cli.main import app

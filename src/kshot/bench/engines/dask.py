@@ -9,14 +9,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kshot.bench.engines import ONE_THREAD, Workload
-from kshot.bench.work import CellBatch, count_cells
+from kshot.bench.cell import ONE_THREAD
+from kshot.bench.engines import TURNS_WITHOUT_PROGRESS, Workload, workers_environment
+from kshot.bench.work import CellBatch
 from kshot.errors import KshotError, missing_extra
 
 if TYPE_CHECKING:
     from distributed import Client
 
-LOSSES_WITHOUT_PROGRESS = 3
 SECONDS_BETWEEN_LOOKS = 30
 LOOPBACK = "127.0.0.1:0"
 CONFIG = {
@@ -24,7 +24,7 @@ CONFIG = {
     # Replaces dask's own, whose MALLOC_TRIM_THRESHOLD_ gives every temporary array back to the system at once and
     # makes training half as fast. The log of a worker would only tell, in tracebacks, that its driver was killed.
     "distributed.nanny.pre-spawn-environ": ONE_THREAD | {"DASK_LOGGING__DISTRIBUTED": "critical"},
-    # After dask's 15 seconds a busy machine is still starting the successor of a lost worker.
+    # dask waits 15 seconds, and a busy machine takes longer to replace a lost worker.
     "distributed.deploy.lost-worker-timeout": "1 hour",
 }
 
@@ -36,6 +36,7 @@ class DaskEngine:
     workers: int
     address: str | None = None
 
+    @workers_environment()
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
         if workload.in_memory:
             raise KshotError(
@@ -43,21 +44,12 @@ class DaskEngine:
                 "share. Write the class into a file that they can import, such as my_head.py, and store features with "
                 "features.save(folder); or leave engine= out."
             )
-        remaining = list(workload.batches)
-        losses = 0
-        while remaining:
-            before = count_cells(remaining)
+
+        def run_once(remaining: list[CellBatch]) -> None:
             with self._client() as client:
                 self._drain(client, workload, remaining, finished)
-            handed_out = count_cells(remaining)
-            remaining = workload.unfinished(remaining)
-            finished(handed_out - count_cells(remaining))
-            losses = 0 if count_cells(remaining) < before else losses + 1
-            if remaining and losses >= LOSSES_WITHOUT_PROGRESS:
-                raise KshotError(
-                    f"the cluster lost {len(remaining)} batches {losses} times in a row; finished cells are kept. "
-                    "Look at the workers' memory and logs, then run the same command again."
-                )
+
+        workload.until_done(run_once, finished, _workers_lost)
 
     def _drain(
         self, client: "Client", workload: Workload, remaining: list[CellBatch], finished: Callable[[int], None]
@@ -69,28 +61,28 @@ class DaskEngine:
             client.submit(_one_thread_batch, workload, batch, pure=False, priority=-number): batch
             for number, batch in enumerate(remaining)
         }
-        for future in self._as_they_end(client, set(waiting)):
+        for future in self._completed(client, set(waiting)):
             batch = waiting.pop(future)
-            # Not its result, for which it would be computed again where the worker was lost meanwhile.
+            # The result is not fetched: if its worker was lost meanwhile, dask would compute it again.
             if future.status == "finished":
                 remaining.remove(batch)
                 finished(len(batch.cells))
             elif future.status == "error" and not isinstance(future.exception(), KilledWorker):
                 future.result()
 
-    def _as_they_end(self, client: "Client", futures: set[Any]) -> Iterator[Any]:
-        """Fewer than all where a cluster of our own stays without workers; others may still send some to theirs."""
+    def _completed(self, client: "Client", futures: set[Any]) -> Iterator[Any]:
+        """Yield futures as they end; stop early if our own cluster has no workers left."""
         from distributed import as_completed
 
-        deserted = False
+        no_workers = False
         while futures:
             try:
                 for future in as_completed(list(futures), timeout=SECONDS_BETWEEN_LOOKS):
                     futures.remove(future)
                     yield future
             except TimeoutError:
-                before, deserted = deserted, self.address is None and not client.nthreads()
-                if before and deserted:
+                before, no_workers = no_workers, self.address is None and not client.nthreads()
+                if before and no_workers:
                     return
 
     @contextmanager
@@ -130,6 +122,13 @@ class DaskEngine:
                     f"the dask cluster did not start ({error}). Run again, or with --engine local."
                 ) from error
             yield client
+
+
+def _workers_lost(remaining: list[CellBatch]) -> str:
+    return (
+        f"the cluster lost {len(remaining)} batches {TURNS_WITHOUT_PROGRESS} times in a row; finished cells are kept. "
+        "Look at the workers' memory and logs, then run the same command again."
+    )
 
 
 def _one_thread_batch(workload: Workload, batch: CellBatch) -> int:

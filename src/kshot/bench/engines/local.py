@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
@@ -22,11 +22,9 @@ from multiprocessing.process import BaseProcess
 
 from threadpoolctl import threadpool_limits
 
-from kshot.bench.engines import Workload
-from kshot.bench.work import CellBatch, count_cells
+from kshot.bench.engines import Workload, workers_environment
+from kshot.bench.work import CellBatch
 from kshot.errors import KshotError, one_line
-
-DEATHS_WITHOUT_PROGRESS = 3
 
 
 @dataclass(frozen=True)
@@ -36,24 +34,13 @@ class LocalEngine:
     workers: int
 
     def __call__(self, workload: Workload, finished: Callable[[int], None]) -> None:
-        remaining = list(workload.batches)
-        deaths = 0
-        while remaining:
-            before = count_cells(remaining)
-            try:
-                drain = self._drain_forked if workload.in_memory else self._drain
+        drain = self._drain_forked if workload.in_memory else self._drain
+
+        def run_once(remaining: list[CellBatch]) -> None:
+            with suppress(BrokenProcessPool):
                 drain(workload, remaining, finished)
-            except BrokenProcessPool:
-                handed_out = count_cells(remaining)
-                remaining = workload.unfinished(remaining)
-                finished(handed_out - count_cells(remaining))
-                deaths = 0 if count_cells(remaining) < before else deaths + 1
-                if deaths >= DEATHS_WITHOUT_PROGRESS:
-                    cell = remaining[0].cells[0]
-                    raise KshotError(
-                        f"workers keep dying, last near {cell.dataset}, {cell.backbone}, {cell.shots} shots; "
-                        "probably out of memory. Finished cells are kept: run again with --workers 1."
-                    ) from None
+
+        workload.until_done(run_once, finished, _workers_die)
 
     def _drain(self, workload: Workload, remaining: list[CellBatch], finished: Callable[[int], None]) -> None:
         """Hand out every batch once; those that complete leave `remaining`."""
@@ -62,7 +49,7 @@ class LocalEngine:
         pool = ProcessPoolExecutor(min(self.workers, len(remaining)), context, _start_worker, (ending,))
         waiting: dict[Future, CellBatch] = {}
         try:
-            with _interrupts_held_back():
+            with workers_environment(), _interrupts_held_back():
                 for batch in remaining:
                     arguments = (workload.study, workload.features, workload.target, batch)
                     waiting[pool.submit(workload.run, *arguments)] = batch
@@ -95,46 +82,54 @@ class LocalEngine:
                     while waiting and len(running) < self.workers:
                         batch = waiting.pop(0)
                         workload.prepare(workload.study, workload.features, batch)
-                        said, saying = context.Pipe(duplex=False)
-                        process = context.Process(target=_run_forked, args=(workload, batch, ending, driver, saying))
+                        receiver, sender = context.Pipe(duplex=False)
+                        process = context.Process(target=_run_forked, args=(workload, batch, ending, driver, sender))
                         with _interrupts_held_back(), warnings.catch_warnings():
                             # Python warns of other threads, whose locks a child may find taken; ours use none of them.
                             warnings.simplefilter("ignore", DeprecationWarning)
                             process.start()
-                        saying.close()
-                        running[process.sentinel] = process, said, batch
+                        sender.close()
+                        running[process.sentinel] = process, receiver, batch
                     for sentinel in wait_for(list(running)):
-                        process, said, batch = running.pop(sentinel)
-                        _finish(process, said)
+                        process, receiver, batch = running.pop(sentinel)
+                        _finish(process, receiver)
                         remaining.remove(batch)
                         finished(len(batch.cells))
         finally:
-            for process, said, _ in running.values():
+            for process, receiver, _ in running.values():
                 process.kill()
                 process.join()
-                said.close()
+                receiver.close()
             driver.close()
             ending.close()
 
 
+def _workers_die(remaining: list[CellBatch]) -> str:
+    cell = remaining[0].cells[0]
+    return (
+        f"workers keep dying, last near {cell.dataset}, {cell.backbone}, {cell.shots} shots; probably out of memory. "
+        "Finished cells are kept: run again with --workers 1."
+    )
+
+
 def _run_forked(
-    workload: Workload, batch: CellBatch, ending: Connection, driver: Connection, saying: Connection
+    workload: Workload, batch: CellBatch, ending: Connection, driver: Connection, sender: Connection
 ) -> None:
     driver.close()
     threading.Thread(target=_end_with_driver, args=(ending,), daemon=True).start()
     try:
         workload.run(workload.study, workload.features, workload.target, batch)
-        saying.send_bytes(b" ")
+        sender.send_bytes(b" ")
     except Exception as error:
-        saying.send_bytes(str(error).encode() if isinstance(error, KshotError) else one_line(error).encode())
+        sender.send_bytes(str(error).encode() if isinstance(error, KshotError) else one_line(error).encode())
 
 
-def _finish(process: BaseProcess, said: Connection) -> None:
+def _finish(process: BaseProcess, receiver: Connection) -> None:
     """Raise the process's error; a process that sent nothing has died."""
     process.join()
-    with said:
+    with receiver:
         try:
-            message = said.recv_bytes().decode() if said.poll() else ""
+            message = receiver.recv_bytes().decode() if receiver.poll() else ""
         except EOFError:
             message = ""
     if not message:

@@ -93,11 +93,11 @@ COOP_SUFFIX = "-coop"
 
 
 def dataset_entry(name: str) -> DatasetEntry | None:
-    """What is published about a dataset, whatever its splits."""
+    """The published facts about a dataset, with official or CoOp's splits."""
     return datasets().get(name.removesuffix(COOP_SUFFIX))
 
 
-# All that clip-benchmark distributes, in one word of the command line.
+# The command line's word for all datasets that clip-benchmark distributes.
 PAPER = "paper"
 
 
@@ -107,8 +107,8 @@ def distributed() -> dict[str, str]:
 
 
 def how_to_encode(names: Sequence[str], encoders: Sequence[str] = (), folder: Path | str = "features") -> str | None:
-    """The command that puts the first of these datasets into the store, and with it those that come by the same road;
-    None where the catalog does not know it or an encoder."""
+    """The command that encodes the first of these datasets and all others that the same command can encode; None if the
+    catalog does not know it or an encoder."""
     entry = dataset_entry(names[0])
     if entry is None or not set(encoders) <= backbones().keys():
         return None
@@ -126,7 +126,7 @@ def how_to_encode(names: Sequence[str], encoders: Sequence[str] = (), folder: Pa
 
 
 def not_encoded(names: Sequence[str], encoders: Sequence[str], folder: Path) -> str | None:
-    """The sentence about datasets that are known but not in the store; None where the catalog does not know them."""
+    """The error for known datasets that are not in the store; None if the catalog does not know them."""
     command = how_to_encode(names, encoders, folder)
     by = f" by {', '.join(encoders)}" if encoders else ""
     return command and f"not encoded in {folder} yet: {', '.join(names)}{by}. Type: {command}"

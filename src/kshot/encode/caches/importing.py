@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.data.catalog import datasets
-from kshot.data.format import Manifest
-from kshot.data.store import Store, view_part
+from kshot.data.store import Manifest, Store, view_part
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import Cache
 from kshot.encode.caches.store_form import Rows, names_in_labels, read_names, read_rows, read_text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jaxtyping import Float
 
-from kshot.bench.cell import loaded_prior, loaded_stratum
+from kshot.bench.cell import load_cell
 from kshot.bench.engines import Workload
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.bench.work import CellBatch, Work
@@ -140,8 +140,7 @@ def _missing(folder: ProbeFolder, study: Study, cells: Mapping[Cell, Sequence[Me
 def run_probe_batch(study: Study, features: Path, folder: ProbeFolder, batch: CellBatch) -> int:
     """Measure and store one batch. Cells without text get no row: every probe is about text and image."""
     first, (spec,) = batch.cells[0], batch.specs
-    stratum = loaded_stratum(study, features, first.dataset, first.backbone, batch.hashes)
-    prior = loaded_prior(features, first.dataset, first.backbone, first.tier, study.dtype, batch.hashes)
+    stratum, prior = load_cell(study, features, batch, first)
     measured: Measured = []
     if prior is not None and spec.name == GEOMETRY:
         shots = sorted({cell.shots for cell in study.cells() if cell.dataset == first.dataset})

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kshot.bench.record import CELL, whose_columns, written_by
+from kshot.bench.record import CELL, cell_columns, kshot_version
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.files import files_at, intact_only, read_tables, replace_table
 from kshot.types import BALANCED
@@ -57,7 +57,7 @@ class ProbeFolder:
             "study_hash": study.hash,
             "simulated": simulated,
             "dtype": study.dtype,
-            "version": written_by(),
+            "version": kshot_version(),
         }
         rows = [shared | row for row in probe_rows(measured)]
         seeds = ",".join(str(cell.seed) for cell in cells)
@@ -93,4 +93,4 @@ def probe_schema() -> "pa.Schema":
 
     text = pa.string()
     measured = [("probe", text), ("quantity", text), ("value", pa.float64())]
-    return pa.schema([*whose_columns(), *measured, ("simulated", pa.bool_()), ("dtype", text), ("version", text)])
+    return pa.schema([*cell_columns(), *measured, ("simulated", pa.bool_()), ("dtype", text), ("version", text)])
