@@ -17,10 +17,10 @@ class ColourEncoder(Encoder):
     backbone = "colours"
     logit_scale = 20.0
     logit_bias = None
-    preprocessing = Preprocessing(8, (0.5,) * 3, (0.5,) * 3)
 
-    def __init__(self, weights: str = "first"):
+    def __init__(self, weights: str = "first", pixels: int = 8):
         self.weights = weights
+        self.preprocessing = Preprocessing(pixels, (0.5,) * 3, (0.5,) * 3)
 
     def encode_images(self, batch):
         rows = np.stack(batch).mean(axis=(2, 3))

@@ -13,7 +13,7 @@ from kshot.bench.run import StudyShard
 from kshot.bench.study import parse_study
 from kshot.data import gate as check
 from kshot.encode.pictures import decode
-from kshot.encode.sources.csv import csv_source
+from kshot.encode.sources.picture_files import csv_source
 from kshot.encode.sources.webdataset import webdataset_source
 from kshot.errors import SHOW_CONTROLS, InputError, KshotError, StudyError
 from kshot.report.renderings import markdown_text

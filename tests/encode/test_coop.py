@@ -102,7 +102,7 @@ def test_both_protocols_lie_in_one_store_and_records_say_which(split_file, tmp_p
     for where, names in ((str(split_file), []), (str(split_file.parent / "images"), ["DTD"])):
         (origin,) = find_origins(where, names)
         job = Encoding(origin.dataset, "colours", origin.open(), ColourEncoder(), protocol=origin.protocol)
-        encode_pictures([job], store, lambda count: None, {Views("tip", 1): None})
+        encode_pictures([job], store, {Views("tip", 1): None})
     assert {m.part for m in store.manifests() if m.dataset == "DTD-coop"} == {"pool", "val", "test", "pool-tip-view00"}
     assert {m.protocol for m in store.manifests() if m.dataset == "DTD-coop"} == {"coop"}
     found = {}

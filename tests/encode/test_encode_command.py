@@ -22,7 +22,7 @@ from kshot.encode.prompts import encode_tiers, tier_prompts
 from kshot.encode.sources import find_origins, find_source
 from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError
-from picture_sets import CLASSES, picture, write_shards
+from picture_sets import CLASSES, write_pictures, write_shards
 
 TWO = ("ViT-B-32", "ViT-B-16")
 ADDRESS = "datasets/clip-benchmark/wds_vtab-pets/resolve/main"
@@ -83,7 +83,7 @@ def encode_here(name, folder, where, features, keep=None):
     (origin,) = find_origins(where, ["Pets"])
     source = origin.open(keep)
     job = Encoding("Pets", name, source, load_open_clip(name, folder), batch=5)
-    encode_pictures([job], Store(features), lambda count: None)
+    encode_pictures([job], Store(features))
     encode_tiers(job, Store(features), tier_prompts("shades", source, None, ["photo"], {}))
     return job
 
@@ -176,7 +176,7 @@ def test_a_second_run_encodes_nothing_and_another_encoder_is_refused(one_by_one,
     store = Store(features)
     before = {path: path.stat().st_mtime_ns for path in store.root.rglob("pool.*")}
     check_reference(job, store)
-    encode_pictures([job], store, lambda count: None)
+    encode_pictures([job], store)
     assert {path: path.stat().st_mtime_ns for path in store.root.rglob("pool.*")} == before
     changed = tmp_path / "changed"
     shutil.copytree(tiny_clip, changed)
@@ -187,15 +187,12 @@ def test_a_second_run_encodes_nothing_and_another_encoder_is_refused(one_by_one,
     with pytest.raises(FeatureError, match="does not encode as it did before"):
         check_reference(other, store)
     with pytest.raises(FeatureError, match=r"holds pool of another encoding \(differs in activation\)"):
-        encode_pictures([other], store, lambda count: None)
+        encode_pictures([other], store)
 
 
 @pytest.mark.slow
 def test_views_cupl_and_a_tier_of_ones_own(tiny_clip, tmp_path):
-    for label, name in enumerate(CLASSES):
-        (tmp_path / "pictures" / name).mkdir(parents=True)
-        for number in range(3):
-            (tmp_path / "pictures" / name / f"{number}.png").write_bytes(picture(label, number))
+    write_pictures(tmp_path / "pictures", 3)
     cupl, features = tmp_path / "cupl.json", tmp_path / "features"
     cupl.write_text(json.dumps({name.upper(): ["It is bright."] for name in CLASSES}))
     options = ["--backbone", "ViT-B-32", "--weights", tiny_clip, "--tier", "photo", "--features", features]
@@ -241,14 +238,3 @@ def test_a_folder_whose_name_cannot_be_a_datasets(tmp_path):
     write_shards(tmp_path / "my pics", {"test": 1})
     with pytest.raises(InputError, match=r"'my pics' cannot be a file name.*--dataset NAME"):
         find_origins(str(tmp_path / "my pics"), [])
-
-
-def test_a_missing_extra_prints_the_pip_command(monkeypatch):
-    from kshot.encode.encoders import load_encoder
-    from kshot.encode.openclip import _library
-    from kshot.errors import KshotError
-
-    _library.cache_clear()
-    monkeypatch.setitem(sys.modules, "open_clip", None)
-    with pytest.raises(KshotError, match=r"this needs open_clip, which .*Type: pip install 'kshot\[encode\]'"):
-        load_encoder("ViT-B-16")

@@ -15,7 +15,7 @@ from PIL import Image
 
 from colours import new_picture
 from kshot.errors import KshotError
-from kshot.pictures.head import PictureHead
+from kshot.pictures.head import PictureHead, mean_norm
 from kshot.pictures.serve import app, guards, live
 from kshot.pictures.serve.guards import MOST_BYTES, check_binding
 from serving import Server, ask, killable
@@ -63,7 +63,7 @@ def shots(head):
 def assert_fitted_on_its_shots(head):
     """The head on disk is the one that fitting the same shots and names gives."""
     saved = PictureHead.load(head)
-    constants = {"logit_scale": saved.about.logit_scale, "anchor_scale": saved.about.text_norm}
+    constants = {"logit_scale": saved.about.logit_scale, "anchor_scale": mean_norm(saved.about.text_norms)}
     again = replace(saved.shots, constants=constants).fit(type(saved.head)(**saved.head.get_params()))
     np.testing.assert_array_equal(saved.head.coef_, again.coef_)
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from kshot.errors import InputError, KshotError, missing_extra, need
+from kshot.errors import InputError, KshotError, first_line, missing_extra, need
 from kshot.files import sha256
 
 HUB = "https://huggingface.co"
@@ -177,10 +177,6 @@ def loading(what: str, advice: str, extra: str, from_hub: bool) -> Iterator[None
     finally:
         logging.disable(logging.NOTSET)
         constants.HF_HUB_OFFLINE = before
-
-
-def first_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:300] if str(error) else type(error).__name__
 
 
 def _remove(files: list[Path]) -> None:

@@ -1,7 +1,6 @@
 """Prompt tiers: classes to sentences, sentences to prototypes, prototypes into the store."""
 
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 from kshot.data.catalog import COOP_SUFFIX, tiers
 from kshot.data.store import Store
 from kshot.encode.protocol import PromptFeatures
-from kshot.encode.sentences import kept_sentences, match_classes, sentence_file, spelling
+from kshot.encode.sentences import kept_sentences, match_classes, sentence_file, spelling, split_words
 from kshot.encode.sources.coop import read_json
 from kshot.encode.sources.source import Source
 from kshot.encode.targets import Encoding
@@ -71,16 +70,17 @@ def from_kept(
             "{class name: [sentence, …]}."
         )
     found = match_classes(classes, kept)
+    unmatched = [name for name, own in zip(classes, found, strict=True) if own is None]
     template = template or tiers()["photo"].template or "{}"
-    if found.unmatched:
+    if unmatched:
         logger.warning(
-            f"{len(found.unmatched)} of {len(classes)} classes of {dataset} have no sentences and get the "
-            f"template '{template}': {', '.join(found.unmatched)}."
+            f"{len(unmatched)} of {len(classes)} classes of {dataset} have no sentences and get the template "
+            f"'{template}': {', '.join(unmatched)}."
         )
     filled = from_templates(classes, [template])
     return [
         instead if own is None else [_with_name(sentence, name) for sentence in own]
-        for name, own, instead in zip(classes, found.sentences, filled, strict=True)
+        for name, own, instead in zip(classes, found, filled, strict=True)
     ]
 
 
@@ -91,12 +91,10 @@ def tier_prompts(
     prompts: Prompts = {}
     for name in names:
         given = sentence_files.get(name)
-        if given is not None and given.is_dir():
+        if given is not None and given.is_file():
+            prompts[name] = from_sentences(source.classes, given)
+        elif given is not None or name == "cupl":
             prompts[name] = from_kept(dataset, source.classes, template, given)
-        elif name in sentence_files:
-            prompts[name] = from_sentences(source.classes, sentence_files[name])
-        elif name == "cupl":
-            prompts[name] = from_kept(dataset, source.classes, template)
         else:
             prompts[name] = from_templates(source.classes, _templates(source, template, name, sentence_files))
     return prompts
@@ -163,16 +161,8 @@ def _read(file: Path) -> Mapping[str, list[str]]:
     return content
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.casefold())
-
-
 def _with_name(sentence: str, name: str) -> str:
-    return sentence if _is_named(name, sentence) else f"{name}. {sentence}"
-
-
-def _is_named(name: str, sentence: str) -> bool:
-    """Whether successive whole words of the sentence spell the name or its plural."""
-    words, key = _words(sentence), "".join(_words(name))
-    runs = (accumulate(words[start:]) for start in range(len(words)))
-    return any(run in (key, f"{key}s", f"{key}es") for own in runs for run in own)
+    """The sentence, after the name unless successive whole words of it spell the name or its plural."""
+    words, key = split_words(sentence), "".join(split_words(name))
+    runs = (run for start in range(len(words)) for run in accumulate(words[start:]))
+    return sentence if any(run in (key, f"{key}s", f"{key}es") for run in runs) else f"{name}. {sentence}"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from kshot.data.features import as_numpy
 from kshot.encode.preprocess import AsGiven
 from kshot.errors import InputError, KshotError, unknown
 from kshot.types import Array
@@ -105,9 +106,7 @@ class Encoder:
 
 def _rows(found: Any, count: int, name: str) -> Float[Array, "n d"]:
     """What a function returned, as float32 rows; tensors may be on any device."""
-    if hasattr(found, "detach"):
-        found = found.detach().float().cpu().numpy()
-    rows = np.asarray(found, np.float32)
+    rows = np.asarray(as_numpy(found, f"the answer of the encoder {name}"), np.float32)
     if rows.ndim != 2 or len(rows) != count:
         raise InputError(f"the encoder {name} returned {rows.shape} for {count} inputs; it must be ({count}, d).")
     return rows

@@ -31,7 +31,6 @@ class Encoding:
     source: Source
     encoder: Encoder
     licence: str = ""
-    about_source: str = ""
     protocol: str = ""
     batch: int = 32
     threads: int = 2
@@ -42,7 +41,7 @@ class Encoding:
             "encoder": self.encoder.facts(),
             "logit_scale": self.encoder.logit_scale,
             "logit_bias": self.encoder.logit_bias,
-            "source": self.about_source or self.source.origin,
+            "source": self.source.origin,
             "licence": self.licence,
             "protocol": self.protocol,
         }

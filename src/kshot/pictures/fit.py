@@ -100,9 +100,8 @@ def _material(root: Any, names: Path | None, labels: Path | None) -> Material:
         return _held_material(root)
     if labels is not None:
         return Material(labelled_photos(Path(root), labels), None, ())
-    layout = folder_layout(existing_folder(Path(root)))
-    test = None if layout.test is None else list_photos(layout.test, names)
-    return Material(list_photos(layout.train, names), test, layout.notes)
+    train, test, notes = folder_layout(existing_folder(Path(root)))
+    return Material(list_photos(train, names), test and list_photos(test, names), notes)
 
 
 def _held_material(data: Any) -> Material:

@@ -45,10 +45,6 @@ class About:
     set_threshold: float | None = None
     kshot: str = version("kshot")
 
-    @property
-    def text_norm(self) -> float:
-        return mean_norm(self.text_norms)
-
     def setting(self) -> dict[str, Any]:
         """What `learn` needs, beside the pictures, to fit again."""
         return {name: getattr(self, name) for name in SETTING}
@@ -135,9 +131,6 @@ def mean_norm(norms: Sequence[float]) -> float:
 
 
 def _about(stored: Mapping[str, Any]) -> About:
-    if "text_norm" in stored:
-        # Earlier files keep the mean alone.
-        stored = {**stored, "text_norms": [stored["text_norm"]] * len(stored["classes"])}
     known = {field.name for field in fields(About)}
     values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in stored.items() if key in known}
     about = About(**values)

@@ -46,25 +46,17 @@ class Folder:
     unused: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The folder to learn from, the folder to test on if there is one, and notes for the user."""
+def folder_layout(root: Path) -> tuple[Path, Path | None, tuple[str, ...]]:
+    """The folder to learn from, the folder to test on if there is one, and notes for the user.
 
-    train: Path
-    test: Path | None
-    notes: tuple[str, ...]
-
-
-def folder_layout(root: Path) -> Layout:
-    """Recognise ROOT/CLASS/picture, or ROOT/train/CLASS/picture beside ROOT/test/CLASS/picture.
-
-    A folder one level too high is refused, because every class would be a mixture of all.
+    ROOT/CLASS/picture and ROOT/train/CLASS/picture beside ROOT/test/CLASS/picture are recognised. A folder one level
+    too high is refused, because every class would be a mixture of all.
     """
     folders = {path.name.lower(): path for path in visible_folders(root)}
     train, test = (next((folders[name] for name in names if name in folders), None) for names in (TRAIN, TEST))
     if train is not None and len(visible_folders(train)) > 1 and folders.keys() <= {*TRAIN, *TEST}:
         used = f"learns from {train.name}/" + (f" and is tested on {test.name}/" if test else "")
-        return Layout(train, test, (f"{root}: {used}.", *_loose_pictures(train)))
+        return train, test, (f"{root}: {used}.", *_loose_pictures(train))
     nested = [folder for folder in folders.values() if _holds_classes(folder)]
     if nested and (len(folders) == 1 or folders.keys() <= COLLECTIONS.union(TRAIN, TEST)):
         likely = max(nested, key=lambda folder: (len(visible_folders(folder)), folder.name))
@@ -77,7 +69,7 @@ def folder_layout(root: Path) -> Layout:
     if odd:
         what = "looks like a collection" if len(odd) == 1 else "look like collections"
         notes += (f"{', '.join(odd)} {what}, not like a class: the folders' names are what the head learns to say.",)
-    return Layout(root, None, notes)
+    return root, None, notes
 
 
 def visible_folders(root: Path) -> list[Path]:

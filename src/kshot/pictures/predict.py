@@ -9,7 +9,7 @@ import numpy as np
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
-from kshot.pictures.encoded import Encoded, all_encoded, encode_files
+from kshot.pictures.encoded import encode_files
 from kshot.pictures.head import PictureHead
 from kshot.types import Array
 
@@ -136,7 +136,3 @@ def linear_parts(head: PictureHead) -> tuple[Array, Array]:
     if not head.head.info.linear:
         raise InputError(f"{head.head.info.title} is not one linear map. Fit again with --method clap or lpp.")
     return head.head.coef_, head.head.intercept_
-
-
-def encode_one(encoder: Encoder, file: Path) -> Encoded:
-    return all_encoded(encode_files(encoder, [file]))[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode, on_white, seen
-from kshot.encode.sources.picture_folder import PARTS
+from kshot.encode.sources.picture_files import PARTS
 from kshot.encode.sources.source import Listed, Picture, named_classes, only_column
 from kshot.encode.sources.tables import SPLITS, split_parts
 from kshot.errors import InputError

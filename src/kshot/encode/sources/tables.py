@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode
 from kshot.encode.sources.source import Picture, Shard, named_classes, only_column
-from kshot.errors import InputError
+from kshot.errors import InputError, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,4 +139,4 @@ def _named(file: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, LookupError) as error:
-        raise InputError(f"{file} cannot be read as a saved dataset: {str(error).splitlines()[0][:200]}") from None
+        raise InputError(f"{file} cannot be read as a saved dataset: {first_line(error)}") from None
