@@ -113,8 +113,8 @@ def test_a_kept_shard_with_another_label_is_encoded_again(folder, tmp_path, monk
 
 
 def test_damaged_reference_vectors_are_told(tmp_path):
-    from kshot.encode.reference_vectors import hold_to_reference
+    from kshot.encode.reference_vectors import compare_with_reference
 
     (tmp_path / "kept").write_bytes(b"\xff" * 40)
     with pytest.raises(FeatureError, match="is damaged"):
-        hold_to_reference(ColourEncoder(), "four", [tmp_path / "kept"])
+        compare_with_reference(ColourEncoder(), "four", [tmp_path / "kept"])

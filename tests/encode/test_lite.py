@@ -10,7 +10,7 @@ from kshot.data.store import BUNDLED, Store
 from kshot.encode.lite import GAUSSIAN, LINEAR, LiteEncoder, embed, embedded_names
 from kshot.encode.open import SETS
 from kshot.encode.protocol import import_torchvision
-from kshot.encode.reference_vectors import hold_to_reference
+from kshot.encode.reference_vectors import compare_with_reference
 
 PROMPTS = ["a photo of a cat.", "the digit seven.", "a sketch of a wine bottle on a table"]
 
@@ -104,7 +104,7 @@ def test_scale_and_norm_come_from_the_network(encoder, digits):
 
 
 def test_the_bundled_features_come_out_again(encoder, digits):
-    hold_to_reference(encoder, "lite0", [BUNDLED / ".reference" / "lite0.safetensors"])
+    compare_with_reference(encoder, "lite0", [BUNDLED / ".reference" / "lite0.safetensors"])
     stored = Store("nowhere").images("digits", "lite0", "all")
     chosen = [0, 123, 456, 699]
     assert [digits.rows[row].id for row in chosen] == [stored.ids[row] for row in chosen]

@@ -201,7 +201,9 @@ def test_a_wrong_label_and_twins_are_noticed(shades, fit):
     fitted = fit(shades)
     names = fitted.head.about.shot_names
     assert "red/wrong.png" in {names[one.row] for one in fitted.assessment.suspects}
-    assert ("green/1.png", "red/twin.png") in {(names[first], names[second]) for first, second in fitted.twins}
+    assert ("green/1.png", "red/twin.png") in {
+        (names[first], names[second]) for first, second in fitted.near_duplicates
+    }
 
 
 def test_evidence_adds_up_to_the_logits(shades, fit):

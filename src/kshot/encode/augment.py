@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Least share of the area that a crop keeps: Tip-Adapter's official code and, after it, GDA's and LP++'s; CoOp's trainer
-# and, on top of it, CLAP's and CLIP-Adapter's, which HOSO follows.
+# Least share of the picture's area that a crop keeps. `tip`: the official code of Tip-Adapter, GDA and LP++; `clap`:
+# CoOp's trainer, which CLAP, CLIP-Adapter and HOSO use.
 RECIPES = {"tip": 0.5, "clap": 0.08}
 _TRIES = 10
 _LOG_ASPECT = math.log(4 / 3)
@@ -21,7 +21,7 @@ class View(NamedTuple):
 
 
 def draw_view(picture_id: str, number: int, size: tuple[int, int], least_area: float) -> View:
-    """Area uniform in [least_area, 1], aspect log-uniform in [3/4, 4/3]; the whole picture if none fits."""
+    """Draw a crop: area uniform in [least_area, 1], aspect log-uniform in [3/4, 4/3]; all of it if ten do not fit."""
     digest = hashlib.blake2b(f"{number}\x1f{picture_id}".encode(), digest_size=16).digest()
     rng = np.random.Generator(np.random.Philox(key=int.from_bytes(digest, "big")))
     width, height = size

@@ -1,7 +1,7 @@
-"""Which pictures of a part are encoded: a capped pool, and augmented views of what some draw uses.
+"""Which pictures of a part are encoded: a capped pool, and augmented views of the pictures that some draw uses.
 
-Both depend on the ids and labels of the whole part. They come from features of any encoder that are stored, else from
-the source, whose shards are then read once before the first is decoded.
+Both need the ids and labels of the whole part. These are read from stored features of any encoder, else from the
+source, without decoding a picture.
 """
 
 from collections.abc import Mapping, Sequence

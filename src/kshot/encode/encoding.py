@@ -16,9 +16,9 @@ from kshot.encode.chosen import Draws, choose
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.prompts import Prompts, encode_tiers, tier_prompts
 from kshot.encode.protocol import Encoder
-from kshot.encode.reference_vectors import hold_to_reference
+from kshot.encode.reference_vectors import compare_with_reference
 from kshot.encode.sources import find_source
-from kshot.encode.sources.held import held_dataset
+from kshot.encode.sources.in_memory import dataset_in_memory
 from kshot.encode.sources.source import Picture, Shard
 from kshot.encode.targets import Decoded, Encoding, Target
 from kshot.errors import FeatureError, InputError
@@ -37,7 +37,7 @@ Inputs: TypeAlias = list[tuple[Decoded, Future[list[Any]]]]
 def check_reference(job: Encoding, store: Store) -> None:
     """Compare the encoder with the vectors it gave before, here or when the bundled features were made."""
     name = f"{job.backbone}.safetensors"
-    hold_to_reference(job.encoder, job.backbone, [root / REFERENCE / name for root in (store.root, BUNDLED)])
+    compare_with_reference(job.encoder, job.backbone, [root / REFERENCE / name for root in (store.root, BUNDLED)])
 
 
 def encode_dataset(
@@ -67,9 +67,10 @@ def encode_dataset(
         Prompt tiers to encode; those of `kshot ls tiers`.
     """
     safe_name("dataset", dataset)
-    source = (
-        find_source(str(data)) if isinstance(data, str | Path) else held_dataset(data).source(f"{dataset} in memory")
-    )
+    if isinstance(data, str | Path):
+        source = find_source(str(data))
+    else:
+        source = dataset_in_memory(data).source(f"{dataset} in memory")
     loaded = load_encoder(encoder, device=device) if isinstance(encoder, str) else encoder
     prompts = tier_prompts(dataset, source, None, tiers if loaded.text else (), {})
     backbone = safe_name("backbone", stored_name(loaded.backbone))

@@ -21,7 +21,7 @@ HUB = "https://huggingface.co"
 # {wds} stands for clip-benchmark's name of a dataset.
 DATASETS = f"{HUB}/datasets/clip-benchmark/wds_{{wds}}/resolve/main"
 SECONDS_TO_ANSWER = 5
-# Between attempts; in all, a hub may be down for eight minutes.
+# Seconds between attempts: eight minutes in all.
 PAUSES = (1, 5, 30, 120, 300)
 RETRIED = (408, 429, 500, 502, 503, 504)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -85,7 +85,7 @@ class HubDataset:
                         "command again."
                     ) from None
                 reason = " ".join(str(error).split())[:300]
-                if pause is None or self.offline or not _passes(error):
+                if pause is None or self.offline or not _may_pass(error):
                     # Without a connection the reason is the same for every dataset, and is then told once.
                     what = self.offline or f"cannot fetch {file} of {self.name}: {reason}"
                     raise KshotError(
@@ -136,7 +136,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _passes(error: Exception) -> bool:
+def _may_pass(error: Exception) -> bool:
     """Whether a later attempt may succeed: a busy or broken hub, a lost connection, damage on the way."""
     for cause in _causes(error):
         status = getattr(getattr(cause, "response", None), "status_code", None)

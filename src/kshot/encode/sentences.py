@@ -14,7 +14,7 @@ QUESTIONS = (
     "How does one tell it from its nearest neighbours in this dataset?",
     "What does a photo of it show?",
 )
-# What CuPL's repository calls the datasets; it has none of EuroSAT.
+# The datasets' names in CuPL's repository, which has no sentences about EuroSAT.
 CUPL_NAMES = {
     "Aircraft": ("airplane",),
     "Caltech101": ("cal",),

@@ -1,4 +1,4 @@
-"""What is to be encoded: a dataset by a backbone; each part, and each augmented view of it, becomes a file."""
+"""One dataset and one backbone: each part, and each augmented view of it, becomes a file."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ class Encoding:
 
 
 class Decoded:
-    """A picture that is decoded once for all that is made of it."""
+    """A picture that is decoded once, for all encoders and views."""
 
     def __init__(self, picture: Picture):
         self.picture, self.logged = picture, False
@@ -65,7 +65,7 @@ class Decoded:
 class Target:
     """A part, or with a recipe one augmented view of it, by one encoder; joined from a file for each shard.
 
-    `wanted` are the ids of its pictures, None for all; with `pool_cap` they are so many of each class.
+    `wanted` are the ids of its pictures, None for all; `pool_cap` is the most of each class, where there is a limit.
     """
 
     job: Encoding
@@ -85,7 +85,7 @@ class Target:
         return view_part(self.part, self.recipe, self.number) if self.recipe else self.part
 
     @property
-    def encoder(self) -> dict[str, Any]:
+    def encoder_facts(self) -> dict[str, Any]:
         """The encoder's facts, with the recipe of the view."""
         view = {"view_least_area": RECIPES[self.recipe]} if self.recipe else {}
         return self.job.encoder.facts() | view
@@ -93,7 +93,7 @@ class Target:
     @property
     def work(self) -> Path:
         """The folder of the shards' files; another encoder, source or batch size has another one."""
-        facts = [self.name, self.job.source.origin, self.job.source.classes, self.job.batch, self.encoder]
+        facts = [self.name, self.job.source.origin, self.job.source.classes, self.job.batch, self.encoder_facts]
         facts += [] if self.wanted is None else sorted(self.wanted)
         key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
         return self.store.root / WORK / self.job.dataset / self.job.backbone / key
@@ -102,18 +102,18 @@ class Target:
         name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
         return self.work / f"{number:05d}-{name}.safetensors"
 
-    def inputs(self, decoded: Decoded, alike: Sequence["Target"]) -> list[Any]:
-        """Prepare the picture for the encoders of targets like this one; encoders that prepare alike share it."""
+    def inputs(self, decoded: Decoded, targets: Sequence["Target"]) -> list[Any]:
+        """Prepare the picture, or this view of it, for each of the targets' encoders; equal preprocessings run once."""
         image, prepared = decoded.load(), {}
         view = self.recipe and draw_view(decoded.picture.id, self.number, image.size, RECIPES[self.recipe])
-        for preprocessing in dict.fromkeys(target.job.encoder.preprocessing for target in alike):
+        for preprocessing in dict.fromkeys(target.job.encoder.preprocessing for target in targets):
             prepared[preprocessing] = preprocessing.view(image, *view) if view else preprocessing(image)
-        return [prepared[target.job.encoder.preprocessing] for target in alike]
+        return [prepared[target.job.encoder.preprocessing] for target in targets]
 
     def join(self, shards: Sequence[Shard]) -> Manifest:
         """Join the shards into the part and remove their files."""
         job, files = self.job, [self.file(number, shard) for number, shard in enumerate(shards)]
-        about = job.about() | {"encoder": self.encoder, "pool_cap": self.pool_cap}
+        about = job.about() | {"encoder": self.encoder_facts, "pool_cap": self.pool_cap}
         manifest = self.store.join_images(job.dataset, job.backbone, self.name, files, job.source.classes, **about)
         shutil.rmtree(self.work, ignore_errors=True)
         return manifest
@@ -123,7 +123,7 @@ class Target:
 
         Anything else under its name is refused.
         """
-        job, encoder = self.job, self.encoder
+        job, encoder = self.job, self.encoder_facts
         path = self.store.path(job.dataset, job.backbone, self.name).with_suffix(".json")
         if not path.is_file():
             return None

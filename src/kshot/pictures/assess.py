@@ -14,7 +14,7 @@ from kshot.types import Array
 
 # Share of the recognised left-out pictures that stays above the "none of these" threshold.
 KEPT_SHARE = 0.95
-# How often the set of classes of a prediction shall hold the right one.
+# Share of pictures whose set of classes shall include the right one.
 SET_SHARE = 0.95
 # Cosine from which two pictures are reported as the same.
 NEAR_DUPLICATE = 0.995
@@ -166,7 +166,7 @@ def _mislabelled(shots: Shots, measured: Int[Array, " M"], probabilities: Float[
     return sorted(suspects, key=lambda one: -one.probability)
 
 
-def twins(shots: Shots) -> tuple[tuple[int, int], ...]:
+def near_duplicates(shots: Shots) -> tuple[tuple[int, int], ...]:
     """Pairs of pictures that are almost the same to the encoder."""
     nearest, cosine = _nearest_rows(shots)
     pairs = {(min(i, int(n)), max(i, int(n))) for i, n in enumerate(nearest) if cosine[i] >= NEAR_DUPLICATE}

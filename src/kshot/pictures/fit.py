@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
-from kshot.encode.sources.held import held_dataset
+from kshot.encode.sources.in_memory import dataset_in_memory
 from kshot.errors import InputError
 from kshot.pictures.advice import AUTO, advise, check_method
 from kshot.pictures.album import Album, AlbumPicture
-from kshot.pictures.assess import Assessment, assess, twins
+from kshot.pictures.assess import Assessment, assess, near_duplicates
 from kshot.pictures.encoded import Encoded, encode_names, encode_readable, stacked_rows
 from kshot.pictures.head import About, PictureHead, mean_norm
 from kshot.pictures.held_out import Interval, wilson
@@ -20,8 +20,8 @@ from kshot.pictures.photos import Folder, Photo, existing_folder, folder_layout,
 from kshot.pictures.transform import PROMPT
 
 
-class Material(NamedTuple):
-    """What a head learns from, what it is tested on if anything, and notes for the user."""
+class TrainAndTest(NamedTuple):
+    """Pictures to learn from, pictures to test on if there are any, and notes for the user."""
 
     train: Folder
     test: Folder | None
@@ -38,7 +38,7 @@ class Fitted:
     tested: Interval | None
     unreadable: tuple[str, ...]
     copies: tuple[str, ...]
-    twins: tuple[tuple[int, int], ...]
+    near_duplicates: tuple[tuple[int, int], ...]
 
 
 def fit_folder(
@@ -59,7 +59,7 @@ def fit_folder(
     cannot be read and copies of a picture are left out and listed; a class without readable pictures is an error.
     """
     check_method(method)
-    given = _material(root, names, labels)
+    given = _train_and_test(root, names, labels)
     encoder = encoder or load_encoder(backbone, weights, device)
     backbone = encoder.backbone or backbone
     if not encoder.text:
@@ -95,18 +95,18 @@ def fit_pictures(data: Any, **options) -> PictureHead:
     return fit_folder(data, **options).head
 
 
-def _material(root: Any, names: Path | None, labels: Path | None) -> Material:
+def _train_and_test(root: Any, names: Path | None, labels: Path | None) -> TrainAndTest:
     if not isinstance(root, str | Path):
-        return _held_material(root)
+        return _from_memory(root)
     if labels is not None:
-        return Material(labelled_photos(Path(root), labels), None, ())
+        return TrainAndTest(labelled_photos(Path(root), labels), None, ())
     train, test, notes = folder_layout(existing_folder(Path(root)))
-    return Material(list_photos(train, names), test and list_photos(test, names), notes)
+    return TrainAndTest(list_photos(train, names), test and list_photos(test, names), notes)
 
 
-def _held_material(data: Any) -> Material:
+def _from_memory(data: Any) -> TrainAndTest:
     """A dataset in memory; its test split tests, an official validation split is left alone."""
-    held = held_dataset(data)
+    held = dataset_in_memory(data)
     by_part: dict[str, list[Photo]] = {}
     for row in held.rows:
         by_part.setdefault(row.part, []).append(Photo(row.picture, row.id, held.classes[row.label]))
@@ -115,7 +115,7 @@ def _held_material(data: Any) -> Material:
         for part, own in by_part.items()
     }
     notes = ("the validation split is not used.",) if "val" in folders else ()
-    return Material(folders.get("pool") or folders["all"], folders.get("test"), notes)
+    return TrainAndTest(folders.get("pool") or folders["all"], folders.get("test"), notes)
 
 
 def change_head(
@@ -204,7 +204,7 @@ def _fitted(
             f"always answering {album.classes[counts.argmax()]} would be right for {100 * share:.0f} % of these "
             "pictures, so the accuracy alone shows little: look at the classes one by one.",
         )
-    return Fitted(head, assessment, notes, None, unreadable, copies, twins(head.shots))
+    return Fitted(head, assessment, notes, None, unreadable, copies, near_duplicates(head.shots))
 
 
 def _tested(head: PictureHead, encoder: Encoder, folder: Folder | None) -> tuple[Interval | None, tuple[str, ...]]:

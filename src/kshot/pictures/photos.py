@@ -9,7 +9,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from kshot.encode.pictures import SUFFIXES, list_pictures, visible_files
-from kshot.encode.sources.held import HeldPicture
+from kshot.encode.sources.in_memory import MemoryPicture
 from kshot.encode.sources.source import readable_class
 from kshot.errors import InputError, unknown
 
@@ -32,7 +32,7 @@ COLLECTIONS = frozenset(_COLLECTIONS.split())
 class Photo:
     """One picture file of one class, or one in memory; `name` is its path below the folder."""
 
-    path: Path | HeldPicture
+    path: Path | MemoryPicture
     name: str
     label: str
 

@@ -28,7 +28,7 @@ class Guess:
 class Prediction:
     """The likeliest classes of a picture, or the `error` that prevented it.
 
-    `one_of` are classes that hold the right one 95 times in 100; empty if fewer than 19 pictures were left out.
+    `one_of` are classes that include the right one for 95 of 100 pictures; empty if fewer than 19 were left out.
     """
 
     picture: str

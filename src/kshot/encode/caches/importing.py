@@ -14,7 +14,7 @@ from kshot.data.format import Manifest
 from kshot.data.store import Store, view_part
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import Cache
-from kshot.encode.caches.store_form import Rows, names_in_labels, read_names, read_rows, read_text
+from kshot.encode.caches.reading import Rows, names_in_labels, read_names, read_rows, read_text
 from kshot.encode.caches.views import CLAP_VIEWS, split_views
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.prompts import Prompts, encode_tiers, tier_prompts

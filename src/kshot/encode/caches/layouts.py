@@ -1,4 +1,4 @@
-"""Which file of a cache is what: as the options of `kshot import` name them, or as known tools leave a folder."""
+"""The files of a cache by what they hold: named by the options of `kshot import`, or by known tools."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -75,7 +75,7 @@ def hash_rank(*words: str) -> str:
 
 
 def pictures_sha256(pictures: Iterable[Picture]) -> str:
-    """A hash of ids, labels, parts and decoded pixels: equal on every machine, whatever its arithmetic."""
+    """A hash of ids, labels, parts and decoded pixels, which does not depend on the machine's arithmetic."""
     lines = []
     for picture in pictures:
         image = picture.load()

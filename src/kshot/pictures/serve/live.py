@@ -25,7 +25,7 @@ from kshot.progress import Progress, watched
 MOST_PIXELS = 40_000_000
 MOST_NAME = 200
 PER_LIST = 60
-# Assessing a head fits all of its folds at most this often.
+# Assessing a head fits all of its folds at most three times.
 PASSES = 3
 
 

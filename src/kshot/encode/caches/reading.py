@@ -1,4 +1,4 @@
-"""Features, labels, text and class names of a cache in the form of the store; errors name the file."""
+"""Read and check features, labels, text and class names of a cache; errors name the file."""
 
 from collections import Counter
 from collections.abc import Sequence

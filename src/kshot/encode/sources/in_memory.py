@@ -26,7 +26,7 @@ ALLOWED = (
 
 
 @dataclass(frozen=True, slots=True)
-class HeldPicture:
+class MemoryPicture:
     """A picture in memory that can be read like a file; `get` returns it as a picture of Pillow."""
 
     name: str
@@ -55,20 +55,20 @@ class HeldPicture:
         return self.name
 
 
-class HeldRow(NamedTuple):
+class MemoryRow(NamedTuple):
     """A picture, in memory or at a path, with its id and the number of its class."""
 
     part: str
     id: str
     label: int
-    picture: Path | HeldPicture
+    picture: Path | MemoryPicture
 
 
-class HeldDataset(NamedTuple):
+class MemoryDataset(NamedTuple):
     """Class names, and all pictures in their order."""
 
     classes: tuple[str, ...]
-    rows: list[HeldRow]
+    rows: list[MemoryRow]
 
     def source(self, origin: str) -> Listed:
         """The dataset as something to encode."""
@@ -86,11 +86,11 @@ class _Split(NamedTuple):
 
     labels: list[Any]
     names: Sequence[str] | None
-    picture: Callable[[int], Path | HeldPicture]
+    picture: Callable[[int], Path | MemoryPicture]
     parts: list[str] | None = None
 
 
-def held_dataset(data: Any) -> HeldDataset:
+def dataset_in_memory(data: Any) -> MemoryDataset:
     """Read the labels of a dataset in memory; pictures are read when they are asked for."""
     # A frame has `items` too, of its columns.
     given = data if isinstance(data, Mapping) else {"all": data}
@@ -108,10 +108,10 @@ def held_dataset(data: Any) -> HeldDataset:
             label = number.get(label, -1) if isinstance(label, str) else int(label)
             if not 0 <= label < len(classes):
                 raise InputError(f"{key} has the label {own.labels[row]!r}, which is no class.")
-            rows.append(HeldRow(own.parts[row] if own.parts else parts[name], key, label, picture))
+            rows.append(MemoryRow(own.parts[row] if own.parts else parts[name], key, label, picture))
     if not rows:
         raise InputError(f"the dataset holds no pictures. {ALLOWED}")
-    return HeldDataset(classes, rows)
+    return MemoryDataset(classes, rows)
 
 
 def _split(data: Any, split: str) -> _Split:
@@ -133,8 +133,8 @@ def _of_datasets(data: Any, split: str) -> _Split:
     label = only_column("the dataset", shown, "label", named or [name for name in kinds if name != image])
     names = getattr(data.features[label], "names", None)
 
-    def picture(row: int) -> HeldPicture:
-        return HeldPicture(f"{split}/{row:07d}", lambda: data[row][image])
+    def picture(row: int) -> MemoryPicture:
+        return MemoryPicture(f"{split}/{row:07d}", lambda: data[row][image])
 
     return _Split(list(data[label]), names, picture)
 
@@ -152,8 +152,8 @@ def _of_torchvision(data: Any, split: str) -> _Split:
     else:
         labels = [kept[row] for row in rows]
 
-    def picture(row: int) -> HeldPicture:
-        return HeldPicture(f"{split}/{row:07d}", lambda: _pair(data, row)[0])
+    def picture(row: int) -> MemoryPicture:
+        return MemoryPicture(f"{split}/{row:07d}", lambda: _pair(data, row)[0])
 
     plain = [label if isinstance(label, str) else int(label) for label in labels]
     # Of ImageNet each class is a tuple of synonyms.
