@@ -236,10 +236,7 @@ def test_the_reason_says_what_the_evidence_says(shots):
     assert level == (shots < 4)
 
 
-def test_advice_follows_the_shots_and_refuses_oracles():
-    chosen = {shots: advise(np.full(5, shots)) for shots in (1, 4, 16)}
-    assert chosen[1].method in ("clap", "zero_shot", "gauss_probe")
-    assert {chosen[4].method, chosen[16].method} <= {"clap", "lpp", "fold_gda", "gauss_probe"}
+def test_a_wanted_method_is_taken_and_oracles_are_refused():
     assert advise(np.full(5, 4), "loo_blend").method == "loo_blend"
     with pytest.raises(InputError, match="data that you do not have"):
         advise(np.full(5, 4), "oracle_lambda")

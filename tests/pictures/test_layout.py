@@ -4,7 +4,6 @@ import shutil
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from colours import COLOURS, shade
 from kshot.errors import InputError
@@ -71,16 +70,3 @@ def test_a_majority_that_explains_the_accuracy_is_told(tmp_path, fit):
         for number in range(count):
             shade(tmp_path / "pets" / label / f"{number}.png", "red", rng)
     assert "always answering red would be right for 88 %" in " ".join(fit(tmp_path / "pets", method="ncm").notes)
-
-
-@pytest.mark.parametrize("suffix", ["heic", "avif"])
-def test_pictures_of_phones_are_read(shades, fit, suffix):
-    import pillow_heif
-
-    pillow_heif.register_heif_opener()
-    path = shades / "red" / f"phone.{suffix}"
-    Image.open(shades / "red" / "0.png").convert("RGB").resize((64, 64)).save(path)
-    fitted = fit(shades)
-    assert f"red/phone.{suffix}" in fitted.head.about.shot_names
-    path.write_bytes(path.read_bytes()[:100])
-    assert any(path.name in line for line in fit(shades).unreadable)

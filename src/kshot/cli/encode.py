@@ -9,12 +9,12 @@ from typer import Argument, Option
 from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption
 from kshot.data.catalog import backbones
 from kshot.data.store import Store
-from kshot.encode.augment import RECIPES
 from kshot.encode.caches.importing import read_cache, text_job, write_cache
 from kshot.encode.caches.layouts import named_cache
 from kshot.encode.encoders import load_encoder, local_weights, stored_name
 from kshot.encode.encoding import encode_jobs
 from kshot.encode.hub import DATASETS
+from kshot.encode.preprocess import RECIPES
 from kshot.encode.prompts import tier_prompts
 from kshot.encode.sources import find_origins
 from kshot.encode.targets import Encoding

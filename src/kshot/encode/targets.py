@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshot.data.format import Manifest, map_tensors, read_ids, read_manifest
 from kshot.data.store import Store, view_part
-from kshot.encode.augment import RECIPES, draw_view
+from kshot.encode.preprocess import RECIPES, draw_view
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.source import Listed, Picture, Shard, Source
 from kshot.errors import FeatureError

@@ -129,14 +129,7 @@ def test_rows_of_other_lengths_are_told_and_renormalised(imported, arrays):
     assert any("renormalised" in note for note in stored.manifest.provenance["notes"])
 
 
-@pytest.mark.parametrize("other", [np.array([True, False]), np.arange(3, dtype=np.uint32)])
-def test_tensors_of_any_kind_may_lie_beside_the_features(imported, arrays, other):
-    code, _, error = imported(*safetensors(arrays | {"mask": other}), *REST)
-    assert (code, error) == (0, "")
-    assert np.array_equal(Store("features").images("pets", "mine", "pool").X, arrays["X"])
-
-
-@pytest.mark.parametrize("length", [1e-50, 1e-25, 1e20, 1e50])
+@pytest.mark.parametrize("length", [1e-25, 1e50])
 def test_rows_of_extreme_lengths_keep_their_direction(imported, arrays, length):
     dtype = np.float32 if 1e-30 < length < 1e30 else np.float64
     stretched = arrays["X"].astype(np.float64) * length
