@@ -58,46 +58,52 @@ class HubDataset:
 
     def find(self, file: str) -> Path | None:
         """Return the local copy of a file, or None where the dataset has no such file."""
-        from huggingface_hub import errors, hf_hub_download, try_to_load_from_cache
+        from huggingface_hub import errors, try_to_load_from_cache
 
         cached = try_to_load_from_cache(self.name, file, revision=self.revision, repo_type="dataset")
         fetched = self.keep is None and not isinstance(cached, str)
         if fetched:
             _remove(self.own)
-        options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
-        local = {"local_dir": self.keep, "local_files_only": self.offline is not None}
         path = Path()
         for pause in (*PAUSES, None):
             try:
-                with warnings.catch_warnings():
-                    # It warns of a full disk before it writes.
-                    warnings.simplefilter("ignore")
-                    path = Path(hf_hub_download(self.name, file, **options, **local))
-                self._verify(path, file)
+                path = self._download(file)
                 break
             except Exception as error:  # whatever the library or its HTTP client raises
                 offline = isinstance(error, errors.LocalEntryNotFoundError)
                 if isinstance(error, errors.EntryNotFoundError) and not offline:
                     return None
-                if any(getattr(cause, "errno", None) == errno.ENOSPC for cause in _causes(error)):
-                    raise KshotError(
-                        f"the disk is full: cannot fetch {file} of {self.name}. Free some space and run the same "
-                        "command again."
-                    ) from None
-                reason = " ".join(str(error).split())[:300]
                 if pause is None or self.offline or not _may_pass(error):
-                    # Without a connection the reason is the same for every dataset, and is then told once.
-                    what = self.offline or f"cannot fetch {file} of {self.name}: {reason}"
-                    raise KshotError(
-                        f"{what}. What is encoded is kept: run the same command again with a connection, log in (hf "
-                        "auth login), or give a local copy instead of the address."
-                    ) from None
+                    raise self._failure(file, error) from None
                 wait = max(pause, _asked_to_wait(error))
-                logger.warning(f"{file} of {self.name}: {reason}; again in {wait:.0f} s")
+                logger.warning(f"{file} of {self.name}: {first_line(error)}; again in {wait:.0f} s")
                 time.sleep(wait)
         if fetched:
             self.own.append(path)
         return path
+
+    def _download(self, file: str) -> Path:
+        from huggingface_hub import hf_hub_download
+
+        options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
+        local = {"local_dir": self.keep, "local_files_only": self.offline is not None}
+        with warnings.catch_warnings():
+            # It warns of a full disk before it writes.
+            warnings.simplefilter("ignore")
+            path = Path(hf_hub_download(self.name, file, **options, **local))
+        self._verify(path, file)
+        return path
+
+    def _failure(self, file: str, error: Exception) -> KshotError:
+        if any(getattr(cause, "errno", None) == errno.ENOSPC for cause in _causes(error)):
+            what = f"the disk is full: cannot fetch {file} of {self.name}"
+            return KshotError(f"{what}. Free some space and run the same command again.")
+        # Without a connection the reason is the same for every dataset, and is then told once.
+        what = self.offline or f"cannot fetch {file} of {self.name}: {first_line(error)}"
+        return KshotError(
+            f"{what}. What is encoded is kept: run the same command again with a connection, log in (hf auth login), "
+            "or give a local copy instead of the address."
+        )
 
     def _verify(self, path: Path, file: str) -> None:
         """Hold a fetched shard to the sha256 that the hub announced; the library looks at its size only."""

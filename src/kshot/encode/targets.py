@@ -123,33 +123,34 @@ class Target:
 
         Anything else under its name is refused.
         """
-        job, encoder = self.job, self.encoder_facts
-        path = self.store.path(job.dataset, job.backbone, self.name).with_suffix(".json")
+        path = self.store.path(self.job.dataset, self.job.backbone, self.name).with_suffix(".json")
         if not path.is_file():
             return None
         manifest = read_manifest(path)
-        known = sorted(encoder.keys() | manifest.encoder.keys())
-        differs = [key for key in known if manifest.encoder.get(key) != encoder.get(key)]
-        if manifest.classes != job.source.classes:
+        if differs := self._differences(manifest, path.with_suffix(".safetensors")):
+            raise FeatureError(
+                f"{path.parent} holds {self.name} of another encoding (differs in {', '.join(differs)}). "
+                "Delete it or give another folder with --features."
+            )
+        # A kill may have come before the shards' files were removed.
+        shutil.rmtree(self.work, ignore_errors=True)
+        return manifest
+
+    def _differences(self, manifest: Manifest, file: Path) -> list[str]:
+        source, now, then = self.job.source, self.encoder_facts, manifest.encoder
+        differs = [key for key in sorted(now.keys() | then.keys()) if then.get(key) != now.get(key)]
+        if manifest.classes != source.classes:
             differs.append("classes")
         elif manifest.pool_cap is not None and self.pool_cap is None:
             differs.append(f"pool: at most {manifest.pool_cap} pictures of a class then, all now")
         elif self.wanted is not None:
-            lacks = self.wanted.difference(read_ids(map_tensors(path.with_suffix(".safetensors"))))
+            lacks = self.wanted.difference(read_ids(map_tensors(file)))
             if lacks:
                 differs.append(f"pictures: {len(lacks)} that are wanted now are not there")
-        elif isinstance(job.source, Listed):
-            tensors = map_tensors(path.with_suffix(".safetensors"))
-            then = list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))
-            now = job.source.listing(self.part)
+        elif isinstance(source, Listed):
+            tensors, listed = map_tensors(file), source.listing(self.part)
+            stored = list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))
             # Pictures that could not be read were left out; try them again only where something is missing.
-            if then != now and then != job.source.readable(self.part, {name for name, _ in then}):
-                differs.append(f"pictures: {len(then)} then, {len(now)} now")
-        if not differs:
-            # A kill may have come before the shards' files were removed.
-            shutil.rmtree(self.work, ignore_errors=True)
-            return manifest
-        raise FeatureError(
-            f"{path.parent} holds {self.name} of another encoding (differs in {', '.join(differs)}). "
-            "Delete it or give another folder with --features."
-        )
+            if stored != listed and stored != source.readable(self.part, {name for name, _ in stored}):
+                differs.append(f"pictures: {len(stored)} then, {len(listed)} now")
+        return differs
