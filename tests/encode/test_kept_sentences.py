@@ -12,7 +12,6 @@ from kshot.data.format import read_manifest
 from kshot.data.store import BUNDLED
 from kshot.encode.prompts import from_kept
 from kshot.encode.sentences import QUESTIONS, kept_sentences, match_classes, spelling
-from kshot.errors import KshotError
 
 PAPER = {
     "Aircraft": 100,
@@ -94,11 +93,6 @@ def test_the_tier_uses_the_kept_sentences_and_reports_classes_without(caplog):
     (warning,) = [record.getMessage() for record in caplog.records]
     assert "1 of 4" in warning
     assert "unheard of" in warning
-
-
-def test_a_dataset_without_kept_sentences_asks_for_a_file():
-    with pytest.raises(KshotError, match="--sentences cupl="):
-        from_kept("mine", ["one"], None)
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ def test_evidence_adds_up_to_the_logits(shades, fit):
     feature = head.shots.X[5]
     logits = np.log(head.probabilities(feature[None])[0])
     logits = dict(zip(head.about.classes, logits - logits.mean(), strict=True))
-    for one in evidence(head, feature, count=3):
+    for one in evidence(head, feature):
         assert one.text + one.pictures == pytest.approx(logits[one.name], abs=1e-4)
     assert nearest_shots(head, feature)[0].row == 5
 

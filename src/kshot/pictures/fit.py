@@ -109,7 +109,7 @@ def _from_memory(data: Any) -> TrainAndTest:
     held = dataset_in_memory(data)
     by_part: dict[str, list[Photo]] = {}
     for row in held.rows:
-        by_part.setdefault(row.part, []).append(Photo(row.picture, row.id, held.classes[row.label]))
+        by_part.setdefault(row.part, []).append(Photo(row.picture, str(row.picture), held.classes[row.label]))
     folders = {
         part: Folder(tuple(name for name in held.classes if any(one.label == name for one in own)), tuple(own), ())
         for part, own in by_part.items()

@@ -117,8 +117,8 @@ def nearest_shots(head: PictureHead, feature: Array, count: int = 5) -> list[Nei
     ]
 
 
-def evidence(head: PictureHead, feature: Array, count: int = 3) -> list[Evidence]:
-    """Scores over the temperature, minus their mean over the classes, which the softmax ignores."""
+def evidence(head: PictureHead, feature: Array) -> list[Evidence]:
+    """Split the logits of the three likeliest classes in two parts, each minus its mean over all classes."""
     coef, bias = linear_parts(head)
     text = head.shots.text
     along_text = (coef * text).sum(axis=1) * (text @ feature)
@@ -127,7 +127,7 @@ def evidence(head: PictureHead, feature: Array, count: int = 3) -> list[Evidence
     along_text, rest = ((part - part.mean()) / head.about.temperature for part in (along_text, rest))
     return [
         Evidence(head.about.classes[c], float(own[c]), float(along_text[c]), float(rest[c]))
-        for c in np.argsort(-own, kind="stable")[:count]
+        for c in np.argsort(-own, kind="stable")[:3]
     ]
 
 

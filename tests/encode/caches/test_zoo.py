@@ -229,11 +229,6 @@ CLASS_NAMES = {
     "latin.txt": b"caf\xe9\ndog\nfox\n",
     "empty.txt": b"",
     "split.json": b'{"train": [["a.jpg", 0, "cat"], ["b.jpg", 0, "dog"]], "val": [], "test": []}',
-    "gap.json": b'{"train": [["a.jpg", 0, "cat"], ["b.jpg", 2, "dog"]], "val": [], "test": []}',
-    "twice.json": b'{"train": [["a.jpg", 0, "cat"]], "val": [], "test": [["a.jpg", 0, "cat"]]}',
-    "shape.json": b'{"train": [["a.jpg", "cat"]], "val": [], "test": []}',
-    "kinds.json": b'{"train": 5, "val": [], "test": []}',
-    "none.json": b'{"train": [], "val": [], "test": []}',
 }
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.data.gate import NORM_TOLERANCE
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import PartFiles
 from kshot.encode.sources.coop import is_split, read_json, read_split
@@ -15,9 +16,6 @@ from kshot.errors import InputError
 from kshot.methods.evidence import encode_labels, read_labels
 from kshot.solvers.rows import row_blocks, unit_rows
 from kshot.types import Array
-
-# What float16 storage does to a unit vector, as `kshot features check` has it.
-NORM_TOLERANCE = 2e-3
 
 
 class Rows(NamedTuple):

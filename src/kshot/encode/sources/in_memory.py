@@ -56,10 +56,9 @@ class MemoryPicture:
 
 
 class MemoryRow(NamedTuple):
-    """A picture, in memory or at a path, with its id and the number of its class."""
+    """A picture, in memory or at a path, with the number of its class; its name or path is its id."""
 
     part: str
-    id: str
     label: int
     picture: Path | MemoryPicture
 
@@ -73,10 +72,8 @@ class MemoryDataset(NamedTuple):
     def source(self, origin: str) -> Listed:
         """The dataset as something to encode."""
         pictures = [
-            Picture(row.part, row.id, row.label, partial(decode, row.picture, row.id))
-            if isinstance(row.picture, Path)
-            else Picture(row.part, row.id, row.label, row.picture.load)
-            for row in self.rows
+            Picture(part, str(file), label, partial(decode, file, str(file)) if isinstance(file, Path) else file.load)
+            for part, label, file in self.rows
         ]
         return Listed(origin, self.classes, pictures)
 
@@ -104,11 +101,10 @@ def dataset_in_memory(data: Any) -> MemoryDataset:
     for name, own in found.items():
         for row, label in enumerate(own.labels):
             picture = own.picture(row)
-            key = str(picture) if isinstance(picture, Path) else picture.name
             label = number.get(label, -1) if isinstance(label, str) else int(label)
             if not 0 <= label < len(classes):
-                raise InputError(f"{key} has the label {own.labels[row]!r}, which is no class.")
-            rows.append(MemoryRow(own.parts[row] if own.parts else parts[name], key, label, picture))
+                raise InputError(f"{picture} has the label {own.labels[row]!r}, which is no class.")
+            rows.append(MemoryRow(own.parts[row] if own.parts else parts[name], label, picture))
     if not rows:
         raise InputError(f"the dataset holds no pictures. {ALLOWED}")
     return MemoryDataset(classes, rows)
