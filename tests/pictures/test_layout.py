@@ -27,12 +27,12 @@ def test_train_teaches_and_test_tests(tmp_path, fit, first, second):
     fitted = fit(root)
     assert set(fitted.head.about.classes) == set(COLOURS)
     assert len(fitted.head.about.shot_names) == 12
-    # Thirteen new pictures, one of them in the wrong folder; the copy of a taught one does not count.
+    # Thirteen new pictures, one of them in the wrong folder; the copy of a training picture does not count.
     assert fitted.tested.value == pytest.approx(12 / 13)
-    assert any("also taught" in line for line in fitted.unreadable)
+    assert any("also training pictures" in line for line in fitted.unreadable)
     assert any(first in note and second in note for note in fitted.notes)
     (root / second / "red").rename(root / second / "crimson")
-    with pytest.raises(InputError, match="not taught: crimson"):
+    with pytest.raises(InputError, match="without training pictures: crimson"):
         fit(root)
 
 

@@ -43,7 +43,7 @@ def _version(package: str) -> str | None:
 
 
 def _extra(name: str) -> str:
-    """Whether the packages of an extra are installed; else the first ones that lack."""
+    """Whether the packages of an extra are installed; else the first three that are missing."""
     lines = [line for line in requires("kshot") or () if re.search(f"extra == ['\"]{name}['\"]", line)]
     wanted = [re.split("[^A-Za-z0-9._-]", line)[0] for line in lines]
     lacking = [package for package in wanted if not _version(package)]

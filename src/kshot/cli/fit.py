@@ -1,4 +1,4 @@
-"""`kshot fit` and `kshot change`: a head for one's own pictures, and a report of how good it is."""
+"""`kshot fit` and `kshot change`: fit a head to folders of pictures, and report its accuracy."""
 
 from pathlib import Path
 from typing import Annotated

@@ -54,7 +54,7 @@ def predict(
 
 
 def _files(given: Path) -> list[Path]:
-    """List the pictures of a folder, with those of formats that are not read: each of them gets its error."""
+    """List the pictures of a folder, also of formats that cannot be read, which get an error each."""
     if not given.is_dir():
         return [given]
     pictures = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNSUPPORTED)

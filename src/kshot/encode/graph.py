@@ -116,7 +116,7 @@ def scale_picture(op: GraphBuilder, picture: str, wanted: Preprocessing, output:
 
 
 def _height_first(op: GraphBuilder, size: str, target: str) -> str:
-    """Pillow's own rule, of the Pillow that `kshot predict` uses here."""
+    """Whether the installed Pillow would scale the height first."""
     from PIL import __version__
 
     shrinks = op("Sub", size, target)
@@ -137,7 +137,7 @@ def _two_passes(op: GraphBuilder, pixels: str, weights: dict[str, str], order: t
 
 
 def _weights(op: GraphBuilder, size: str, target: str, side: int, interpolation: str) -> str:
-    """Pillow's coefficients of one side as whole numbers (out, in), row by row those of one output pixel."""
+    """Pillow's whole-number coefficients of one side (out, in): one row for each output pixel."""
     before, after = (op.cast(op("Gather", both, np.array(side)), "DOUBLE") for both in (size, target))
     scale = op("Div", before, after)
     wide = op("Max", scale, 1.0)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PREFIX = "hf:"
 # Contexts up to this length are filled up, as these models were trained; longer ones have a mask.
 MOST_FILLED = 128
-# What a processor's configuration says of its making, not of pictures.
+# Settings of a processor that do not change its output.
 NOT_PIXELS = ("processor_class", "_processor_class", "auto_map", "_valid_processor_keys", "image_processor_type")
 
 
@@ -84,7 +84,7 @@ class ProcessorPreprocessing(AsGiven):
 
 
 class TransformersEncoder(TorchEncoder):
-    """A model of transformers with its processor, on its own device unless another is given."""
+    """A model of transformers with its processor; without `device` it stays where it is."""
 
     library = "transformers"
 

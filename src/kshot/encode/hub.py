@@ -98,7 +98,7 @@ class HubDataset:
         if any(getattr(cause, "errno", None) == errno.ENOSPC for cause in _causes(error)):
             what = f"the disk is full: cannot fetch {file} of {self.name}"
             return KshotError(f"{what}. Free some space and run the same command again.")
-        # Without a connection the reason is the same for every dataset, and is then told once.
+        # Without a connection the reason has no file name: equal reasons of many datasets are printed once.
         what = self.offline or f"cannot fetch {file} of {self.name}: {first_line(error)}"
         return KshotError(
             f"{what}. What is encoded is kept: run the same command again with a connection, log in (hf auth login), "
@@ -121,7 +121,7 @@ class HubDataset:
 
 @cache
 def offline_reason(endpoint: str | None = None) -> str | None:
-    """Why the hub cannot be reached, or None. Its library would try for a minute before it says so."""
+    """Why the hub cannot be reached, or None. Found in five seconds; the hub's library would try for a minute."""
     need("huggingface_hub", "encode")
     from huggingface_hub import constants
     from huggingface_hub.utils import disable_progress_bars, get_session

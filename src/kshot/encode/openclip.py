@@ -34,13 +34,13 @@ def load_open_clip(model: str, weights: str | Path, device: str = "cpu") -> "Ope
     else:
         tags = ", ".join(library.list_pretrained_tags_by_model(model)) or "none"
         raise KshotError(f"{model} needs weights: --backbone {model}/TAG (known: {tags}) or --weights FILE.")
-    # The tokenizer comes first: what it lacks is known before gigabytes of weights are fetched.
+    # The tokenizer is loaded first: if it is missing, no gigabytes of weights are fetched.
     tokenizer = _tokenizer(library, model)
     return OpenClipEncoder(name, _create(library, model, tag), tokenizer, device)
 
 
 class OpenClipEncoder(TorchEncoder):
-    """A model of open_clip, on its own device unless another is given."""
+    """A model of open_clip; without `device` it stays where it is."""
 
     library = "open_clip"
 

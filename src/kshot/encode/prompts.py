@@ -32,7 +32,7 @@ def from_templates(classes: Sequence[str], templates: Sequence[str]) -> list[lis
 
 
 def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
-    """A JSON file {class: [sentences]}; a sentence that lacks its class name gets it in front.
+    """The sentences of a JSON file {class: [sentences]}; the class name is put in front of a sentence without it.
 
     Names match by `spelling`. One error lists all missing and ambiguous names.
     """
@@ -54,8 +54,10 @@ def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
 def from_kept(
     dataset: str, classes: Sequence[str], template: str | None, folder: Path | None = None
 ) -> list[list[str]]:
-    """The sentences that come with kshot, or those of a folder with a file per dataset; a class that has none gets the
-    dataset's template, with a warning."""
+    """The sentences that come with kshot, or those of a folder with a file per dataset.
+
+    A class without sentences gets the dataset's template, with a warning.
+    """
     base = dataset.removesuffix(COOP_SUFFIX)
     kept = kept_sentences().get(base)
     if folder is not None:

@@ -79,7 +79,7 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
     zero_scores = shots.fit(registry.create("zero_shot")).scores(shots.X)
     zero_hits = zero_scores.argmax(axis=1) == shots.y
     if not len(rows) or _fewest_kept(shots, fold) < advice.make().info.min_shots:
-        # Zero-shot learns from no picture, so the pictures may calibrate it; a trained head has its own scale.
+        # Only zero-shot can be calibrated on these pictures: it has not learnt from them.
         temperature = calibrate(zero_scores, shots.y) if advice.method == "zero_shot" else 1.0
         return Assessment(0, (None,) * len(shots.text), wilson(int(zero_hits.sum()), len(zero_hits)), temperature)
     y = shots.y[rows]
@@ -138,8 +138,8 @@ def _blend(shots: Shots, fold: Int[Array, " N"]) -> Interval | None:
 
 def _fewest_kept(shots: Shots, fold: Int[Array, " N"]) -> int:
     """The fewest pictures of a class that a left-out head learns from, over the classes that have some."""
-    taught = np.unique(shots.y)
-    kept = (class_counts(shots.y[fold != n], len(shots.text))[taught] for n in range(fold.max() + 1))
+    present = np.unique(shots.y)
+    kept = (class_counts(shots.y[fold != n], len(shots.text))[present] for n in range(fold.max() + 1))
     return min(int(own.min()) for own in kept)
 
 

@@ -172,13 +172,13 @@ def _with_photos(
     A copy is no further shot, and left out it would be scored by a head that has seen it.
     """
     read, unreadable = _read_photos(encoder, folder)
-    taught = {(one.encoded.sha256, one.label) for one in album.pictures}
+    known = {(one.encoded.sha256, one.label) for one in album.pictures}
     fresh, copies = [], []
     for photo, encoded in read:
-        if (encoded.sha256, photo.label) in taught:
+        if (encoded.sha256, photo.label) in known:
             copies.append(photo.name)
         else:
-            taught.add((encoded.sha256, photo.label))
+            known.add((encoded.sha256, photo.label))
             fresh.append(AlbumPicture(encoded.sha256, photo.name, photo.label, encoded))
     labels = {one.label for one in fresh}
     new = [name for name in folder.classes if name in labels and name not in album.texts]
@@ -214,13 +214,13 @@ def _tested(head: PictureHead, encoder: Encoder, folder: Folder | None) -> tuple
     strange = [name for name in folder.classes if name not in head.about.classes]
     if strange:
         raise InputError(
-            f"the test pictures have classes that are not taught: {listed(strange)}. Known: "
+            f"the test pictures have classes without training pictures: {listed(strange)}. Known: "
             f"{listed(head.about.classes)}. Rename or remove them."
         )
     read, unused = _read_photos(encoder, folder)
     fresh = [(photo, encoded) for photo, encoded in read if encoded.sha256 not in head.about.shot_sha256]
     if len(fresh) < len(read):
-        unused += (f"{len(read) - len(fresh)} test pictures are also taught; they test nothing.",)
+        unused += (f"{len(read) - len(fresh)} test pictures are also training pictures; they are not counted.",)
     if not fresh:
         return None, unused
     own = head.probabilities(stacked_rows(encoded for _, encoded in fresh)).argmax(axis=1)

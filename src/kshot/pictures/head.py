@@ -137,6 +137,6 @@ def _about(stored: Mapping[str, Any]) -> About:
     sound = {"temperature": 0 < about.temperature < np.inf, "threshold": np.isfinite(about.threshold)}
     for name in (name for name, is_sound in sound.items() if not is_sound):
         raise InputError(
-            f"the head's {name} is {getattr(about, name)}, so its answers mean nothing. Fit it again with `kshot fit`."
+            f"the head's {name} is {getattr(about, name)}, so its probabilities are wrong. Fit it again: `kshot fit`."
         )
     return about

@@ -53,7 +53,7 @@ class Shots:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Probability of the own class (N,) and likeliest class (N,); NaN and −1 for a class's only picture."""
+    """Probability of the right class (N,) and likeliest class (N,); NaN and −1 for a class's only picture."""
 
     own: Array
     predicted: Array

@@ -1,4 +1,4 @@
-"""Folders of one's own pictures, PHOTOS/CLASS/picture: which are used, and why others are not."""
+"""List folders of pictures, PHOTOS/CLASS/picture, with the reason for each file that is not used."""
 
 import os
 import shutil
@@ -15,12 +15,12 @@ from kshot.errors import InputError, unknown
 
 MOST_LISTED = 10
 MOST_REASONS = 3
-# Pictures of phones, cameras and drawing programs that cannot be decoded: worth a line, unlike a note or a system file.
+# Formats of phones, cameras and drawing programs that cannot be decoded; each such file is listed with the reason.
 _UNSUPPORTED = "jxl jp2 svg pdf eps psd xcf tga ico exr raw dng cr2 cr3 nef nrw arw orf rw2 raf pef srw"
 UNSUPPORTED = frozenset(f".{suffix}" for suffix in _UNSUPPORTED.split())
 TRAIN = ("train", "training")
 TEST = ("test", "testing", "val", "valid", "validation")
-# Names that people give to collections of pictures, and hardly ever to what a picture shows.
+# Folder names of collections of pictures; hardly ever names of what a picture shows.
 _COLLECTIONS = (
     "photos photo pictures picture images image img imgs data dataset datasets new old raw originals unsorted misc "
     "download downloads dcim camera export exports labelled labeled unlabelled unlabeled"

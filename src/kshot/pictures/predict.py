@@ -68,7 +68,7 @@ def head_encoder(
     """Load the head's encoder; another `backbone` or other `weights` are an error."""
     if backbone is None and head.about.encoder.get("library") == Encoder.library:
         raise InputError(
-            f"this head was fitted with functions named {head.about.backbone}, which no file holds. In Python: "
+            f"this head was fitted with Python functions ({head.about.backbone}), which cannot be loaded. In Python: "
             "head.predict(pictures, encoder=…)."
         )
     encoder = load_encoder(backbone or head.about.backbone, weights, device)
@@ -96,7 +96,7 @@ def predict_files(
 def predict_feature(
     head: PictureHead, picture: str, feature: Array, top: int = 3, threshold: float | None = None
 ) -> Prediction:
-    """Predict a picture; below the `threshold`, the head's own unless given, it is none of the classes."""
+    """Predict a picture; below the `threshold` (the head's unless given) the answer is "none of these"."""
     own = head.probabilities(feature[None])[0]
     order, classes = np.argsort(-own, kind="stable"), head.about.classes
     limit = head.about.threshold if threshold is None else threshold

@@ -1,4 +1,4 @@
-"""One array out of a file that somebody has: npz, npy, torch, safetensors or parquet. Nothing in a file is run."""
+"""Read one array of an npz, npy, torch, safetensors or parquet file; nothing in a file is run."""
 
 import pickle
 import zipfile

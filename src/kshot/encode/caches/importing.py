@@ -34,7 +34,7 @@ ENOUGH_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Imported:
-    """A cache in memory, checked; `notes` are what its owner should know, `provenance` goes into the manifests."""
+    """A checked cache in memory; `notes` are printed, and with the files' hashes are the manifests' `provenance`."""
 
     parts: dict[str, Rows]
     text: dict[str, Array]

@@ -38,7 +38,7 @@ class Cache:
 
 
 def named_cache(source: Path, parts: Mapping[str, str], text: Sequence[str], classes: str | None) -> Cache:
-    """The parts that are named (`FEATURES,LABELS` or `FEATURES,LABELS,IDS`), or those of a known folder."""
+    """The parts that options name (`FEATURES,LABELS` or `FEATURES,LABELS,IDS`), or those of a known layout."""
     if not source.exists():
         raise InputError(f"there is nothing at {source}.")
     file = source if source.is_file() else None
@@ -84,7 +84,7 @@ def find_layout(folder: Path) -> Cache:
 
 
 class Layout(NamedTuple):
-    """File names without .pt: the one that tells the layout, and features and labels of each part.
+    """File names without .pt: the one that identifies the layout, and features and labels of each part.
 
     {n} is the largest number of shots in the folder. Only the test part, or `val` in its place, must be there.
     """
@@ -102,7 +102,7 @@ LAYOUTS = {
     # Tip-Adapter and its descendants: keys (d × N) are means over augmented views, values are one-hot rows. Of ImageNet
     # some keep the test rows under the name of validation.
     "tip-adapter": Layout("keys_{n}shots", _TIP_ADAPTER),
-    # What CLAP's trainer holds, saved under its own names: 20 views of each shot, view after view, shuffled anew.
+    # The tensors of CLAP's trainer by their names there: 20 views of each shot, each view in another order.
     "clap": Layout("labels_train", _CLAP),
     # clip_benchmark's linear probe; older versions call the test split val.
     "clip-benchmark": Layout(

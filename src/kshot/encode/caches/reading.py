@@ -19,7 +19,7 @@ from kshot.types import Array
 
 
 class Rows(NamedTuple):
-    """Unit rows (N, d) with labels (N,) and ids; `notes` are what their owner should know."""
+    """Unit rows (N, d) with labels (N,) and ids; `notes` say what was changed."""
 
     X: Array
     y: Array

@@ -15,7 +15,7 @@ PARTS = {"train": "pool", "val": "val", "test": "test"}
 # Where the CoOp lineage keeps the pictures, below the folder of the split file.
 FOLDERS = (".", "images", "101_ObjectCategories", "2750", "jpg", "SUN397", "UCF-101-midframes")
 FOLDERS += ("food-101/images", "data/images")
-# What the lineage calls datasets that the catalog knows under another name.
+# Datasets that have other names in the CoOp lineage than in the catalog.
 NAMES = {"DescribableTextures": "DTD", "OxfordFlowers": "Flowers102", "OxfordPets": "Pets", "StanfordCars": "Cars"}
 
 
