@@ -29,7 +29,6 @@ from kshot.types import Array, Views
 REFERENCE = ".reference"
 logger = logging.getLogger("kshot")
 
-
 # Pictures, and what is prepared of each for the encoders of a group.
 Inputs: TypeAlias = list[tuple[Decoded, Future[list[Any]]]]
 
@@ -96,10 +95,10 @@ def encode_pictures(
     pool_cap: int | None = None,
     viewed: Container[str] | None = None,
 ) -> list[Manifest]:
-    """Encode all parts of the jobs' common source, and augmented views of those that supports are drawn from.
+    """Encode all parts of the jobs' common source, and augmented views of the part that shots are drawn from.
 
-    `views` are made of the pictures in these draws, or of all, by the backbones `viewed`, or by all; of a class of the
-    pool at most `pool_cap` pictures are encoded. Each shard is fetched and decoded once for all encoders and views.
+    `views` are made of the pictures in these draws (None: of all), by the backbones `viewed` (None: by all). At most
+    `pool_cap` pictures of each class of the pool are encoded. Each shard is fetched and decoded once for everything.
     """
     remove_torn(store.root)
     source = jobs[0].source
@@ -143,21 +142,22 @@ def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable
     groups: dict[str, list[Target]] = {}
     for target in files:
         groups.setdefault(target.name, []).append(target)
-    pictures: dict[str, list[Picture]] = {name: [] for name in groups}
+    # No pictures: they may hold their bytes.
+    rows: dict[str, list[tuple[str, int]]] = {name: [] for name in groups}
     features: dict[Target, list[Array]] = {target: [] for target in files}
     for targets, started in _started(job.source.pictures(shard), list(groups.values()), job.batch, job.threads):
         if not (read := list(_readable(started))):
             continue
-        pictures[targets[0].name] += [picture for picture, _ in read]
+        rows[targets[0].name] += [(picture.id, picture.label) for picture, _ in read]
         for target, inputs in zip(targets, zip(*(own for _, own in read), strict=True), strict=True):
             features[target].append(target.job.encoder.encode_images(inputs).astype(np.float16))
         progress(len(read) * len(targets))
     for target, file in files.items():
-        ids = [picture.id for picture in pictures[target.name]]
+        ids, labels = [name for name, _ in rows[target.name]], [label for _, label in rows[target.name]]
         if not ids and target.wanted is None:
             raise FeatureError(f"shard {shard.key} of {job.source.origin} holds no pictures.")
         X = np.concatenate(features[target] or [np.empty((0, target.job.encoder.dim), np.float16)])
-        y = np.array([picture.label for picture in pictures[target.name]], np.int64)
+        y = np.array(labels, np.int64)
         check_images(X, y, ids, job.source.classes)
         write_shard(file, X, y, ids)
 
