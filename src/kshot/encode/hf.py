@@ -106,7 +106,7 @@ class TransformersEncoder(TorchEncoder):
 
     def encode_images(self, inputs: Sequence[Any] | Array) -> Float[Array, "B d"]:
         batch = {name: np.concatenate([one[name] for one in inputs]) for name in inputs[0]}
-        return unit_and_norms(self._run(self.model.get_image_features, batch)).unit
+        return unit_and_norms(self.run(self.model.get_image_features, **batch)).unit
 
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
         config = getattr(self.model.config, "text_config", self.model.config)
@@ -115,17 +115,7 @@ class TransformersEncoder(TorchEncoder):
         tokens = self.processor(
             text=list(prompts), padding=padding, truncation=True, max_length=longest, return_tensors="pt"
         )
-        return unit_and_norms(self._run(self.model.get_text_features, {k: v.numpy() for k, v in tokens.items()}))
-
-    def _run(self, tower: Any, arrays: Mapping[str, Array]) -> Float[Array, "B d"]:
-        import torch
-
-        kind = next(self.model.parameters()).dtype
-        given = {name: torch.from_numpy(value).to(self.device) for name, value in arrays.items()}
-        with torch.inference_mode():
-            found = tower(**{name: v.to(kind) if v.is_floating_point() else v for name, v in given.items()})
-        # Since transformers 5 it is an output with the projected features in it.
-        return getattr(found, "pooler_output", found).float().cpu().numpy()
+        return unit_and_norms(self.run(self.model.get_text_features, **{k: v.numpy() for k, v in tokens.items()}))
 
 
 def _scale(model: Any) -> float | None:

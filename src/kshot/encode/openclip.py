@@ -57,11 +57,7 @@ class OpenClipEncoder(TorchEncoder):
         return self.model.encode_image(batch)
 
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
-        import torch
-
-        with torch.inference_mode():
-            found = self.model.encode_text(self.tokenizer(list(prompts)).to(self.device))
-        return unit_and_norms(found.float().cpu().numpy())
+        return unit_and_norms(self.run(self.model.encode_text, text=self.tokenizer(list(prompts)).numpy()))
 
 
 def _tokenizer(library: Any, model: str) -> Any:

@@ -132,11 +132,18 @@ class TorchEncoder(Encoder):
 
     def pooled(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
         """Features before normalisation."""
+        return self.run(self.tower, batch=batch)
+
+    def run(self, tower: Callable[..., Any], **arrays: Array) -> Float[Array, "B d"]:
+        """Call a tower of the network with arrays, on its device and the floating ones in its precision."""
         import torch
 
+        kind = next(self.model.parameters()).dtype
+        given = {name: torch.from_numpy(value).to(self.device) for name, value in arrays.items()}
         with torch.inference_mode():
-            given = torch.from_numpy(batch).to(self.device, next(self.model.parameters()).dtype)
-            return self.tower(given).float().cpu().numpy()
+            found = tower(**{name: v.to(kind) if v.is_floating_point() else v for name, v in given.items()})
+        # Since transformers 5 some are an output with the features in it.
+        return getattr(found, "pooler_output", found).float().cpu().numpy()
 
     def facts(self) -> dict[str, Any]:
         return {
