@@ -53,6 +53,14 @@ def shade(path, colour, rng, size=(40, 30), sigma=60, **options):
     Image.fromarray(values).save(path, **options)
 
 
+def write_shades(root, rng):
+    """Four pictures of each colour, ROOT/COLOUR/0.png …"""
+    for colour in COLOURS:
+        for number in range(4):
+            shade(root / colour / f"{number}.png", colour, rng)
+    return root
+
+
 def new_picture(colour, seed):
     """The bytes of one, for a request; of two colours joined by "+" each fills a half."""
     from PIL import Image

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from colours import COLOURS, shade
+from colours import COLOURS, shade, write_shades
 from kshot.errors import InputError
 
 
@@ -13,9 +13,7 @@ def divided(root, first, second):
     """Two folders with four pictures of each class, every picture another one."""
     rng = np.random.default_rng(3)
     for part in (first, second):
-        for colour in COLOURS:
-            for number in range(4):
-                shade(root / part / colour / f"{number}.png", colour, rng)
+        write_shades(root / part, rng)
     return root
 
 

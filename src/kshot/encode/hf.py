@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from kshot.encode.hub import loading, offline_reason
 from kshot.encode.preprocess import AsGiven
-from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision, unit_and_norms
+from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision, model_number, unit_and_norms
 from kshot.errors import KshotError, need
 from kshot.types import Array
 
@@ -99,7 +99,7 @@ class TransformersEncoder(TorchEncoder):
                     f"{type(processor).__name__} has no {part}. Give the model's own: AutoProcessor.from_pretrained."
                 )
         self.processor = processor
-        self.logit_scale, self.logit_bias = _scale(model), _number(model, "logit_bias")
+        self.logit_scale, self.logit_bias = _scale(model), model_number(model, "logit_bias")
         self.backbone = f"{PREFIX}{model.name_or_path or kind}"
         device = next(model.parameters()).device if device is None else device
         super().__init__(model, ProcessorPreprocessing(processor), device, kind, _activation(model.config))
@@ -120,13 +120,8 @@ class TransformersEncoder(TorchEncoder):
 
 def _scale(model: Any) -> float | None:
     """exp(logit_scale), or ALIGN's 1/temperature; None where the model has neither."""
-    scale, temperature = _number(model, "logit_scale"), _number(model, "temperature")
+    scale, temperature = model_number(model, "logit_scale"), model_number(model, "temperature")
     return float(np.exp(scale)) if scale is not None else 1 / temperature if temperature else None
-
-
-def _number(model: Any, name: str) -> float | None:
-    found = getattr(model, name, None)
-    return None if found is None else float(found.detach())
 
 
 def _activation(config: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kshot.encode.hub import loading
 from kshot.encode.preprocess import Preprocessing
-from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision, unit_and_norms
+from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision, model_number, unit_and_norms
 from kshot.errors import KshotError, need
 
 ONLINE_ONCE = "Run it once with a connection, or give weights (for SigLIP a folder with its tokenizer) with --weights."
@@ -48,8 +48,7 @@ class OpenClipEncoder(TorchEncoder):
         self.tokenizer = tokenizer
         preprocessing = _preprocessing(_library().get_model_preprocess_cfg(network))
         self.logit_scale = float(network.logit_scale.detach().exp())
-        bias = getattr(network, "logit_bias", None)
-        self.logit_bias = None if bias is None else float(bias.detach())
+        self.logit_bias = model_number(network, "logit_bias")
         device = next(network.parameters()).device if device is None else device
         super().__init__(network, preprocessing, device, name, _activation(network))
 

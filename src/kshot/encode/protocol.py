@@ -155,6 +155,12 @@ class TorchEncoder(Encoder):
         }
 
 
+def model_number(model: Any, name: str) -> float | None:
+    """A parameter of a model that is a single number; None where the model has none of that name."""
+    found = getattr(model, name, None)
+    return None if found is None else float(found.detach())
+
+
 def weights_fingerprint(state: Mapping[str, Any]) -> str:
     """sha256 over names, shapes and bytes of a state dict, so that a file's packaging does not matter."""
     digest = hashlib.sha256()
