@@ -76,7 +76,7 @@ def test_class_names_that_are_no_text(tmp_path):
     (tmp_path / "test").mkdir()
     (tmp_path / "test" / "nshards.txt").write_text("1")
     (tmp_path / "classnames.txt").write_bytes(b"a\xff\n")
-    with pytest.raises(InputError, match=r"classnames\.txt is not a text file"):
+    with pytest.raises(InputError, match=r"classnames\.txt is not a readable text file"):
         webdataset_source(str(tmp_path))
 
 

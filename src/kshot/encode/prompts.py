@@ -11,8 +11,7 @@ from kshot.data.catalog import COOP_SUFFIX, tiers
 from kshot.data.store import Store
 from kshot.encode.protocol import PromptFeatures
 from kshot.encode.sentences import kept_sentences, match_classes, sentence_file, spelling, split_words
-from kshot.encode.sources.coop import read_json
-from kshot.encode.sources.source import Source
+from kshot.encode.sources.source import Source, read_json
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
 from kshot.progress import Progress

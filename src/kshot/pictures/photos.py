@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from kshot.encode.pictures import SUFFIXES, list_pictures, visible_files
 from kshot.encode.sources.in_memory import MemoryPicture
-from kshot.encode.sources.source import readable_class
+from kshot.encode.sources.source import readable_class, text_lines
 from kshot.errors import InputError, unknown
 
 MOST_LISTED = 10
@@ -114,14 +114,6 @@ def listed(items: Sequence[str]) -> str:
     return ", ".join(items[:MOST_LISTED]) + more
 
 
-def read_text(file: Path) -> str:
-    """The text of a user's file: without a byte order mark, accents composed."""
-    try:
-        return normalize("NFC", file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} is not a readable text file ({error}).") from None
-
-
 def copy_sample(target: Path) -> int:
     """Copy 60 public-domain drawings, TARGET/photos/CLASS/… to learn from and TARGET/new/… to try; count them."""
     if target.exists() and any(target.iterdir() if target.is_dir() else [target]):
@@ -177,8 +169,8 @@ def _class_names(folders: Sequence[str], names: Path | None) -> tuple[str, ...]:
 
 def _read_names(file: Path, folders: Sequence[str]) -> Mapping[str, str]:
     given = {}
-    for line in filter(None, map(str.strip, read_text(file).splitlines())):
-        folder, equals, name = (part.strip() for part in line.partition("="))
+    for line in text_lines(file):
+        folder, equals, name = (part.strip() for part in normalize("NFC", line).partition("="))
         if not (equals and name):
             raise InputError(f"{file}: '{line}' is not of the form FOLDER=NAME.")
         if folder not in folders:

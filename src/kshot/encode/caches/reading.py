@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 from kshot.data.gate import NORM_TOLERANCE
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import PartFiles
-from kshot.encode.sources.coop import is_split, read_json, read_split
-from kshot.encode.sources.webdataset import text_lines
+from kshot.encode.sources.coop import is_split, read_split
+from kshot.encode.sources.source import read_json, text_lines
 from kshot.errors import InputError
 from kshot.methods.evidence import encode_labels, read_labels
 from kshot.solvers.rows import row_blocks, unit_rows

@@ -3,12 +3,11 @@
 The CSV file has the columns `path`, `label` and, where there are splits, `part`.
 """
 
-import csv
 from functools import partial
 from pathlib import Path
 
 from kshot.encode.pictures import decode, list_pictures
-from kshot.encode.sources.source import Listed, Picture, path_below, readable_class
+from kshot.encode.sources.source import Listed, Picture, csv_rows, path_below, read_text, readable_class
 from kshot.errors import InputError
 
 PARTS = {"train": "pool", "pool": "pool", "test": "test", "val": "test"}
@@ -44,13 +43,7 @@ def folder_source(root: Path) -> Listed:
 
 def csv_source(file: Path) -> Listed:
     """Paths are relative to the CSV file and stay below its folder; the path is the id, the label the class."""
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as opened:
-            reader = csv.DictReader(opened)
-            named = list(reader.fieldnames or ())
-            lines = list(reader)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{file} is not a CSV file in UTF-8 ({error}). Save it as UTF-8.") from None
+    named, lines = csv_rows(read_text(file), file)
     if any(name not in named for name in COLUMNS):
         found = ", ".join(named) or "none"
         raise InputError(f"{file} has columns {found}; needed are path, label and optionally part (train or test).")

@@ -1,6 +1,9 @@
 """What every source offers: named parts, cut into shards that can be read again one by one."""
 
+import csv
 import hashlib
+import io
+import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -128,6 +131,35 @@ def only_column(where: Any, columns: Iterable[str], wanted: str, fitting: Sequen
     raise InputError(
         f"{where} has the columns {', '.join(columns)}; which holds the {wanted}s? Rename it to '{wanted}'."
     )
+
+
+def read_text(file: Path) -> str:
+    """The text of a file, without a byte order mark."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} is not a readable text file in UTF-8 ({error}).") from None
+
+
+def text_lines(file: Path) -> list[str]:
+    return [line for line in read_text(file).splitlines() if line.strip()]
+
+
+def read_json(file: Path) -> Any:
+    text = read_text(file)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file} is not a readable JSON file ({error}).") from None
+
+
+def csv_rows(text: str, file: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """The columns and the rows of a CSV file's text."""
+    reader = csv.DictReader(io.StringIO(text))
+    try:
+        return list(reader.fieldnames or ()), list(reader)
+    except csv.Error as error:
+        raise InputError(f"{file} is not a readable CSV file ({error}).") from None
 
 
 def path_below(folder: Path, name: str, where: str) -> Path:

@@ -14,7 +14,7 @@ from typing import Any
 
 from kshot.encode.hub import HubDataset, is_url
 from kshot.encode.pictures import decode
-from kshot.encode.sources.source import Picture, Shard
+from kshot.encode.sources.source import Picture, Shard, text_lines
 from kshot.errors import InputError
 
 PICTURES = frozenset({".webp", ".png", ".jpg", ".jpeg"})
@@ -80,13 +80,6 @@ def _count(file: Path) -> int:
         shown = " ".join(lines)[:40]
         raise InputError(f"{file.name} says '{shown}'; it must hold one number of shards, from 1 to {MOST_SHARDS:,}.")
     return int(lines[0])
-
-
-def text_lines(file: Path) -> list[str]:
-    try:
-        return [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file.name} is not a text file in UTF-8 ({error}).") from None
 
 
 def _samples(file: Path, where: str) -> Iterator[tuple[str, bytes, int]]:
