@@ -64,7 +64,7 @@ def decode(content: bytes | Path, name: str, *, most_pixels: int = MOST_PIXELS, 
                         f"{name} declares {picture.width} × {picture.height} pixels; at most "
                         f"{most_pixels:,} are decoded. Shrink the picture or remove it."
                     )
-                return seen(picture, name) if as_seen else on_white(picture)
+                return rgb_as_seen(picture, name) if as_seen else on_white(picture)
     except UnidentifiedImageError:
         raise InputError(f"{name} is not a readable picture (none of {', '.join(FORMATS)}).") from None
     except InputError:
@@ -80,7 +80,7 @@ def _register_heif() -> None:
     need("pillow_heif", "encode").register_heif_opener(thumbnails=False)
 
 
-def seen(picture: "Image", name: str) -> "Image":
+def rgb_as_seen(picture: "Image", name: str) -> "Image":
     """RGB on white of what a viewer shows."""
     from PIL import Image, ImageOps
 

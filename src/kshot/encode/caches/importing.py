@@ -66,10 +66,10 @@ def read_cache(cache: Cache, recipe: str = "", count: int | None = None) -> Impo
     labels = [files.labels for files in cache.parts.values()]
     names = read_names(cache.classes) if cache.classes is not None else names_in_labels(labels)
     parts = {part: read_rows(part, files, names) for part, files in cache.parts.items()}
-    seen: list[Rows] = []
+    view_rows: list[Rows] = []
     if "views" in parts:
         views, many = parts.pop("views"), count or (CLAP_VIEWS if cache.layout == "clap" else None)
-        pool, seen = split_views(parts.get("pool"), views, many)
+        pool, view_rows = split_views(parts.get("pool"), views, many)
         parts["pool"] = pool
         made = replace(cache.parts["views"], averaged=True)
         cache = replace(cache, parts={part: cache.parts.get(part, made) for part in parts})
@@ -96,7 +96,7 @@ def read_cache(cache: Cache, recipe: str = "", count: int | None = None) -> Impo
     notes += _notes(cache, parts)
     notes += [_about_unused(path, dim) for path in cache.unused]
     recipe = recipe or ("clap" if cache.layout == "clap" else "tip")
-    stored = {view_part("pool", recipe, number): rows for number, rows in enumerate(seen)}
+    stored = {view_part("pool", recipe, number): rows for number, rows in enumerate(view_rows)}
     notes = list(dict.fromkeys(notes))
     files = {path.name: sha256(path) for path in cache.files()}
     provenance = {"layout": cache.layout, "files": files, "notes": notes}

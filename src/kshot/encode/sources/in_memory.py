@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshot.encode.pictures import decode, on_white, seen
+from kshot.encode.pictures import decode, on_white, rgb_as_seen
 from kshot.encode.sources.picture_files import PARTS
 from kshot.encode.sources.source import Listed, Picture, named_classes, only_column
 from kshot.encode.sources.tables import SPLITS, split_parts
@@ -39,7 +39,7 @@ class MemoryPicture:
     def read_bytes(self) -> bytes:
         """A PNG of what a viewer shows."""
         out = io.BytesIO()
-        seen(self._picture(), self.name).save(out, "PNG", compress_level=1)
+        rgb_as_seen(self._picture(), self.name).save(out, "PNG", compress_level=1)
         return out.getvalue()
 
     def _picture(self) -> "Image":
