@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from kshot.encode.openclip import load_open_clip
 from kshot.encode.prompts import encode_tiers, tier_prompts
 from kshot.encode.sources import find_origins, find_source
 from kshot.encode.targets import Encoding
-from picture_sets import CLASSES, write_pictures, write_shards
+from picture_sets import CLASSES, write_clip, write_pictures, write_shards
 
 TWO = ("ViT-B-32", "ViT-B-16")
 ADDRESS = "datasets/clip-benchmark/wds_vtab-pets/resolve/main"
@@ -55,18 +54,9 @@ def fetched(server):
 
 
 @pytest.fixture(scope="module")
-def other_clip(tiny_clip, tmp_path_factory):
+def other_clip(tmp_path_factory):
     """A second encoder with other weights."""
-    import torch
-    from safetensors.torch import load_file, save_file
-
-    folder = tmp_path_factory.mktemp("other_clip")
-    shutil.copy(tiny_clip / "open_clip_config.json", folder)
-    torch.manual_seed(1)
-    state = load_file(tiny_clip / "open_clip_model.safetensors")
-    moved = {name: v + 0.02 * torch.randn_like(v) if v.is_floating_point() else v for name, v in state.items()}
-    save_file(moved, folder / "open_clip_model.safetensors")
-    return folder
+    return write_clip(tmp_path_factory.mktemp("other_clip"), 1)
 
 
 @pytest.fixture(scope="module")
