@@ -32,23 +32,17 @@ class Advice:
 
 def advise(counts: Int[Array, " C"], wanted: str = AUTO) -> Advice:
     """Recommend by the median class's shots; a `wanted` method is taken if it needs text and shots only."""
-    shots = int(np.median(counts))
-    if wanted == AUTO:
-        method, reason = _by_evidence(shots)
-    else:
-        method, reason = wanted, "asked for"
-    info = registry.create(method).info
-    if not info.sees <= FREE_EVIDENCE:
-        raise InputError(
-            f"{method} looks at data that you do not have ({', '.join(sorted(info.sees))}). Leave --method out."
-        )
-    return Advice(method, reason)
+    check_method(wanted)
+    return Advice(wanted, "asked for") if wanted != AUTO else Advice(*_by_evidence(int(np.median(counts))))
 
 
 def check_method(wanted: str) -> None:
-    """Refuse an unknown method before pictures are encoded."""
-    if wanted != AUTO:
-        registry.create(wanted)
+    """Refuse a method that is unknown, or that needs more than text and shots; called before pictures are encoded."""
+    info = None if wanted == AUTO else registry.create(wanted).info
+    if info is not None and not info.sees <= FREE_EVIDENCE:
+        raise InputError(
+            f"{wanted} looks at data that you do not have ({', '.join(sorted(info.sees))}). Leave --method out."
+        )
 
 
 def _by_evidence(shots: int) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Fit a head on folders of pictures, or change one, and assess it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,10 +110,10 @@ def _from_memory(data: Any) -> TrainAndTest:
     by_part: dict[str, list[Photo]] = {}
     for row in held.rows:
         by_part.setdefault(row.part, []).append(Photo(row.picture, str(row.picture), held.classes[row.label]))
-    folders = {
-        part: Folder(tuple(name for name in held.classes if any(one.label == name for one in own)), tuple(own), ())
-        for part, own in by_part.items()
-    }
+    folders = {}
+    for part, own in by_part.items():
+        present = {photo.label for photo in own}
+        folders[part] = Folder(tuple(name for name in held.classes if name in present), tuple(own), ())
     notes = ("the validation split is not used.",) if "val" in folders else ()
     return TrainAndTest(folders.get("pool") or folders["all"], folders.get("test"), notes)
 
@@ -146,7 +146,6 @@ def learn(album: Album, about: dict[str, Any]) -> tuple[PictureHead, Assessment]
     advice = advise(shots.counts, about["wanted"])
     head = shots.fit(advice.make())
     assessment = assess(advice, shots)
-    accuracy = assessment.accuracy and (assessment.accuracy.value, assessment.accuracy.low, assessment.accuracy.high)
     decided = About(
         **about,
         classes=album.classes,
@@ -158,7 +157,7 @@ def learn(album: Album, about: dict[str, Any]) -> tuple[PictureHead, Assessment]
         temperature=assessment.temperature,
         threshold=assessment.threshold,
         set_threshold=assessment.set_threshold,
-        accuracy=accuracy,
+        accuracy=assessment.accuracy and astuple(assessment.accuracy),
     )
     thumbnails = tuple(one.encoded.thumbnail for one in album.pictures)
     return PictureHead(head, shots, thumbnails, decided, assessment.left_out), assessment
