@@ -16,12 +16,12 @@ from torch_files import save_torch
 from folders import assert_refused
 
 GOOD = ("good.npz", "--backbone", "mine", "--test", "Xt,yt", "--text", "photo=T", "--classes", "names")
-ZOO = {}
+CASES = {}
 
 
 def malformed(make):
     """A case writes its bad file and returns the name that must be told and the arguments that reach it."""
-    ZOO[make.__name__] = make
+    CASES[make.__name__] = make
     return make
 
 
@@ -32,7 +32,7 @@ def changed(name, **arrays):
         np.savez("bad.npz", **{**good, **{k: v(good) if callable(v) else v for k, v in arrays.items()}})
         return "bad.npz", ("bad.npz", *GOOD[1:], "--pool", "X,y")
 
-    ZOO[name] = make
+    CASES[name] = make
 
 
 def pool_file(name, write):
@@ -42,7 +42,7 @@ def pool_file(name, write):
         write(Path(name), good)
         return name, (*GOOD, "--pool", f"{name},y")
 
-    ZOO[name] = make
+    CASES[name] = make
 
 
 def poisoned(array, row, value):
@@ -219,7 +219,7 @@ ARGUMENTS = {
     "backbone_of_other_dimension": ("good.npz", (GOOD[0], "--backbone", "ViT-B-16", *GOOD[3:], "--pool", "X,y")),
     "a_name_that_is_no_folder_name": ("../outside", (*GOOD, "--pool", "X,y", "--dataset", "../outside")),
 }
-ZOO |= {name: lambda good, case=case: case for name, case in ARGUMENTS.items()}
+CASES |= {name: lambda good, case=case: case for name, case in ARGUMENTS.items()}
 
 
 CLASS_NAMES = {
@@ -240,20 +240,20 @@ def classes_file(name):
     return make
 
 
-ZOO |= {name: classes_file(name) for name in CLASS_NAMES}
+CASES |= {name: classes_file(name) for name in CLASS_NAMES}
 
 
-@pytest.mark.parametrize("case", ZOO)
+@pytest.mark.parametrize("case", CASES)
 def test_malformed(kshot, arrays, case):
     np.savez("good.npz", **arrays)
-    told, arguments = ZOO[case](arrays)
+    told, arguments = CASES[case](arrays)
     assert_refused(kshot("import", *arguments), told)
     assert not Path("features").exists() or not list(Path("features").rglob("*"))
     assert not Path("ran").exists()
 
 
 def test_there_are_at_least_forty_and_the_good_file_passes(imported, arrays):
-    assert len(ZOO) >= 40
+    assert len(CASES) >= 40
     np.savez("good.npz", **arrays)
     code, out, error = imported(*GOOD, "--pool", "X,y")
     assert (code, error) == (0, "")
