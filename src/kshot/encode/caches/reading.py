@@ -104,7 +104,7 @@ def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
         return array.argmax(axis=1)
     y = read_labels(str(address), array.reshape(-1), array.size)
     if y.dtype.kind == "U":
-        shared = [name for name in set(y.tolist()) if f"{name} (2)" in (names or ())]
+        shared = [name for name in sorted(set(y.tolist())) if f"{name} (2)" in (names or ())]
         if shared:
             raise InputError(f"{address} has the label '{shared[0]}', which two classes share. Give labels as numbers.")
         return encode_labels(str(address), y, np.array(names or ()))
