@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode, on_white, rgb_as_seen
 from kshot.encode.sources.picture_files import PARTS
-from kshot.encode.sources.source import Listed, Picture, named_classes, only_column
+from kshot.encode.sources.source import Listed, Picture, image_and_label, named_classes
 from kshot.encode.sources.tables import SPLITS, split_parts
 from kshot.errors import InputError
 
@@ -123,10 +123,7 @@ def _split(data: Any, split: str) -> _Split:
 def _of_datasets(data: Any, split: str) -> _Split:
     """A `datasets.Dataset`: one column of pictures, one of labels."""
     kinds = {name: type(kind).__name__ for name, kind in data.features.items()}
-    shown = [f"{name} ({kind})" for name, kind in kinds.items()]
-    image = only_column("the dataset", shown, "image", [name for name, kind in kinds.items() if kind == "Image"])
-    named = [name for name, kind in kinds.items() if kind == "ClassLabel"]
-    label = only_column("the dataset", shown, "label", named or [name for name in kinds if name != image])
+    image, label = image_and_label("the dataset", kinds)
     names = getattr(data.features[label], "names", None)
 
     def picture(row: int) -> MemoryPicture:

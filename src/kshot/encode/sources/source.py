@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -124,13 +124,18 @@ def named_classes(named: Sequence[str] | None, labels: set[Any], where: Any) -> 
     raise InputError(f"{where} has labels that are neither class numbers nor words, such as {next(iter(labels))}.")
 
 
-def only_column(where: Any, columns: Iterable[str], wanted: str, fitting: Sequence[str]) -> str:
-    """The only column that fits, or the one named `image` or `label`."""
-    if wanted in fitting or len(fitting) == 1:
-        return wanted if wanted in fitting else fitting[0]
-    raise InputError(
-        f"{where} has the columns {', '.join(columns)}; which holds the {wanted}s? Rename it to '{wanted}'."
-    )
+def image_and_label(where: Any, kinds: Mapping[str, str]) -> tuple[str, str]:
+    """The columns of pictures and labels by the columns' kinds: the only one that fits, or the one of that name."""
+
+    def only(wanted: str, fitting: Sequence[str]) -> str:
+        if wanted in fitting or len(fitting) == 1:
+            return wanted if wanted in fitting else fitting[0]
+        columns = ", ".join(kinds)
+        raise InputError(f"{where} has the columns {columns}; which holds the {wanted}s? Rename it to '{wanted}'.")
+
+    image = only("image", [name for name, kind in kinds.items() if kind == "Image"])
+    named = [name for name, kind in kinds.items() if kind == "ClassLabel"]
+    return image, only("label", named or [name for name in kinds if name != image])
 
 
 def read_text(file: Path) -> str:
