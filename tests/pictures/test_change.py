@@ -1,6 +1,7 @@
 """Heads that grow and shrink without their old pictures: as if fitted on all at once."""
 
 import shutil
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from colours import ColourEncoder, shade
 from kshot.encode.protocol import PromptFeatures
 from kshot.errors import InputError
+from kshot.methods.headfile import save_head
 from kshot.pictures.fit import change_head
 from kshot.pictures.head import PictureHead, mean_norm
 
@@ -57,6 +59,16 @@ def test_dropped_is_as_if_never_there(shades, fit):
     assert fitted.head.about.text_norms == (18, 17)
     assert fitted.head.thumbnails == whole.thumbnails
     np.testing.assert_allclose(fitted.head.probabilities(whole.shots.X), whole.probabilities(whole.shots.X), atol=1e-6)
+
+
+def test_a_file_that_keeps_the_mean_of_the_norms_alone_is_read(shades, fit, tmp_path):
+    head = fit(shades, encoder=Uneven()).head
+    about = asdict(head.about) | {"text_norm": 18.0}
+    del about["text_norms"]
+    arrays = {"X": head.shots.X, "y": head.shots.y, "text": head.shots.text}
+    arrays |= {"thumbnails": np.zeros(0, np.uint8), "thumbnail_ends": np.zeros(len(head.shots.y), np.int64)}
+    save_head(head.head, tmp_path / "old", method="loo_blend", beside=arrays, kind="pictures", about=about)
+    assert PictureHead.load(tmp_path / "old").about.text_norms == (18.0,) * 3
 
 
 def test_what_cannot_be_changed_is_said(shades, fit):

@@ -131,6 +131,9 @@ def mean_norm(norms: Sequence[float]) -> float:
 
 
 def _about(stored: Mapping[str, Any]) -> About:
+    if "text_norm" in stored:
+        # Earlier files keep the mean alone.
+        stored = {**stored, "text_norms": [stored["text_norm"]] * len(stored["classes"])}
     known = {field.name for field in fields(About)}
     values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in stored.items() if key in known}
     about = About(**values)
