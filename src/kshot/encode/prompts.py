@@ -102,19 +102,15 @@ def tier_prompts(
 
 
 def encode_tier(
-    encode_prompts: Callable[[Sequence[str]], PromptFeatures],
-    prompts: Sequence[Sequence[str]],
-    progress: Callable[[int], None] = lambda count: None,
+    encode_prompts: Callable[[Sequence[str]], PromptFeatures], prompts: Sequence[Sequence[str]], what: str = "prompts"
 ) -> PromptFeatures:
-    """Per class: each prompt normalised, averaged, normalised again; the norm is the prompts' mean norm.
-
-    Prompts are encoded in batches; `progress` is called with the size of each.
-    """
+    """Per class: each prompt normalised, averaged, normalised again; the norm is the prompts' mean norm."""
     flat = [prompt for own in prompts for prompt in own]
     batches = []
-    for start in range(0, len(flat), PROMPT_BATCH):
-        batches.append(encode_prompts(flat[start : start + PROMPT_BATCH]))
-        progress(len(batches[-1].norms))
+    with Progress(what, len(flat), ends=False) as progress:
+        for start in range(0, len(flat), PROMPT_BATCH):
+            batches.append(encode_prompts(flat[start : start + PROMPT_BATCH]))
+            progress.advance(len(batches[-1].norms))
     encoded = PromptFeatures(*(np.concatenate(rows) for rows in zip(*batches, strict=True)))
     ends = np.cumsum([len(own) for own in prompts])[:-1]
     means = np.stack([rows.mean(axis=0, dtype=np.float64) for rows in np.split(encoded.unit, ends)])
@@ -127,8 +123,7 @@ def encode_tiers(job: Encoding, store: Store, prompts: Prompts) -> None:
     """Write the prototypes of every tier into the store."""
     for name, own in prompts.items():
         what = f"prompts of {job.dataset} by {job.backbone}, tier {name}"
-        with Progress(what, sum(map(len, own)), ends=False) as progress:
-            prototypes = encode_tier(job.encoder.encode_prompts, own, progress.advance)
+        prototypes = encode_tier(job.encoder.encode_prompts, own, what)
         unit = prototypes.unit.astype(np.float16)
         store.write_text(job.dataset, job.backbone, name, unit, prototypes.norms, job.source.classes, **job.about())
 

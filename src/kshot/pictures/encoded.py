@@ -174,8 +174,7 @@ def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> dic
     rows = [cache.get(key) or {} for key in keys]
     missing = [row for row, found in enumerate(rows) if not found]
     if missing:
-        with Progress("prompts", len(missing), ends=False) as progress:
-            encoded = encode_tier(encoder.encode_prompts, [prompts[row] for row in missing], progress.advance)
+        encoded = encode_tier(encoder.encode_prompts, [prompts[row] for row in missing])
         for row, unit, norm in zip(missing, encoded.unit, encoded.norms, strict=True):
             rows[row] = {"feature": unit.astype(np.float32), "norm": np.array([norm], np.float32)}
             cache.put(keys[row], **rows[row])
