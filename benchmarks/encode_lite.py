@@ -38,7 +38,7 @@ def encode_all(folder: Path, encoder) -> None:
 
     with tempfile.TemporaryDirectory() as features:
         job = Encoding("bench", "lite0", find_source(str(folder)), encoder, batch=BATCH)
-        encode_pictures([job], Store(features), lambda count: None)
+        encode_pictures([job], Store(features))
 
 
 def peak_megabytes(count: int) -> float:

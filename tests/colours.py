@@ -17,10 +17,10 @@ class ColourEncoder(Encoder):
     backbone = "colours"
     logit_scale = 20.0
     logit_bias = None
-    preprocessing = Preprocessing(8, (0.5,) * 3, (0.5,) * 3)
 
-    def __init__(self, weights: str = "first"):
+    def __init__(self, weights: str = "first", pixels: int = 8):
         self.weights = weights
+        self.preprocessing = Preprocessing(pixels, (0.5,) * 3, (0.5,) * 3)
 
     def encode_images(self, batch):
         rows = np.stack(batch).mean(axis=(2, 3))
@@ -51,6 +51,14 @@ def shade(path, colour, rng, size=(40, 30), sigma=60, **options):
     values = np.clip(base + rng.normal(0, sigma, (size[1], size[0], 3)), 0, 255).astype(np.uint8)
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(values).save(path, **options)
+
+
+def write_shades(root, rng):
+    """Four pictures of each colour, ROOT/COLOUR/0.png …"""
+    for colour in COLOURS:
+        for number in range(4):
+            shade(root / colour / f"{number}.png", colour, rng)
+    return root
 
 
 def new_picture(colour, seed):

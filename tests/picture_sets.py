@@ -36,6 +36,15 @@ def picture(label: int, number: int, size=(40, 30)) -> bytes:
     return out.getvalue()
 
 
+def write_pictures(root: Path, per_class: int, classes: Sequence[str] = CLASSES) -> Path:
+    """ROOT/CLASS/0.png, 1.png …"""
+    for label, name in enumerate(classes):
+        (root / name).mkdir(parents=True)
+        for number in range(per_class):
+            (root / name / f"{number}.png").write_bytes(picture(label, number))
+    return root
+
+
 def add(archive: tarfile.TarFile, name: str, content: bytes, **fields) -> None:
     info = tarfile.TarInfo(name)
     info.size = len(content)

@@ -17,7 +17,7 @@ from kshot.files import read_about, seal_tensors, unseal_tensors
 from kshot.pictures.encoded import encode_files
 from kshot.pictures.fit import fit_folder
 from kshot.pictures.head import PictureHead
-from picture_sets import CLASSES, picture
+from picture_sets import write_pictures
 
 
 @pytest.fixture(autouse=True)
@@ -27,11 +27,7 @@ def own_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path):
-    for label, name in enumerate(CLASSES):
-        (tmp_path / "set" / name).mkdir(parents=True)
-        for number in range(4):
-            (tmp_path / "set" / name / f"{number}.png").write_bytes(picture(label, number))
-    return tmp_path / "set"
+    return write_pictures(tmp_path / "set", 4)
 
 
 def flipped(path: Path, place: int, mask: int = 0x10) -> None:
@@ -83,8 +79,8 @@ def test_a_kept_shard_with_another_label_is_encoded_again(folder, tmp_path, monk
     """As from a killed run: all shards are there, and their labels were changed in a valid way."""
     job = Encoding("set", "four", find_source(str(folder)), ColourEncoder(), threads=1)
     monkeypatch.setattr("kshot.encode.targets.shutil.rmtree", lambda *args, **kwargs: None)
-    [manifest] = encode_pictures([job], Store(tmp_path / "whole"), lambda count: None)
-    encode_pictures([job], Store(tmp_path / "features"), lambda count: None)
+    [manifest] = encode_pictures([job], Store(tmp_path / "whole"))
+    encode_pictures([job], Store(tmp_path / "features"))
     part = Store(tmp_path / "features").path("set", "four", "all")
     [shard] = (tmp_path / "features" / ".encoding").rglob("*.safetensors")
     tensors = load(shard.read_bytes())
@@ -92,13 +88,13 @@ def test_a_kept_shard_with_another_label_is_encoded_again(folder, tmp_path, monk
     shard.write_bytes(save(tensors))
     part.unlink()
     part.with_suffix(".json").unlink()
-    [again] = encode_pictures([job], Store(tmp_path / "features"), lambda count: None)
+    [again] = encode_pictures([job], Store(tmp_path / "features"))
     assert again.sha256 == manifest.sha256
 
 
 def test_damaged_reference_vectors_are_told(tmp_path):
-    from kshot.encode.reference_vectors import hold_to_reference
+    from kshot.encode.reference_vectors import compare_with_reference
 
     (tmp_path / "kept").write_bytes(b"\xff" * 40)
     with pytest.raises(FeatureError, match="is damaged"):
-        hold_to_reference(ColourEncoder(), "four", [tmp_path / "kept"])
+        compare_with_reference(ColourEncoder(), "four", [tmp_path / "kept"])

@@ -60,6 +60,11 @@ def one_line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
+def first_line(error: Exception) -> str:
+    """The first line of the error's message, at most 300 letters; the error's class if it has none."""
+    return str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+
+
 def need(module: str, extra: str) -> ModuleType:
     """Import an optional package at the moment it is needed, or say which command installs it."""
     try:

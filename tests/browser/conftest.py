@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from browser_names import CLOSING, HOSTILE, MARKUP
-from colours import COLOURS, ColourEncoder, new_picture, shade
+from colours import ColourEncoder, new_picture, write_shades
 from kshot.pictures.fit import fit_folder
 from kshot.report.context import Context
 from kshot.report.tables import all_tables
@@ -94,10 +94,7 @@ def page(browser, report, request):
 def served_head(tmp_path, monkeypatch):
     """Three colours; one class carries a name that would be markup."""
     monkeypatch.setenv("KSHOT_CACHE", str(tmp_path / "cache"))
-    rng = np.random.default_rng(0)
-    for colour in COLOURS:
-        for number in range(4):
-            shade(tmp_path / "shades" / colour / f"{number}.png", colour, rng)
+    write_shades(tmp_path / "shades", np.random.default_rng(0))
     (tmp_path / "names.txt").write_text(f"red=red {MARKUP}\n")
     return fit_shades(tmp_path)
 

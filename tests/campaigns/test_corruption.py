@@ -22,7 +22,7 @@ from kshot.errors import KshotError
 from kshot.pictures.encoded import encode_files
 from kshot.pictures.fit import fit_folder
 from kshot.pictures.head import PictureHead
-from picture_sets import CLASSES, picture
+from picture_sets import write_pictures
 
 RANDOM, AIMED = 1500, 200
 STUDY = {
@@ -47,10 +47,7 @@ class World:
         compute(work, folder / "features", self.records, ThisProcess())
         shutil.copytree(self.records.folder, self.joined.folder)
         compact(self.joined)
-        for label, name in enumerate(CLASSES):
-            (folder / "set" / name).mkdir(parents=True)
-            for number in range(4):
-                (folder / "set" / name / f"{number}.png").write_bytes(picture(label, number))
+        write_pictures(folder / "set", 4)
         self.pictures = sorted((folder / "set").rglob("*.png"))
         fit_folder(folder / "set", encoder=ColourEncoder()).head.save(folder / "head")
         self.source = find_source(str(folder / "set"))
@@ -106,7 +103,7 @@ class World:
         job = Encoding("set", "four", self.source, ColourEncoder(), threads=1)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("kshot.encode.targets.shutil.rmtree", lambda *a, **k: None)
-            encode_pictures([job], Store(self.folder / "encoded"), lambda count: None)
+            encode_pictures([job], Store(self.folder / "encoded"))
         return sorted((self.folder / "encoded" / ".encoding").rglob("*.safetensors"))
 
     def _shards(self):

@@ -18,7 +18,7 @@ from kshot.bench.study import load_study
 from kshot.cli.main import main
 from kshot.data.store import read_manifest
 from kshot.encode.pictures import decode
-from kshot.encode.sources.csv import csv_source
+from kshot.encode.sources.picture_files import csv_source
 from kshot.errors import KshotError
 
 EACH = 2000

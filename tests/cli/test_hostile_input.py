@@ -13,7 +13,7 @@ from kshot.bench.run import StudyShard
 from kshot.bench.study import parse_study
 from kshot.data import gate as check
 from kshot.encode.pictures import decode
-from kshot.encode.sources.csv import csv_source
+from kshot.encode.sources.picture_files import csv_source
 from kshot.encode.sources.webdataset import webdataset_source
 from kshot.errors import SHOW_CONTROLS, InputError, KshotError, StudyError
 from kshot.report.renderings import markdown_text
@@ -76,7 +76,7 @@ def test_class_names_that_are_no_text(tmp_path):
     (tmp_path / "test").mkdir()
     (tmp_path / "test" / "nshards.txt").write_text("1")
     (tmp_path / "classnames.txt").write_bytes(b"a\xff\n")
-    with pytest.raises(InputError, match=r"classnames\.txt is not a text file"):
+    with pytest.raises(InputError, match=r"classnames\.txt is not a readable text file"):
         webdataset_source(str(tmp_path))
 
 

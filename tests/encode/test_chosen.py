@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from colours import ColourEncoder
 from kshot.bench.records import Records
 from kshot.bench.study import Grid, MethodSpec, Study
 from kshot.bench.work import find_work
@@ -12,8 +13,6 @@ from kshot.data.store import Store
 from kshot.data.stratum import load_stratum
 from kshot.encode import targets
 from kshot.encode.encoding import encode_pictures
-from kshot.encode.preprocess import Preprocessing
-from kshot.encode.protocol import Encoder
 from kshot.encode.sources import find_source
 from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError, StudyError
@@ -22,28 +21,6 @@ from picture_sets import write_shards
 
 DRAWS = {(1, 0, "balanced"), (2, 1, "balanced")}
 VIEWS = {Views("clap", 3): DRAWS, Views("tip", 2): DRAWS}
-
-
-class Colours(Encoder):
-    """An encoder whose features are the mean colours of four corners."""
-
-    text, logit_scale, logit_bias, dim, backbone = False, None, None, 12, "colours"
-
-    def __init__(self, pixels=8):
-        self.preprocessing = Preprocessing(pixels, (0.0,) * 3, (1.0,) * 3)
-
-    def encode_images(self, inputs):
-        inputs = np.stack(inputs)
-        half = inputs.shape[-1] // 2
-        corners = [inputs[:, :, i : i + half, j : j + half].mean((2, 3)) for i in (0, half) for j in (0, half)]
-        X = np.concatenate(corners, 1) + 0.01
-        return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-    def encode_prompts(self, prompts):
-        raise NotImplementedError
-
-    def facts(self):
-        return {"name": f"colours {self.preprocessing.pixels}"}
 
 
 @pytest.fixture
@@ -66,7 +43,7 @@ def decoded(monkeypatch):
 
 
 def jobs(source, *pixels):
-    return [Encoding("set", f"c{n}", source, Colours(n), batch=5, threads=1) for n in pixels]
+    return [Encoding("set", f"c{n}", source, ColourEncoder(pixels=n), batch=5, threads=1) for n in pixels]
 
 
 def stored(store):
@@ -75,7 +52,7 @@ def stored(store):
 
 def test_a_picture_is_decoded_once_and_views_are_of_drawn_pictures_only(source, tmp_path, decoded):
     store = Store(tmp_path / "features")
-    encode_pictures(jobs(source, 8, 10), store, lambda count: None, VIEWS, pool_cap=6)
+    encode_pictures(jobs(source, 8, 10), store, VIEWS, pool_cap=6)
     pool = store.images("set", "c8", "pool")
     assert (np.bincount(pool.y) == 6).all()
     assert pool.manifest.pool_cap == 6
@@ -90,24 +67,24 @@ def test_a_picture_is_decoded_once_and_views_are_of_drawn_pictures_only(source, 
 
     # One encoder after the other, and views after the pictures, give the same bytes.
     apart = Store(tmp_path / "apart")
-    encode_pictures(jobs(source, 10), apart, lambda count: None, pool_cap=6)
-    encode_pictures(jobs(source, 10, 8), apart, lambda count: None, VIEWS, pool_cap=6)
+    encode_pictures(jobs(source, 10), apart, pool_cap=6)
+    encode_pictures(jobs(source, 10, 8), apart, VIEWS, pool_cap=6)
     assert stored(apart) == stored(store)
 
 
 def test_a_whole_pool_serves_a_capped_study_and_not_the_other_way(source, tmp_path):
     capped, whole = Store(tmp_path / "capped"), Store(tmp_path / "whole")
-    encode_pictures(jobs(source, 8), capped, lambda count: None, pool_cap=6)
-    encode_pictures(jobs(source, 8), whole, lambda count: None)
+    encode_pictures(jobs(source, 8), capped, pool_cap=6)
+    encode_pictures(jobs(source, 8), whole)
     few, many = (load_stratum(store, "set", "c8", pool_cap=6) for store in (capped, whole))
     assert few.pool_ids == many.pool_ids
     np.testing.assert_array_equal(few.pool.X, many.pool.X)
     assert len(load_stratum(whole, "set", "c8").pool.y) == 36
     fewer = load_stratum(capped, "set", "c8", pool_cap=4)
     assert set(fewer.pool_ids) == set(load_stratum(whole, "set", "c8", pool_cap=4).pool_ids)
-    encode_pictures(jobs(source, 8), whole, lambda count: None, pool_cap=6)
+    encode_pictures(jobs(source, 8), whole, pool_cap=6)
     with pytest.raises(FeatureError, match="at most 6 pictures of a class then, all now"):
-        encode_pictures(jobs(source, 8), capped, lambda count: None)
+        encode_pictures(jobs(source, 8), capped)
 
     grid = Grid(("set",), ("c8",), ("photo",), (1,), (0,), (MethodSpec("ncm", "ncm"),))
     sizes = find_work(Study("s", (grid,), pool_cap=6), whole, Records(tmp_path / "r")).strata["set", "c8"]

@@ -12,7 +12,7 @@ import pytest
 from kshot.bench.study import find_study
 from kshot.data.catalog import datasets
 from kshot.data.store import Store
-from picture_sets import picture, write_shards
+from picture_sets import write_pictures, write_shards
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "real-features.md").read_text()
@@ -60,10 +60,7 @@ def test_three_commands_to_the_studys_ten_datasets(tiny_clip, serve, tmp_path, m
 @pytest.mark.parametrize(("command", "backbone"), [(OWN, "lite0"), (OTHER, "lite0-kernel")])
 @pytest.mark.slow
 def test_own_pictures(tmp_path, command, backbone):
-    for label, name in enumerate(("cat", "dog")):
-        (tmp_path / "my-pictures" / name).mkdir(parents=True)
-        for number in range(2):
-            (tmp_path / "my-pictures" / name / f"{number}.png").write_bytes(picture(label, number))
+    write_pictures(tmp_path / "my-pictures", 2, ("cat", "dog"))
     out = kshot(command.strip(), tmp_path)
     assert out.startswith("0\n"), out
     assert Store(tmp_path / "features").text("my-pictures", backbone, "photo").prototypes.shape == (2, 1280)

@@ -1,18 +1,19 @@
 """Encoding goes on where it was, and notices when the pictures are not the same any more."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from colours import ColourEncoder
 from kshot.data.store import Store
-from kshot.encode.encoding import encode_pictures
+from kshot.encode.encoding import check_reference, encode_pictures
 from kshot.encode.pictures import decode
 from kshot.encode.sources import find_source, source
 from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError
 from kshot.types import Views
-from picture_sets import CLASSES, picture
+from picture_sets import picture, write_pictures
 
 
 class Mortal(ColourEncoder):
@@ -32,16 +33,12 @@ class Mortal(ColourEncoder):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "ROWS_PER_SHARD", 4)
-    for label, name in enumerate(CLASSES):
-        (tmp_path / "set" / name).mkdir(parents=True)
-        for number in range(5):
-            (tmp_path / "set" / name / f"{number}.png").write_bytes(picture(label, number))
-    return tmp_path / "set"
+    return write_pictures(tmp_path / "set", 5)
 
 
-def encode(folder, store, encoder=None, batch=2):
-    job = Encoding("set", "four", find_source(str(folder)), encoder or Mortal(), batch=batch, threads=1)
-    [manifest] = encode_pictures([job], store, lambda count: None)
+def encode(folder, store, encoder=None):
+    job = Encoding("set", "four", find_source(str(folder)), encoder or Mortal(), batch=2, threads=1)
+    [manifest] = encode_pictures([job], store)
     return job, manifest
 
 
@@ -76,14 +73,24 @@ def test_a_finished_encoding_of_other_pictures_is_not_taken_for_these(folder, tm
     unchanged = Mortal()
     job, _ = encode(folder, store, unchanged)
     assert unchanged.seen == 0
-    encode_pictures([job], store, lambda count: None, {Views("tip", 1): None})
+    with pytest.raises(FeatureError, match=r"holds all of another encoding \(differs in weights_sha256\)"):
+        encode(folder, store, ColourEncoder("second"))
+    encode_pictures([job], store, {Views("tip", 1): None})
     (folder / "red" / "new.png").write_bytes(picture(0, 9))
     with pytest.raises(FeatureError, match="differs in pictures: 15 then, 16 now"):
         encode(folder, store)
     changed = Encoding("set", "four", find_source(str(folder)), Mortal(), batch=2, threads=1)
     (store.root / "set" / "four" / "all.json").unlink()
     with pytest.raises(FeatureError, match="all-tip-view00 of another encoding"):
-        encode_pictures([changed], store, lambda count: None, {Views("tip", 1): None})
+        encode_pictures([changed], store, {Views("tip", 1): None})
+
+
+def test_an_encoder_that_changed_is_refused_before_pictures_are_read(folder, tmp_path):
+    store = Store(tmp_path / "features")
+    job, _ = encode(folder, store)
+    check_reference(job, store)
+    with pytest.raises(FeatureError, match="four does not encode as it did before"):
+        check_reference(replace(job, encoder=ColourEncoder(pixels=9)), store)
 
 
 def test_another_process_that_was_faster(folder, tmp_path):

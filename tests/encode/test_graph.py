@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 from PIL import Image
 
-from kshot.encode.graph import FEATURES, OPSET, PICTURE, SCALED, GraphBuilder, encoder_parts, scale_picture
+from kshot.encode.graph import FEATURES, OPSET, PICTURE, SCALED, GraphBuilder, add_encoder, scale_picture
 from kshot.encode.openclip import load_open_clip
 from kshot.encode.preprocess import Preprocessing
 
@@ -17,11 +17,11 @@ TALL = ((300, 376), (300, 377), (300, 375), (224, 300))
 CLIP = Preprocessing(224, (0.48, 0.46, 0.41), (0.27, 0.26, 0.28))
 
 
-def session(parts, output):
+def session(op, output):
     info = onnx.helper.make_tensor_value_info
     given = info(PICTURE, onnx.TensorProto.UINT8, ["height", "width", 3])
     answer = info(output, onnx.TensorProto.FLOAT, None)
-    graph = onnx.helper.make_graph(parts.nodes, "part", [given], [answer], parts.constants)
+    graph = onnx.helper.make_graph(op.nodes, "part", [given], [answer], op.constants)
     opset = [onnx.helper.make_opsetid("", OPSET)]
     model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=8)
     return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -46,7 +46,7 @@ def noise(width, height, seed=0):
 def test_pictures_are_scaled_as_pillow_scales_them(wanted):
     """To the last bit, although noise is the hardest picture to filter; tall pictures that shrink by more than twice
     what their width does, by twice and by less among them."""
-    op = GraphBuilder("")
+    op = GraphBuilder()
     scale_picture(op, PICTURE, wanted, SCALED)
     run = session(op, SCALED)
     for size in ((300, 200), (200, 301), (224, 224), (31, 50), (1000, 230), (225, 448), (347, 1174), *TALL):
@@ -57,7 +57,9 @@ def test_pictures_are_scaled_as_pillow_scales_them(wanted):
 
 def test_an_open_clip_tower_answers_as_in_torch(tiny_clip):
     encoder = load_open_clip("tiny", tiny_clip)
-    run = session(encoder_parts(encoder), FEATURES)
+    op = GraphBuilder()
+    add_encoder(op, encoder)
+    run = session(op, FEATURES)
     for number, size in enumerate(((40, 30), (64, 64), (33, 90))):
         picture = noise(*size, number)
         (theirs,) = run.run(None, {PICTURE: np.asarray(picture)})[0]

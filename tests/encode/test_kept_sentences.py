@@ -11,7 +11,6 @@ from kshot.data.catalog import datasets
 from kshot.data.store import BUNDLED, read_manifest
 from kshot.encode.prompts import from_kept
 from kshot.encode.sentences import QUESTIONS, kept_sentences, match_classes, spelling
-from kshot.errors import KshotError
 
 PAPER = {
     "Aircraft": 100,
@@ -70,11 +69,10 @@ def test_no_template_covers_more_than_two_per_cent(end):
     assert most <= 0.02 * len(texts)
 
 
-def test_classes_are_matched_by_spelling_in_order_and_what_is_unmatched_is_told():
+def test_classes_are_matched_by_spelling_in_order():
     kept = [("Black-footed Cat", ["a"]), ("sunglasses", ["b"]), ("sunglasses", ["c"])]
-    found = match_classes(["the black_footed cat", "sunglasses", "Sunglasses", "unheard of"], kept)
-    assert found.sentences == [["a"], ["b"], ["c"], None]
-    assert found.unmatched == ["unheard of"]
+    names = ["the black_footed cat", "sunglasses", "Sunglasses", "unheard of"]
+    assert match_classes(names, kept) == [["a"], ["b"], ["c"], None]
 
 
 def test_two_names_of_imagenet_are_spelt_alike_and_no_others():
@@ -94,11 +92,6 @@ def test_the_tier_uses_the_kept_sentences_and_reports_classes_without(caplog):
     (warning,) = [record.getMessage() for record in caplog.records]
     assert "1 of 4" in warning
     assert "unheard of" in warning
-
-
-def test_a_dataset_without_kept_sentences_asks_for_a_file():
-    with pytest.raises(KshotError, match="--sentences cupl="):
-        from_kept("mine", ["one"], None)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kshot.encode.open import SETS, drawings, fetch, open_set, small
-from kshot.encode.open.openset import Listing, pictures_sha256, thinned
+from kshot.encode.open.openset import Listing, pictures_sha256, subset
 from kshot.encode.sources.source import Picture
 from kshot.errors import FeatureError, KshotError
 from picture_sets import add
@@ -46,15 +46,15 @@ def test_every_set_has_an_entry_with_licence_source_and_hash():
         assert len(entry.pictures_sha256) == 64
 
 
-def test_thinning_depends_on_names_alone():
+def test_the_subset_depends_on_names_alone():
     rng = np.random.default_rng(0)
     names = [f"class {n}" for n in range(6)]
     pictures = [
         Picture("all", f"{name}/{n}", label, lambda: None) for label, name in enumerate(names) for n in range(9)
     ]
-    straight = thinned(Listing(tuple(names), pictures), {"all": 4}, 3)
+    straight = subset(Listing(tuple(names), pictures), {"all": 4}, 3)
     order = rng.permutation(len(pictures))
-    shuffled = thinned(Listing(tuple(names), [pictures[i] for i in order]), {"all": 4}, 3)
+    shuffled = subset(Listing(tuple(names), [pictures[i] for i in order]), {"all": 4}, 3)
     assert shuffled == straight
     assert len(straight.classes) == 3
     assert [p.label for p in straight.pictures] == [0] * 4 + [1] * 4 + [2] * 4

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kshot.encode.encoders import load_encoder
 from kshot.encode.openclip import _library, load_open_clip
 from kshot.encode.preprocess import Preprocessing
-from kshot.encode.reference_vectors import hold_to_reference
+from kshot.encode.reference_vectors import compare_with_reference
 from kshot.errors import FeatureError, KshotError
 from picture_sets import picture, write_siglip
 
@@ -102,11 +102,11 @@ def changed(tiny_clip, tmp_path):
 )
 def test_a_changed_encoder_is_refused_by_its_reference_vectors(encoder, changed, tmp_path, edit):
     kept = tmp_path / "reference" / "tiny.safetensors"
-    hold_to_reference(encoder, "tiny", [kept])
-    hold_to_reference(encoder, "tiny", [kept])
+    compare_with_reference(encoder, "tiny", [kept])
+    compare_with_reference(encoder, "tiny", [kept])
     other = changed(edit)
     with pytest.raises(FeatureError, match="tiny does not encode as it did before"):
-        hold_to_reference(other, "tiny", [kept])
+        compare_with_reference(other, "tiny", [kept])
 
 
 def test_openai_weights_without_quickgelu_are_refused(monkeypatch):

@@ -2,16 +2,18 @@
 
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-import kshot
 from hf_models import LENGTH, save_model
+from kshot.data.store import Store
 from kshot.encode.encoders import load_encoder, stored_name
-from kshot.encode.protocol import import_torchvision
+from kshot.encode.protocol import Encoder, import_torchvision
 from kshot.errors import KshotError
+from kshot.pictures.head import PictureHead
 from picture_sets import picture
 
 KINDS = ("clip", "siglip", "siglip2")
@@ -62,7 +64,7 @@ def test_features_of_a_model_in_memory_and_of_its_folder_are_the_librarys_own(sa
     model, processor = both(saved[kind])
     images, text = own_calls(model, processor)
     named = load_encoder(f"hf:{saved[kind]}", device="cpu")
-    held = kshot.Encoder.from_transformers(model, processor)
+    held = Encoder.from_transformers(model, processor)
     for encoder in (named, held):
         found = encoded(encoder)
         np.testing.assert_allclose(found[0], images, atol=1e-5)
@@ -79,44 +81,30 @@ def test_features_of_a_model_in_memory_and_of_its_folder_are_the_librarys_own(sa
     )
 
 
-def test_the_command_stores_the_librarys_own_features(saved, kind, tmp_path, monkeypatch):
-    from kshot.cli.main import app
-    from kshot.data.store import Store
-
-    monkeypatch.chdir(tmp_path)
-    for number, image in enumerate(pictures()):
-        (tmp_path / "photos" / f"class{number % 2}").mkdir(parents=True, exist_ok=True)
-        image.save(tmp_path / "photos" / f"class{number % 2}" / f"{number}.png")
-    command = ["encode", "photos", "--backbone", f"hf:{saved[kind]}", "--tier", "photo", "--batch", "2"]
-    assert app(command, standalone_mode=False) is None
-    stored = Store(tmp_path / "features").images("photos", f"hf+{kind}", "all")
-    images, _ = own_calls(*both(saved[kind]))
-    order = [int(name.rpartition("/")[2].removesuffix(".png")) for name in stored.ids]
-    # Stored in half precision.
-    np.testing.assert_allclose(stored.X.astype(np.float32), images[order].astype(np.float16), atol=1e-3)
-    cosines = (stored.X.astype(np.float64) * images[order]).sum(axis=1)
-    np.testing.assert_allclose(cosines, 1, atol=1e-3)
-    assert stored.manifest.logit_scale == pytest.approx(load_encoder(f"hf:{saved[kind]}").logit_scale)
-
-
-def test_fit_and_predict_by_command_have_the_librarys_own_features(saved, kind, tmp_path, monkeypatch, capsys):
-    """A head keeps features in full precision."""
-    from kshot.cli.main import app
-
-    monkeypatch.chdir(tmp_path)
+def test_commands_use_the_librarys_own_features(saved, kind, tmp_path, kshot, monkeypatch):
+    """`encode` stores them in half precision, a head keeps full precision."""
     monkeypatch.setenv("KSHOT_CACHE", str(tmp_path / "cache"))
     for number, image in enumerate(pictures()):
         (tmp_path / "photos" / f"class{number % 2}").mkdir(parents=True, exist_ok=True)
         image.save(tmp_path / "photos" / f"class{number % 2}" / f"{number}.png")
     backbone = f"hf:{saved[kind]}"
-    app(["fit", "photos", "--backbone", backbone, "--method", "zero_shot", "--device", "cpu"], standalone_mode=False)
-    head = kshot.PictureHead.load("head.safetensors")
     images, _ = own_calls(*both(saved[kind]))
-    order = [int(name.rpartition("/")[2].removesuffix(".png")) for name in head.about.shot_names]
-    np.testing.assert_allclose(head.shots.X, images[order], atol=1e-5)
-    assert f"encoder {backbone}:" in capsys.readouterr().out
-    app(["predict", "head.safetensors", "photos", "--device", "cpu", "--threshold", "0"], standalone_mode=False)
-    assert "class0" in capsys.readouterr().out
+
+    def own(names):
+        return images[[int(Path(name).stem) for name in names]]
+
+    encoded = kshot("encode", "photos", "--backbone", backbone, "--tier", "photo", "--batch", "2")
+    assert encoded.returncode == 0, encoded.stderr
+    stored = Store("features").images("photos", f"hf+{kind}", "all")
+    np.testing.assert_allclose(stored.X.astype(np.float32), own(stored.ids).astype(np.float16), atol=1e-3)
+    assert stored.manifest.logit_scale == pytest.approx(load_encoder(backbone).logit_scale)
+
+    fitted = kshot("fit", "photos", "--backbone", backbone, "--method", "zero_shot", "--device", "cpu")
+    assert f"encoder {backbone}:" in fitted.stdout
+    head = PictureHead.load("head.safetensors")
+    np.testing.assert_allclose(head.shots.X, own(head.about.shot_names), atol=1e-5)
+    predicted = kshot("predict", "head.safetensors", "photos", "--device", "cpu", "--threshold", "0")
+    assert "class0" in predicted.stdout
 
 
 def test_other_weights_and_another_preprocessing_have_another_fingerprint(saved, tmp_path):
@@ -124,7 +112,7 @@ def test_other_weights_and_another_preprocessing_have_another_fingerprint(saved,
     assert load_encoder(f"hf:{save_model('clip', tmp_path / 'other', seed=1)}").facts() != facts
     model, processor = both(saved["clip"])
     processor.image_processor.image_mean = [0.1, 0.2, 0.3]
-    assert kshot.Encoder.from_transformers(model, processor).facts() != facts
+    assert Encoder.from_transformers(model, processor).facts() != facts
 
 
 def test_names_and_refusals(saved, tmp_path):
@@ -133,9 +121,9 @@ def test_names_and_refusals(saved, tmp_path):
         load_encoder(f"hf:{tmp_path}")
     model, processor = both(saved["clip"])
     with pytest.raises(KshotError, match="has no get_image_features and no get_text_features"):
-        kshot.Encoder.from_transformers(model.vision_model, processor)
+        Encoder.from_transformers(model.vision_model, processor)
     with pytest.raises(KshotError, match="CLIPImageProcessor has no image_processor"):
-        kshot.Encoder.from_transformers(model, processor.image_processor)
+        Encoder.from_transformers(model, processor.image_processor)
     # A tensor that the file lacks would be filled with random numbers.
     from safetensors.torch import load_file, save_file
 

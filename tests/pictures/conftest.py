@@ -3,7 +3,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from colours import COLOURS, ColourEncoder, shade
+from colours import ColourEncoder, write_shades
 from kshot.pictures.fit import fit_folder
 from kshot.pictures.photos import copy_sample
 
@@ -33,8 +33,4 @@ def sample(tmp_path):
 @pytest.fixture
 def shades(tmp_path):
     """Three classes of four pictures."""
-    rng = np.random.default_rng(0)
-    for colour in COLOURS:
-        for number in range(4):
-            shade(tmp_path / "shades" / colour / f"{number}.png", colour, rng)
-    return tmp_path / "shades"
+    return write_shades(tmp_path / "shades", np.random.default_rng(0))

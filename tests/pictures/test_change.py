@@ -11,7 +11,7 @@ from kshot.encode.protocol import PromptFeatures
 from kshot.errors import InputError
 from kshot.methods.headfile import save_head
 from kshot.pictures.fit import change_head
-from kshot.pictures.head import PictureHead
+from kshot.pictures.head import PictureHead, mean_norm
 
 
 class Uneven(ColourEncoder):
@@ -42,7 +42,7 @@ def test_added_later_is_as_if_there_from_the_beginning(shades, fit, tmp_path):
     fitted = change_head(PictureHead.load(tmp_path / "head.safetensors"), Uneven(), later)
     whole = fit(shades, encoder=Uneven()).head
     assert by_class(fitted.head) == by_class(whole)
-    assert fitted.head.about.text_norm == whole.about.text_norm == 18
+    assert mean_norm(fitted.head.about.text_norms) == mean_norm(whole.about.text_norms) == 18
     assert set(fitted.copies) == {f"red/{number}.png" for number in range(3)}
     order = [whole.about.classes.index(name) for name in fitted.head.about.classes]
     queries = whole.shots.X
@@ -54,9 +54,9 @@ def test_dropped_is_as_if_never_there(shades, fit):
     shutil.rmtree(shades / "green")
     whole = fit(shades, encoder=Uneven()).head
     assert by_class(fitted.head) == by_class(whole)
-    for name in ("classes", "text_norm", "shot_names", "shot_sha256"):
+    for name in ("classes", "text_norms", "shot_names", "shot_sha256"):
         assert getattr(fitted.head.about, name) == getattr(whole.about, name)
-    assert fitted.head.about.text_norm == 17.5
+    assert fitted.head.about.text_norms == (18, 17)
     assert fitted.head.thumbnails == whole.thumbnails
     np.testing.assert_allclose(fitted.head.probabilities(whole.shots.X), whole.probabilities(whole.shots.X), atol=1e-6)
 
@@ -68,7 +68,7 @@ def test_a_file_that_keeps_the_mean_of_the_norms_alone_is_read(shades, fit, tmp_
     arrays = {"X": head.shots.X, "y": head.shots.y, "text": head.shots.text}
     arrays |= {"thumbnails": np.zeros(0, np.uint8), "thumbnail_ends": np.zeros(len(head.shots.y), np.int64)}
     save_head(head.head, tmp_path / "old", method="loo_blend", beside=arrays, kind="pictures", about=about)
-    assert PictureHead.load(tmp_path / "old").about.text_norm == 18
+    assert PictureHead.load(tmp_path / "old").about.text_norms == (18.0,) * 3
 
 
 def test_what_cannot_be_changed_is_said(shades, fit):

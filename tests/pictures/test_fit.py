@@ -201,7 +201,9 @@ def test_a_wrong_label_and_twins_are_noticed(shades, fit):
     fitted = fit(shades)
     names = fitted.head.about.shot_names
     assert "red/wrong.png" in {names[one.row] for one in fitted.assessment.suspects}
-    assert ("green/1.png", "red/twin.png") in {(names[first], names[second]) for first, second in fitted.twins}
+    assert ("green/1.png", "red/twin.png") in {
+        (names[first], names[second]) for first, second in fitted.near_duplicates
+    }
 
 
 def test_evidence_adds_up_to_the_logits(shades, fit):
@@ -209,7 +211,7 @@ def test_evidence_adds_up_to_the_logits(shades, fit):
     feature = head.shots.X[5]
     logits = np.log(head.probabilities(feature[None])[0])
     logits = dict(zip(head.about.classes, logits - logits.mean(), strict=True))
-    for one in evidence(head, feature, count=3):
+    for one in evidence(head, feature):
         assert one.text + one.pictures == pytest.approx(logits[one.name], abs=1e-4)
     assert nearest_shots(head, feature)[0].row == 5
 
@@ -234,10 +236,7 @@ def test_the_reason_says_what_the_evidence_says(shots):
     assert level == (shots < 4)
 
 
-def test_advice_follows_the_shots_and_refuses_oracles():
-    chosen = {shots: advise(np.full(5, shots)) for shots in (1, 4, 16)}
-    assert chosen[1].method in ("clap", "zero_shot", "gauss_probe")
-    assert {chosen[4].method, chosen[16].method} <= {"clap", "lpp", "fold_gda", "gauss_probe"}
+def test_a_wanted_method_is_taken_and_oracles_are_refused():
     assert advise(np.full(5, 4), "loo_blend").method == "loo_blend"
     with pytest.raises(InputError, match="data that you do not have"):
         advise(np.full(5, 4), "oracle_lambda")

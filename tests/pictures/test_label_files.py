@@ -89,6 +89,7 @@ def test_exports_of_fiftyone(flat):
         ('{"classes": ["a"], "labels": {"x": 3}}', "has label 3"),
         ('{"a": 1}', "neither"),
         ("[", "not readable JSON"),
+        ('picture,label\n"' + "x" * 200_000, "not a readable CSV file"),
     ],
 )
 def test_files_that_are_none_are_one_sentence(flat, text, words):

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
@@ -42,17 +43,13 @@ def _version(package: str) -> str | None:
 
 
 def _extra(name: str) -> str:
-    """Whether the packages of an extra are installed; else the first ones that lack."""
-    lines = [line.replace('"', "'").partition(";") for line in requires("kshot") or ()]
-    wanted = [requirement for requirement, _, when in lines if f"extra == '{name}'" in when]
-    lacking = [own for line in wanted if not _version(own := _name(line))]
+    """Whether the packages of an extra are installed; else the first three that are missing."""
+    lines = [line for line in requires("kshot") or () if re.search(f"extra == ['\"]{name}['\"]", line)]
+    wanted = [re.split("[^A-Za-z0-9._-]", line)[0] for line in lines]
+    lacking = [package for package in wanted if not _version(package)]
     if not wanted:
         return f"{name} unknown to this installation"
     return f"{name} yes" if not lacking else f"{name} lacks {', '.join(lacking[:3])}{' …' if len(lacking) > 3 else ''}"
-
-
-def _name(requirement: str) -> str:
-    return requirement.replace("[", ">").split(">")[0].split("=")[0].split("<")[0].strip()
 
 
 def _blas() -> str:

@@ -9,12 +9,12 @@ from typer import Argument, Option
 from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption
 from kshot.data.catalog import backbones
 from kshot.data.store import Store
-from kshot.encode.augment import RECIPES
-from kshot.encode.caches.importing import cache_provenance, read_cache, text_writer, write_cache
+from kshot.encode.caches.importing import read_cache, text_job, write_cache
 from kshot.encode.caches.layouts import named_cache
 from kshot.encode.encoders import load_encoder, local_weights, stored_name
 from kshot.encode.encoding import encode_jobs
 from kshot.encode.hub import DATASETS
+from kshot.encode.preprocess import RECIPES
 from kshot.encode.prompts import tier_prompts
 from kshot.encode.sources import find_origins
 from kshot.encode.targets import Encoding
@@ -129,11 +129,9 @@ def import_(
     if entry is not None and entry.dim != read.dim:
         raise InputError(f"{source} has {read.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
-    write_text = text_writer(read, name, backbone, tier or [], template, weights)
+    prompts = text_job(read, name, backbone, tier, template, weights) if tier else None
     about = {"logit_scale": scale, "source": origin or real_path(source).name, "licence": licence}
-    manifests = write_cache(
-        read, Store(features), name, stored, write_text, **about, provenance=cache_provenance(cache, read.notes)
-    )
+    manifests = write_cache(read, Store(features), name, stored, prompts, **about)
     for manifest in manifests:
         typer.echo(f"{name}/{stored}/{manifest.part}: {manifest.rows} × {manifest.dim}, {manifest.dtype}")
     for note in read.notes:

@@ -1,5 +1,6 @@
 """`kshot features`: check, simulate and build stored features."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -93,14 +94,9 @@ def build(
     source = chosen.source(Path(features) / ".downloads", whole)
     proof = "all pictures of the package" if whole else f"pictures sha256 {chosen.verify(source)}"
     typer.echo(f"{name}: {len(source.rows)} pictures, {len(source.classes)} classes; {proof}")
-    job = Encoding(
-        f"{name}-whole" if whole else name,
-        stored_name(backbone),
-        source,
-        load_encoder(backbone, None, device),
-        licence=chosen.entry.licence,
-        about_source=f"{source.origin}; {proof}",
-    )
+    source = replace(source, origin=f"{source.origin}; {proof}")
+    stored, encoder = f"{name}-whole" if whole else name, load_encoder(backbone, None, device)
+    job = Encoding(stored, stored_name(backbone), source, encoder, licence=chosen.entry.licence)
     encode_jobs([job], Store(features), wanted, tier_prompts(name, source, chosen.entry.template, TIERS, {}))
     typer.echo(f"next: kshot features check {job.dataset} --features {features}")
 

@@ -1,4 +1,4 @@
-"""`kshot fit` and `kshot change`: a head for one's own pictures, and a report of how good it is."""
+"""`kshot fit` and `kshot change`: fit a head to folders of pictures, and report its accuracy."""
 
 from pathlib import Path
 from typing import Annotated
@@ -153,7 +153,7 @@ def _print_advice(fitted: Fitted) -> None:
     for one in assessment.suspects[:MOST_LISTED]:
         says = f"{classes[one.predicted]} ({100 * one.probability:.0f} %)"
         typer.echo(f"look again: {names[one.row]} may be {says}, not {classes[y[one.row]]}")
-    for first, second in fitted.twins[:MOST_LISTED]:
+    for first, second in fitted.near_duplicates[:MOST_LISTED]:
         where = "in two classes" if y[first] != y[second] else "twice"
         typer.echo(f"look again: the same picture {where}: {names[first]}, {names[second]}")
     single = [classes[c] for c, n in enumerate(head.shots.counts) if n == 1]

@@ -15,19 +15,12 @@ from kshot.cli.fit import HeadArgument
 from kshot.cli.shared import DeviceOption, WeightsOption, console
 from kshot.encode.pictures import SUFFIXES, visible_files
 from kshot.errors import InputError, need
+from kshot.pictures.encoded import all_encoded, encode_files
 from kshot.pictures.export import export_onnx
 from kshot.pictures.head import PictureHead
 from kshot.pictures.label_files import write_label_file
 from kshot.pictures.photos import UNSUPPORTED, listed
-from kshot.pictures.predict import (
-    Prediction,
-    encode_one,
-    evidence,
-    head_encoder,
-    nearest_shots,
-    predict_feature,
-    predict_files,
-)
+from kshot.pictures.predict import Prediction, evidence, head_encoder, nearest_shots, predict_feature, predict_files
 from kshot.report.table import Number, Table, csv_text, signed
 
 BackboneOption = Annotated[str | None, Option("--backbone", help="Encoder; the head's own unless given.")]
@@ -61,7 +54,7 @@ def predict(
 
 
 def _files(given: Path) -> list[Path]:
-    """List the pictures of a folder, with those of formats that are not read: each of them gets its error."""
+    """List the pictures of a folder, also of formats that cannot be read, which get an error each."""
     if not given.is_dir():
         return [given]
     pictures = sorted(path for path in visible_files(given) if path.suffix.lower() in SUFFIXES | UNSUPPORTED)
@@ -102,7 +95,8 @@ def explain(
 ) -> None:
     """Show a picture's nearest shots, and how much the names and the shots add to its likeliest classes."""
     loaded = PictureHead.load(head)
-    feature = encode_one(head_encoder(loaded, backbone, weights, device), picture).feature
+    encoder = head_encoder(loaded, backbone, weights, device)
+    feature = all_encoded(encode_files(encoder, [picture]))[0].feature
     typer.echo(f"{picture}: {predict_feature(loaded, str(picture), feature).answer}")
     rows = tuple(
         (one.name, Number(one.probability, ".1%"), signed(one.text), signed(one.pictures))
@@ -149,14 +143,12 @@ def serve(
     device: DeviceOption = "auto",
 ) -> None:
     """Serve a head as a web page and a JSON API: predict, explain, add labelled pictures, fit again."""
-    from kshot.pictures.predict import head_encoder
     from kshot.pictures.serve.guards import check_binding, read_token
 
     token = None if no_token else read_token(token_file, os.environ.get("KSHOT_TOKEN"))
     check_binding(host, token)
     need("uvicorn", "serve")
     need("starlette", "serve")
-    from kshot.pictures.head import PictureHead
     from kshot.pictures.serve.app import make_app, make_server
     from kshot.pictures.serve.live import LiveHead
 

@@ -1,12 +1,11 @@
-"""Which pictures of a part are encoded: a capped pool, and augmented views of what some draw uses.
+"""Which pictures of a part are encoded: a capped pool, and augmented views of the pictures that some draw uses.
 
-Both depend on the ids and labels of the whole part. They come from features of any encoder that are stored, else from
-the source, whose shards are then read once before the first is decoded.
+Both need the ids and labels of the whole part. These are read from stored features of any encoder, else from the
+source, without decoding a picture.
 """
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,23 +18,18 @@ from kshot.types import Views
 Draws = AbstractSet[tuple[int, int, str]]
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Ids of a part that are encoded, and of which views are made; None stands for all."""
-
-    pool: frozenset[str] | None = None
-    views: Mapping[Views, frozenset[str] | None] = field(default_factory=dict)
-
-
 def choose(
     jobs: Sequence[Encoding], store: Store, part: str, views: Mapping[Views, Draws | None], pool_cap: int | None
-) -> Chosen:
-    """What these draws use of the pool, which holds at most `pool_cap` pictures of a class."""
+) -> tuple[frozenset[str] | None, dict[Views, frozenset[str] | None]]:
+    """Ids of the pictures of a part that are encoded, and of those that views are made of; None stands for all.
+
+    The pool holds at most `pool_cap` pictures of a class; views are made of what the draws use of it.
+    """
     if part not in ("pool", "all"):
-        return Chosen()
+        return None, {}
     capped = pool_cap if part == "pool" else None
     if capped is None and all(draws is None for draws in views.values()):
-        return Chosen(views=dict.fromkeys(views))
+        return None, dict.fromkeys(views)
     dataset, n_classes = jobs[0].dataset, len(jobs[0].source.classes)
     ids, y = _listing(jobs, store, part, capped)
     if part == "all":
@@ -47,7 +41,7 @@ def choose(
         asked: frozenset(pool[row] for row in drawn_rows(dataset, pool, y[keep], n_classes, draws)) if draws else None
         for asked, draws in views.items()
     }
-    return Chosen(None if capped is None else frozenset(pool), drawn)
+    return None if capped is None else frozenset(pool), drawn
 
 
 def _listing(

@@ -12,7 +12,7 @@ from kshot.encode.protocol import Encoder, pick_device
 from kshot.errors import InputError, KshotError, need, unknown
 from kshot.files import real_path
 
-# The CLIP that `kshot fit` suggests instead of a small encoder; most published numbers are of it.
+# The CLIP that `kshot fit` suggests instead of a small encoder: the one of most published numbers.
 CLIP = "openai/clip-vit-base-patch16"
 
 
@@ -92,6 +92,6 @@ def local_weights(names: Sequence[str], given: Sequence[str]) -> dict[str, Path]
 
 
 def stored_name(name: str) -> str:
-    """The backbone's name in the store, where a slash would be a folder; of a folder its own name alone."""
+    """The backbone's name in the store, with + for / : and @; of hf:./FOLDER the folder's name."""
     folder = local_folder(name) if name.startswith(PREFIX) else None
     return f"hf+{real_path(folder).name}" if folder else re.sub("[/:@]", "+", name)

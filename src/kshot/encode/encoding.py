@@ -1,12 +1,11 @@
 """Encode sources into the store, shard by shard, so that a killed run continues where it was."""
 
 import logging
-from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,9 +16,9 @@ from kshot.encode.chosen import Draws, choose
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.prompts import Prompts, encode_tiers, tier_prompts
 from kshot.encode.protocol import Encoder
-from kshot.encode.reference_vectors import hold_to_reference
+from kshot.encode.reference_vectors import compare_with_reference
 from kshot.encode.sources import find_source
-from kshot.encode.sources.held import held_dataset
+from kshot.encode.sources.in_memory import dataset_in_memory
 from kshot.encode.sources.source import Picture, Shard
 from kshot.encode.targets import Decoded, Encoding, Target
 from kshot.errors import FeatureError, InputError
@@ -30,26 +29,14 @@ from kshot.types import Array, Views
 REFERENCE = ".reference"
 logger = logging.getLogger("kshot")
 
-
-class PictureBatch(NamedTuple):
-    """Pictures of one batch that these targets, which differ in their encoders only, want."""
-
-    targets: Sequence[Target]
-    pictures: Sequence[Decoded]
-
-
-class ShardRows(NamedTuple):
-    """What one target has of a shard."""
-
-    ids: list[str]
-    labels: list[int]
-    features: list[Array]
+# Pictures, and what is prepared of each for the encoders of a group.
+Inputs: TypeAlias = list[tuple[Decoded, Future[list[Any]]]]
 
 
 def check_reference(job: Encoding, store: Store) -> None:
     """Compare the encoder with the vectors it gave before, here or when the bundled features were made."""
     name = f"{job.backbone}.safetensors"
-    hold_to_reference(job.encoder, job.backbone, [root / REFERENCE / name for root in (store.root, BUNDLED)])
+    compare_with_reference(job.encoder, job.backbone, [root / REFERENCE / name for root in (store.root, BUNDLED)])
 
 
 def encode_dataset(
@@ -79,9 +66,10 @@ def encode_dataset(
         Prompt tiers to encode; those of `kshot ls tiers`.
     """
     safe_name("dataset", dataset)
-    source = (
-        find_source(str(data)) if isinstance(data, str | Path) else held_dataset(data).source(f"{dataset} in memory")
-    )
+    if isinstance(data, str | Path):
+        source = find_source(str(data))
+    else:
+        source = dataset_in_memory(data).source(f"{dataset} in memory")
     loaded = load_encoder(encoder, device=device) if isinstance(encoder, str) else encoder
     prompts = tier_prompts(dataset, source, None, tiers if loaded.text else (), {})
     backbone = safe_name("backbone", stored_name(loaded.backbone))
@@ -94,8 +82,7 @@ def encode_jobs(jobs: Sequence[Encoding], store: Store, views: Mapping[Views, Dr
     """Encode the pictures of one dataset with several encoders in one pass, then its prompts."""
     for job in jobs:
         check_reference(job, store)
-    with Progress(f"pictures of {jobs[0].dataset}") as progress:
-        encode_pictures(jobs, store, progress.advance, views)
+    encode_pictures(jobs, store, views)
     for job in jobs:
         if job.encoder.text:
             encode_tiers(job, store, prompts)
@@ -104,30 +91,28 @@ def encode_jobs(jobs: Sequence[Encoding], store: Store, views: Mapping[Views, Dr
 def encode_pictures(
     jobs: Sequence[Encoding],
     store: Store,
-    progress: Callable[[int], None],
     views: Mapping[Views, Draws | None] | None = None,
     pool_cap: int | None = None,
     viewed: Container[str] | None = None,
 ) -> list[Manifest]:
-    """Encode all parts of the jobs' common source, and augmented views of those that supports are drawn from.
+    """Encode all parts of the jobs' common source, and augmented views of the part that shots are drawn from.
 
-    `views` are made of the pictures in these draws, or of all, by the backbones `viewed`, or by all; of a class of the
-    pool at most `pool_cap` pictures are encoded.
-    Each shard is fetched and decoded once for all encoders and views. `progress` is called with the number of pictures
-    in each finished batch and each shard that was there already.
+    `views` are made of the pictures in these draws (None: of all), by the backbones `viewed` (None: by all). At most
+    `pool_cap` pictures of each class of the pool are encoded. Each shard is fetched and decoded once for everything.
     """
     remove_torn(store.root)
     source = jobs[0].source
+    viewing = [job for job in jobs if viewed is None or job.backbone in viewed]
     manifests = []
-    for part in dict.fromkeys(shard.part for shard in source.shards()):
-        shards = [shard for shard in source.shards() if shard.part == part]
-        chosen = choose(jobs, store, part, views or {}, pool_cap)
-        targets = [Target(job, store, part, chosen.pool, pool_cap if part == "pool" else None) for job in jobs]
-        for asked, drawn in chosen.views.items():
-            numbers = range(asked.count)
-            seeing = [job for job in jobs if viewed is None or job.backbone in viewed]
-            targets += [Target(job, store, part, drawn, None, asked.recipe, n) for n in numbers for job in seeing]
-        manifests += _encode_part(targets, shards, progress)
+    with Progress(f"pictures of {jobs[0].dataset}") as progress:
+        for part in dict.fromkeys(shard.part for shard in source.shards()):
+            shards = [shard for shard in source.shards() if shard.part == part]
+            pool, drawn = choose(jobs, store, part, views or {}, pool_cap)
+            targets = [Target(job, store, part, pool, pool_cap if part == "pool" else None) for job in jobs]
+            for asked, ids in drawn.items():
+                numbers = range(asked.count)
+                targets += [Target(job, store, part, ids, None, asked.recipe, n) for n in numbers for job in viewing]
+            manifests += _encode_part(targets, shards, progress.advance)
     return manifests
 
 
@@ -157,61 +142,54 @@ def _encode_shard(files: Mapping[Target, Path], shard: Shard, progress: Callable
     groups: dict[str, list[Target]] = {}
     for target in files:
         groups.setdefault(target.name, []).append(target)
-    rows = {target: ShardRows([], [], []) for target in files}
-    tasks = _tasks(job.source.pictures(shard), list(groups.values()), job.batch)
-    for task, inputs in _prepared(tasks, job.threads):
-        for target, own in zip(task.targets, inputs, strict=True):
-            ids, labels, features = rows[target]
-            features.append(target.job.encoder.encode_images(own).astype(np.float16))
-            ids += [decoded.picture.id for decoded in task.pictures]
-            labels += [decoded.picture.label for decoded in task.pictures]
-        progress(len(task.pictures) * len(task.targets))
+    # No pictures: they may hold their bytes.
+    rows: dict[str, list[tuple[str, int]]] = {name: [] for name in groups}
+    features: dict[Target, list[Array]] = {target: [] for target in files}
+    for targets, started in _started(job.source.pictures(shard), list(groups.values()), job.batch, job.threads):
+        if not (read := list(_readable(started))):
+            continue
+        rows[targets[0].name] += [(picture.id, picture.label) for picture, _ in read]
+        for target, inputs in zip(targets, zip(*(own for _, own in read), strict=True), strict=True):
+            features[target].append(target.job.encoder.encode_images(inputs).astype(np.float16))
+        progress(len(read) * len(targets))
     for target, file in files.items():
-        ids, labels, features = rows[target]
+        ids, labels = [name for name, _ in rows[target.name]], [label for _, label in rows[target.name]]
         if not ids and target.wanted is None:
             raise FeatureError(f"shard {shard.key} of {job.source.origin} holds no pictures.")
-        X = np.concatenate(features or [np.empty((0, target.job.encoder.dim), np.float16)])
-        y = np.asarray(labels, np.int64)
+        X = np.concatenate(features[target] or [np.empty((0, target.job.encoder.dim), np.float16)])
+        y = np.array(labels, np.int64)
         check_images(X, y, ids, job.source.classes)
         write_shard(file, X, y, ids)
 
 
-def _tasks(pictures: Iterator[Picture], groups: Sequence[Sequence[Target]], size: int) -> Iterator[PictureBatch]:
-    while batch := [Decoded(picture) for picture in islice(pictures, size)]:
-        for targets in groups:
-            chosen = [decoded for decoded in batch if targets[0].wants(decoded.picture)]
-            if chosen:
-                yield PictureBatch(targets, chosen)
+def _started(
+    pictures: Iterator[Picture], groups: Sequence[Sequence[Target]], size: int, threads: int
+) -> Iterator[tuple[Sequence[Target], Inputs]]:
+    """Batches of the pictures that each group of targets wants, whose inputs `threads` prepare.
 
-
-def _prepared(tasks: Iterable[PictureBatch], threads: int) -> Iterator[tuple[PictureBatch, list[Any]]]:
-    """Tasks in order, with the inputs of each encoder; while one is encoded, `threads` prepare the next.
-
-    A picture that cannot be read is logged and left out, so a batch may be smaller, or none.
+    The next batch is started before one is handed out. The targets of a group differ in their encoders only.
     """
-    ahead: deque[tuple[PictureBatch, list[Future[list[Any]]]]] = deque()
-    pool = ThreadPoolExecutor(threads)
-    try:
-        for task in tasks:
-            ahead.append((task, [pool.submit(task.targets[0].inputs, p, task.targets) for p in task.pictures]))
-            if len(ahead) == 2:
-                yield from _finished(*ahead.popleft())
-        while ahead:
-            yield from _finished(*ahead.popleft())
-    finally:
-        pool.shutdown(cancel_futures=True)
+    waiting = None
+    with ThreadPoolExecutor(threads) as pool:
+        while batch := [Decoded(picture) for picture in islice(pictures, size)]:
+            for targets in groups:
+                wanted = [decoded for decoded in batch if targets[0].wants(decoded.picture)]
+                if not wanted:
+                    continue
+                started = [(decoded, pool.submit(targets[0].inputs, decoded, targets)) for decoded in wanted]
+                if waiting:
+                    yield waiting
+                waiting = targets, started
+        if waiting:
+            yield waiting
 
 
-def _finished(task: PictureBatch, waiting: list[Future[list[Any]]]) -> Iterator[tuple[PictureBatch, list[Any]]]:
-    pictures, rows = [], []
-    for decoded, future in zip(task.pictures, waiting, strict=True):
+def _readable(started: Inputs) -> Iterator[tuple[Picture, list[Any]]]:
+    """Pictures with the input of each encoder; one that cannot be read is logged once and left out."""
+    for decoded, future in started:
         try:
-            rows.append(future.result())
+            yield decoded.picture, future.result()
         except InputError as error:
             if not decoded.logged:
                 logger.warning("left out: %s", error)
             decoded.logged = True
-            continue
-        pictures.append(decoded)
-    if pictures:
-        yield PictureBatch(task.targets, pictures), list(zip(*rows, strict=True))

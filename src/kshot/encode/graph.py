@@ -9,7 +9,7 @@ exactly. That costs seconds for a photo of twelve million pixels, a fraction of 
 
 import io
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,23 +24,32 @@ FIXED_POINT = float(2**22)
 REACH = {"bicubic": 2.0, "bilinear": 1.0}
 
 
-class GraphParts(NamedTuple):
-    """Nodes in their order, and the constants that they read."""
+class GraphBuilder:
+    """Collects nodes and constants; a call adds one node and returns the name of its output."""
 
-    nodes: list[Any]
-    constants: list[Any]
+    def __init__(self, prefix: str = "kshot."):
+        self.onnx = need("onnx", "serve")
+        self.prefix = prefix
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def __call__(self, kind: str, *inputs: "str | Array | float", output: str = "", **attributes: Any) -> str:
+        named = [one if isinstance(one, str) else self._constant(np.asarray(one)) for one in inputs]
+        name = output or f"{self.prefix}{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(kind, named, [name], **attributes))
+        return name
+
+    def cast(self, name: str, kind: str) -> str:
+        return self("Cast", name, to=getattr(self.onnx.TensorProto, kind))
+
+    def _constant(self, value: Array) -> str:
+        name = f"{self.prefix}constant{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(value, name))
+        return name
 
 
-def encoder_parts(encoder: Encoder) -> GraphParts:
-    """`picture`, bytes (height, width, 3) of any size, to `features` (1, d)."""
-    scaling, tower = GraphBuilder("scaling."), _tower_parts(encoder)
-    scale_picture(scaling, PICTURE, encoder.preprocessing, SCALED)
-    return GraphParts([*scaling.nodes, *tower.nodes], [*scaling.constants, *tower.constants])
-
-
-def _tower_parts(encoder: Encoder) -> GraphParts:
-    """The network as torch's exporter writes it: `scaled` to `features`."""
-    onnx = need("onnx", "serve")
+def add_encoder(op: GraphBuilder, encoder: Encoder) -> None:
+    """From `picture`, bytes (height, width, 3) of any size, to `features` (1, d), the network as torch exports it."""
     tower = getattr(encoder, "tower", None)
     if tower is None:
         raise InputError(
@@ -72,32 +81,10 @@ def _tower_parts(encoder: Encoder) -> GraphParts:
             )
     finally:
         torch.backends.mha.set_fastpath_enabled(fused)
-    graph = onnx.load_from_string(content.getvalue()).graph
-    return GraphParts(list(graph.node), list(graph.initializer))
-
-
-class GraphBuilder:
-    """Collects nodes and constants; a call adds one node and returns the name of its output."""
-
-    def __init__(self, prefix: str):
-        self.onnx = need("onnx", "serve")
-        self.prefix = prefix
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def __call__(self, kind: str, *inputs: "str | Array | float", output: str = "", **attributes: Any) -> str:
-        named = [one if isinstance(one, str) else self._constant(np.asarray(one)) for one in inputs]
-        name = output or f"{self.prefix}{len(self.nodes)}"
-        self.nodes.append(self.onnx.helper.make_node(kind, named, [name], **attributes))
-        return name
-
-    def cast(self, name: str, kind: str) -> str:
-        return self("Cast", name, to=getattr(self.onnx.TensorProto, kind))
-
-    def _constant(self, value: Array) -> str:
-        name = f"{self.prefix}constant{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(value, name))
-        return name
+    graph = op.onnx.load_from_string(content.getvalue()).graph
+    scale_picture(op, PICTURE, encoder.preprocessing, SCALED)
+    op.nodes += graph.node
+    op.constants += graph.initializer
 
 
 def scale_picture(op: GraphBuilder, picture: str, wanted: Preprocessing, output: str) -> None:
@@ -129,7 +116,7 @@ def scale_picture(op: GraphBuilder, picture: str, wanted: Preprocessing, output:
 
 
 def _height_first(op: GraphBuilder, size: str, target: str) -> str:
-    """Pillow's own rule, of the Pillow that `kshot predict` uses here."""
+    """Whether the installed Pillow would scale the height first."""
     from PIL import __version__
 
     shrinks = op("Sub", size, target)
@@ -150,7 +137,7 @@ def _two_passes(op: GraphBuilder, pixels: str, weights: dict[str, str], order: t
 
 
 def _weights(op: GraphBuilder, size: str, target: str, side: int, interpolation: str) -> str:
-    """Pillow's coefficients of one side as whole numbers (out, in), row by row those of one output pixel."""
+    """Pillow's whole-number coefficients of one side (out, in): one row for each output pixel."""
     before, after = (op.cast(op("Gather", both, np.array(side)), "DOUBLE") for both in (size, target))
     scale = op("Div", before, after)
     wide = op("Max", scale, 1.0)

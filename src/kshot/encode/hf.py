@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from kshot.encode.hub import loading, offline_reason
 from kshot.encode.preprocess import AsGiven
-from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision, unit_and_norms
+from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision, model_number, unit_and_norms
 from kshot.errors import KshotError, need
 from kshot.types import Array
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PREFIX = "hf:"
 # Contexts up to this length are filled up, as these models were trained; longer ones have a mask.
 MOST_FILLED = 128
-# What a processor's configuration says of its making, not of pictures.
+# Settings of a processor that do not change its output.
 NOT_PIXELS = ("processor_class", "_processor_class", "auto_map", "_valid_processor_keys", "image_processor_type")
 
 
@@ -84,7 +84,7 @@ class ProcessorPreprocessing(AsGiven):
 
 
 class TransformersEncoder(TorchEncoder):
-    """A model of transformers with its processor, on its own device unless another is given."""
+    """A model of transformers with its processor; without `device` it stays where it is."""
 
     library = "transformers"
 
@@ -99,14 +99,14 @@ class TransformersEncoder(TorchEncoder):
                     f"{type(processor).__name__} has no {part}. Give the model's own: AutoProcessor.from_pretrained."
                 )
         self.processor = processor
-        self.logit_scale, self.logit_bias = _scale(model), _number(model, "logit_bias")
+        self.logit_scale, self.logit_bias = _scale(model), model_number(model, "logit_bias")
         self.backbone = f"{PREFIX}{model.name_or_path or kind}"
         device = next(model.parameters()).device if device is None else device
         super().__init__(model, ProcessorPreprocessing(processor), device, kind, _activation(model.config))
 
     def encode_images(self, inputs: Sequence[Any] | Array) -> Float[Array, "B d"]:
         batch = {name: np.concatenate([one[name] for one in inputs]) for name in inputs[0]}
-        return unit_and_norms(self._run(self.model.get_image_features, batch)).unit
+        return unit_and_norms(self.run(self.model.get_image_features, **batch)).unit
 
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
         config = getattr(self.model.config, "text_config", self.model.config)
@@ -115,28 +115,13 @@ class TransformersEncoder(TorchEncoder):
         tokens = self.processor(
             text=list(prompts), padding=padding, truncation=True, max_length=longest, return_tensors="pt"
         )
-        return unit_and_norms(self._run(self.model.get_text_features, {k: v.numpy() for k, v in tokens.items()}))
-
-    def _run(self, tower: Any, arrays: Mapping[str, Array]) -> Float[Array, "B d"]:
-        import torch
-
-        kind = next(self.model.parameters()).dtype
-        given = {name: torch.from_numpy(value).to(self.device) for name, value in arrays.items()}
-        with torch.inference_mode():
-            found = tower(**{name: v.to(kind) if v.is_floating_point() else v for name, v in given.items()})
-        # Since transformers 5 it is an output with the projected features in it.
-        return getattr(found, "pooler_output", found).float().cpu().numpy()
+        return unit_and_norms(self.run(self.model.get_text_features, **{k: v.numpy() for k, v in tokens.items()}))
 
 
 def _scale(model: Any) -> float | None:
     """exp(logit_scale), or ALIGN's 1/temperature; None where the model has neither."""
-    scale, temperature = _number(model, "logit_scale"), _number(model, "temperature")
+    scale, temperature = model_number(model, "logit_scale"), model_number(model, "temperature")
     return float(np.exp(scale)) if scale is not None else 1 / temperature if temperature else None
-
-
-def _number(model: Any, name: str) -> float | None:
-    found = getattr(model, name, None)
-    return None if found is None else float(found.detach())
 
 
 def _activation(config: Any) -> str:

@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from kshot.errors import InputError, KshotError, missing_extra, need
+from kshot.errors import InputError, KshotError, first_line, missing_extra, need
 from kshot.files import sha256
 
 HUB = "https://huggingface.co"
 # {wds} stands for clip-benchmark's name of a dataset.
 DATASETS = f"{HUB}/datasets/clip-benchmark/wds_{{wds}}/resolve/main"
 SECONDS_TO_ANSWER = 5
-# Between attempts; in all, a hub may be down for eight minutes.
+# Seconds between attempts: eight minutes in all.
 PAUSES = (1, 5, 30, 120, 300)
 RETRIED = (408, 429, 500, 502, 503, 504)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -58,46 +58,52 @@ class HubDataset:
 
     def find(self, file: str) -> Path | None:
         """Return the local copy of a file, or None where the dataset has no such file."""
-        from huggingface_hub import errors, hf_hub_download, try_to_load_from_cache
+        from huggingface_hub import errors, try_to_load_from_cache
 
         cached = try_to_load_from_cache(self.name, file, revision=self.revision, repo_type="dataset")
         fetched = self.keep is None and not isinstance(cached, str)
         if fetched:
             _remove(self.own)
-        options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
-        local = {"local_dir": self.keep, "local_files_only": self.offline is not None}
         path = Path()
         for pause in (*PAUSES, None):
             try:
-                with warnings.catch_warnings():
-                    # It warns of a full disk before it writes.
-                    warnings.simplefilter("ignore")
-                    path = Path(hf_hub_download(self.name, file, **options, **local))
-                self._verify(path, file)
+                path = self._download(file)
                 break
             except Exception as error:  # whatever the library or its HTTP client raises
                 offline = isinstance(error, errors.LocalEntryNotFoundError)
                 if isinstance(error, errors.EntryNotFoundError) and not offline:
                     return None
-                if any(getattr(cause, "errno", None) == errno.ENOSPC for cause in _causes(error)):
-                    raise KshotError(
-                        f"the disk is full: cannot fetch {file} of {self.name}. Free some space and run the same "
-                        "command again."
-                    ) from None
-                reason = " ".join(str(error).split())[:300]
-                if pause is None or self.offline or not _passes(error):
-                    # Without a connection the reason is the same for every dataset, and is then told once.
-                    what = self.offline or f"cannot fetch {file} of {self.name}: {reason}"
-                    raise KshotError(
-                        f"{what}. What is encoded is kept: run the same command again with a connection, log in (hf "
-                        "auth login), or give a local copy instead of the address."
-                    ) from None
+                if pause is None or self.offline or not _may_pass(error):
+                    raise self._failure(file, error) from None
                 wait = max(pause, _asked_to_wait(error))
-                logger.warning(f"{file} of {self.name}: {reason}; again in {wait:.0f} s")
+                logger.warning(f"{file} of {self.name}: {first_line(error)}; again in {wait:.0f} s")
                 time.sleep(wait)
         if fetched:
             self.own.append(path)
         return path
+
+    def _download(self, file: str) -> Path:
+        from huggingface_hub import hf_hub_download
+
+        options = {"repo_type": "dataset", "revision": self.revision, "endpoint": self.endpoint}
+        local = {"local_dir": self.keep, "local_files_only": self.offline is not None}
+        with warnings.catch_warnings():
+            # It warns of a full disk before it writes.
+            warnings.simplefilter("ignore")
+            path = Path(hf_hub_download(self.name, file, **options, **local))
+        self._verify(path, file)
+        return path
+
+    def _failure(self, file: str, error: Exception) -> KshotError:
+        if any(getattr(cause, "errno", None) == errno.ENOSPC for cause in _causes(error)):
+            what = f"the disk is full: cannot fetch {file} of {self.name}"
+            return KshotError(f"{what}. Free some space and run the same command again.")
+        # Without a connection the reason has no file name: equal reasons of many datasets are printed once.
+        what = self.offline or f"cannot fetch {file} of {self.name}: {first_line(error)}"
+        return KshotError(
+            f"{what}. What is encoded is kept: run the same command again with a connection, log in (hf auth login), "
+            "or give a local copy instead of the address."
+        )
 
     def _verify(self, path: Path, file: str) -> None:
         """Hold a fetched shard to the sha256 that the hub announced; the library looks at its size only."""
@@ -115,7 +121,7 @@ class HubDataset:
 
 @cache
 def offline_reason(endpoint: str | None = None) -> str | None:
-    """Why the hub cannot be reached, or None. Its library would try for a minute before it says so."""
+    """Why the hub cannot be reached, or None. Found in five seconds; the hub's library would try for a minute."""
     need("huggingface_hub", "encode")
     from huggingface_hub import constants
     from huggingface_hub.utils import disable_progress_bars, get_session
@@ -136,7 +142,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _passes(error: Exception) -> bool:
+def _may_pass(error: Exception) -> bool:
     """Whether a later attempt may succeed: a busy or broken hub, a lost connection, damage on the way."""
     for cause in _causes(error):
         status = getattr(getattr(cause, "response", None), "status_code", None)
@@ -177,10 +183,6 @@ def loading(what: str, advice: str, extra: str, from_hub: bool) -> Iterator[None
     finally:
         logging.disable(logging.NOTSET)
         constants.HF_HUB_OFFLINE = before
-
-
-def first_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:300] if str(error) else type(error).__name__
 
 
 def _remove(files: list[Path]) -> None:

@@ -42,7 +42,7 @@ class Alignment:
 
 
 # Between 1, where left-out ImageNet names are found best among the thousand, and 10, where their squared error is
-# least. It was also among the best on 400 CIFAR-10 test pictures, so zero-shot figures there are not untouched.
+# least. It was also among the best on 400 CIFAR-10 test pictures, so zero-shot there looks slightly too good.
 LINEAR = Alignment("linear", 3.0, "ridge 3")
 # That a Gaussian kernel is used at all was decided on the open sets' pool pictures. Its width is where left-out
 # ImageNet names come closest to their weights; at that width ridges from 0.1 to 1 hardly differ.

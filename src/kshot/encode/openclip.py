@@ -8,7 +8,7 @@ from typing import Any
 
 from kshot.encode.hub import loading
 from kshot.encode.preprocess import Preprocessing
-from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision, unit_and_norms
+from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision, model_number, unit_and_norms
 from kshot.errors import KshotError, need
 
 ONLINE_ONCE = "Run it once with a connection, or give weights (for SigLIP a folder with its tokenizer) with --weights."
@@ -34,13 +34,13 @@ def load_open_clip(model: str, weights: str | Path, device: str = "cpu") -> "Ope
     else:
         tags = ", ".join(library.list_pretrained_tags_by_model(model)) or "none"
         raise KshotError(f"{model} needs weights: --backbone {model}/TAG (known: {tags}) or --weights FILE.")
-    # The tokenizer comes first: what it lacks is known before gigabytes of weights are fetched.
+    # The tokenizer is loaded first: if it is missing, no gigabytes of weights are fetched.
     tokenizer = _tokenizer(library, model)
     return OpenClipEncoder(name, _create(library, model, tag), tokenizer, device)
 
 
 class OpenClipEncoder(TorchEncoder):
-    """A model of open_clip, on its own device unless another is given."""
+    """A model of open_clip; without `device` it stays where it is."""
 
     library = "open_clip"
 
@@ -48,8 +48,7 @@ class OpenClipEncoder(TorchEncoder):
         self.tokenizer = tokenizer
         preprocessing = _preprocessing(_library().get_model_preprocess_cfg(network))
         self.logit_scale = float(network.logit_scale.detach().exp())
-        bias = getattr(network, "logit_bias", None)
-        self.logit_bias = None if bias is None else float(bias.detach())
+        self.logit_bias = model_number(network, "logit_bias")
         device = next(network.parameters()).device if device is None else device
         super().__init__(network, preprocessing, device, name, _activation(network))
 
@@ -57,11 +56,7 @@ class OpenClipEncoder(TorchEncoder):
         return self.model.encode_image(batch)
 
     def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
-        import torch
-
-        with torch.inference_mode():
-            found = self.model.encode_text(self.tokenizer(list(prompts)).to(self.device))
-        return unit_and_norms(found.float().cpu().numpy())
+        return unit_and_norms(self.run(self.model.encode_text, text=self.tokenizer(list(prompts)).numpy()))
 
 
 def _tokenizer(library: Any, model: str) -> Any:

@@ -43,7 +43,7 @@ def visible_files(folder: Path, entered: frozenset[Path] = frozenset()) -> Itera
             yield path
 
 
-def decode(content: bytes | Path, name: str, *, most_pixels: int | None = None, as_seen: bool = False) -> "Image":
+def decode(content: bytes | Path, name: str, *, most_pixels: int = MOST_PIXELS, as_seen: bool = False) -> "Image":
     """Decode to RGB on white; a damaged picture or one of too many pixels raises an error with its name.
 
     `as_seen` decodes to what a viewer shows: turned as the camera noted (EXIF), and greys of more than 8 bits scaled
@@ -54,18 +54,17 @@ def decode(content: bytes | Path, name: str, *, most_pixels: int | None = None, 
 
     _register_heif()
 
-    most = most_pixels or MOST_PIXELS
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             file = io.BytesIO(content) if isinstance(content, bytes) else content
             with Image.open(file, formats=FORMATS) as picture:
-                if picture.width * picture.height > most:
+                if picture.width * picture.height > most_pixels:
                     raise InputError(
                         f"{name} declares {picture.width} × {picture.height} pixels; at most "
-                        f"{most:,} are decoded. Shrink the picture or remove it."
+                        f"{most_pixels:,} are decoded. Shrink the picture or remove it."
                     )
-                return seen(picture, name) if as_seen else on_white(picture)
+                return rgb_as_seen(picture, name) if as_seen else on_white(picture)
     except UnidentifiedImageError:
         raise InputError(f"{name} is not a readable picture (none of {', '.join(FORMATS)}).") from None
     except InputError:
@@ -81,7 +80,7 @@ def _register_heif() -> None:
     need("pillow_heif", "encode").register_heif_opener(thumbnails=False)
 
 
-def seen(picture: "Image", name: str) -> "Image":
+def rgb_as_seen(picture: "Image", name: str) -> "Image":
     """RGB on white of what a viewer shows."""
     from PIL import Image, ImageOps
 

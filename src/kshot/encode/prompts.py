@@ -1,7 +1,6 @@
 """Prompt tiers: classes to sentences, sentences to prototypes, prototypes into the store."""
 
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -11,9 +10,8 @@ import numpy as np
 from kshot.data.catalog import COOP_SUFFIX, tiers
 from kshot.data.store import Store
 from kshot.encode.protocol import PromptFeatures
-from kshot.encode.sentences import kept_sentences, match_classes, sentence_file, spelling
-from kshot.encode.sources.coop import read_json
-from kshot.encode.sources.source import Source
+from kshot.encode.sentences import kept_sentences, match_classes, sentence_file, spelling, split_words
+from kshot.encode.sources.source import Source, read_json
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
 from kshot.progress import Progress
@@ -33,7 +31,7 @@ def from_templates(classes: Sequence[str], templates: Sequence[str]) -> list[lis
 
 
 def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
-    """A JSON file {class: [sentences]}; a sentence that lacks its class name gets it in front.
+    """The sentences of a JSON file {class: [sentences]}; the class name is put in front of a sentence without it.
 
     Names match by `spelling`. One error lists all missing and ambiguous names.
     """
@@ -55,8 +53,10 @@ def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
 def from_kept(
     dataset: str, classes: Sequence[str], template: str | None, folder: Path | None = None
 ) -> list[list[str]]:
-    """The sentences that come with kshot, or those of a folder with a file per dataset; a class that has none gets the
-    dataset's template, with a warning."""
+    """The sentences that come with kshot, or those of a folder with a file per dataset.
+
+    A class without sentences gets the dataset's template, with a warning.
+    """
     base = dataset.removesuffix(COOP_SUFFIX)
     kept = kept_sentences().get(base)
     if folder is not None:
@@ -71,16 +71,17 @@ def from_kept(
             "{class name: [sentence, …]}."
         )
     found = match_classes(classes, kept)
+    unmatched = [name for name, own in zip(classes, found, strict=True) if own is None]
     template = template or tiers()["photo"].template or "{}"
-    if found.unmatched:
+    if unmatched:
         logger.warning(
-            f"{len(found.unmatched)} of {len(classes)} classes of {dataset} have no sentences and get the "
-            f"template '{template}': {', '.join(found.unmatched)}."
+            f"{len(unmatched)} of {len(classes)} classes of {dataset} have no sentences and get the template "
+            f"'{template}': {', '.join(unmatched)}."
         )
     filled = from_templates(classes, [template])
     return [
         instead if own is None else [_with_name(sentence, name) for sentence in own]
-        for name, own, instead in zip(classes, found.sentences, filled, strict=True)
+        for name, own, instead in zip(classes, found, filled, strict=True)
     ]
 
 
@@ -91,31 +92,25 @@ def tier_prompts(
     prompts: Prompts = {}
     for name in names:
         given = sentence_files.get(name)
-        if given is not None and given.is_dir():
+        if given is not None and given.is_file():
+            prompts[name] = from_sentences(source.classes, given)
+        elif given is not None or name == "cupl":
             prompts[name] = from_kept(dataset, source.classes, template, given)
-        elif name in sentence_files:
-            prompts[name] = from_sentences(source.classes, sentence_files[name])
-        elif name == "cupl":
-            prompts[name] = from_kept(dataset, source.classes, template)
         else:
             prompts[name] = from_templates(source.classes, _templates(source, template, name, sentence_files))
     return prompts
 
 
 def encode_tier(
-    encode_prompts: Callable[[Sequence[str]], PromptFeatures],
-    prompts: Sequence[Sequence[str]],
-    progress: Callable[[int], None] = lambda count: None,
+    encode_prompts: Callable[[Sequence[str]], PromptFeatures], prompts: Sequence[Sequence[str]], what: str = "prompts"
 ) -> PromptFeatures:
-    """Per class: each prompt normalised, averaged, normalised again; the norm is the prompts' mean norm.
-
-    Prompts are encoded in batches; `progress` is called with the size of each.
-    """
+    """Per class: each prompt normalised, averaged, normalised again; the norm is the prompts' mean norm."""
     flat = [prompt for own in prompts for prompt in own]
     batches = []
-    for start in range(0, len(flat), PROMPT_BATCH):
-        batches.append(encode_prompts(flat[start : start + PROMPT_BATCH]))
-        progress(len(batches[-1].norms))
+    with Progress(what, len(flat), ends=False) as progress:
+        for start in range(0, len(flat), PROMPT_BATCH):
+            batches.append(encode_prompts(flat[start : start + PROMPT_BATCH]))
+            progress.advance(len(batches[-1].norms))
     encoded = PromptFeatures(*(np.concatenate(rows) for rows in zip(*batches, strict=True)))
     ends = np.cumsum([len(own) for own in prompts])[:-1]
     means = np.stack([rows.mean(axis=0, dtype=np.float64) for rows in np.split(encoded.unit, ends)])
@@ -128,8 +123,7 @@ def encode_tiers(job: Encoding, store: Store, prompts: Prompts) -> None:
     """Write the prototypes of every tier into the store."""
     for name, own in prompts.items():
         what = f"prompts of {job.dataset} by {job.backbone}, tier {name}"
-        with Progress(what, sum(map(len, own)), ends=False) as progress:
-            prototypes = encode_tier(job.encoder.encode_prompts, own, progress.advance)
+        prototypes = encode_tier(job.encoder.encode_prompts, own, what)
         unit = prototypes.unit.astype(np.float16)
         store.write_text(job.dataset, job.backbone, name, unit, prototypes.norms, job.source.classes, **job.about())
 
@@ -163,16 +157,8 @@ def _read(file: Path) -> Mapping[str, list[str]]:
     return content
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.casefold())
-
-
 def _with_name(sentence: str, name: str) -> str:
-    return sentence if _is_named(name, sentence) else f"{name}. {sentence}"
-
-
-def _is_named(name: str, sentence: str) -> bool:
-    """Whether successive whole words of the sentence spell the name or its plural."""
-    words, key = _words(sentence), "".join(_words(name))
-    runs = (accumulate(words[start:]) for start in range(len(words)))
-    return any(run in (key, f"{key}s", f"{key}es") for own in runs for run in own)
+    """The sentence, after the name unless successive whole words of it spell the name or its plural."""
+    words, key = split_words(sentence), "".join(split_words(name))
+    runs = (run for start in range(len(words)) for run in accumulate(words[start:]))
+    return sentence if any(run in (key, f"{key}s", f"{key}es") for run in runs) else f"{name}. {sentence}"

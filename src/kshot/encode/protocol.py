@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from kshot.data.features import as_numpy
 from kshot.encode.preprocess import AsGiven
 from kshot.errors import InputError, KshotError, unknown
 from kshot.types import Array
@@ -105,9 +106,7 @@ class Encoder:
 
 def _rows(found: Any, count: int, name: str) -> Float[Array, "n d"]:
     """What a function returned, as float32 rows; tensors may be on any device."""
-    if hasattr(found, "detach"):
-        found = found.detach().float().cpu().numpy()
-    rows = np.asarray(found, np.float32)
+    rows = np.asarray(as_numpy(found, f"the answer of the encoder {name}"), np.float32)
     if rows.ndim != 2 or len(rows) != count:
         raise InputError(f"the encoder {name} returned {rows.shape} for {count} inputs; it must be ({count}, d).")
     return rows
@@ -133,11 +132,18 @@ class TorchEncoder(Encoder):
 
     def pooled(self, batch: Float[Array, "B 3 H W"]) -> Float[Array, "B d"]:
         """Features before normalisation."""
+        return self.run(self.tower, batch=batch)
+
+    def run(self, tower: Callable[..., Any], **arrays: Array) -> Float[Array, "B d"]:
+        """Call a tower of the network with arrays, on its device and the floating ones in its precision."""
         import torch
 
+        kind = next(self.model.parameters()).dtype
+        given = {name: torch.from_numpy(value).to(self.device) for name, value in arrays.items()}
         with torch.inference_mode():
-            given = torch.from_numpy(batch).to(self.device, next(self.model.parameters()).dtype)
-            return self.tower(given).float().cpu().numpy()
+            found = tower(**{name: v.to(kind) if v.is_floating_point() else v for name, v in given.items()})
+        # Since transformers 5 some are an output with the features in it.
+        return getattr(found, "pooler_output", found).float().cpu().numpy()
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -147,6 +153,12 @@ class TorchEncoder(Encoder):
             "weights_sha256": self.weights_sha256,
             "preprocessing": self.preprocessing.facts(),
         }
+
+
+def model_number(model: Any, name: str) -> float | None:
+    """A parameter of a model that is a single number; None where the model has none of that name."""
+    found = getattr(model, name, None)
+    return None if found is None else float(found.detach())
 
 
 def weights_fingerprint(state: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ def reference_vectors(encoder: Encoder) -> dict[str, Float[Array, "n d"]]:
     return vectors
 
 
-def hold_to_reference(encoder: Encoder, backbone: str, kept: list[Path]) -> None:
+def compare_with_reference(encoder: Encoder, backbone: str, kept: list[Path]) -> None:
     """Compare with the first of these files that exists; without any, write the vectors to the first."""
     from safetensors import SafetensorError
     from safetensors.numpy import load, save

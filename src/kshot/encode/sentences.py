@@ -3,18 +3,18 @@
 import json
 import lzma
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
 
 QUESTIONS = (
     "What does it look like?",
     "How does one tell it from its nearest neighbours in this dataset?",
     "What does a photo of it show?",
 )
-# What CuPL's repository calls the datasets; it has none of EuroSAT.
+# The datasets' names in CuPL's repository, which has no sentences about EuroSAT.
 CUPL_NAMES = {
     "Aircraft": ("airplane",),
     "Caltech101": ("cal",),
@@ -28,13 +28,6 @@ CUPL_NAMES = {
     "UCF101": ("ucf",),
 }
 _ARTICLES = {"a", "an", "the"}
-
-
-class Matched(NamedTuple):
-    """Sentences of every class, None where no kept name is spelt alike, and those classes."""
-
-    sentences: list[list[str] | None]
-    unmatched: list[str]
 
 
 @cache
@@ -51,8 +44,8 @@ def sentence_file(folder: Path, dataset: str) -> Path | None:
     return min(found, key=lambda file: "base_prompts" in file.parts, default=None)
 
 
-def match_classes(classes: Sequence[str], kept: Sequence[tuple[str, list[str]]]) -> Matched:
-    """Match by spelling without case, spaces, hyphens, underscores and articles.
+def match_classes(classes: Sequence[str], kept: Sequence[tuple[str, list[str]]]) -> list[list[str] | None]:
+    """The sentences of every class, None where no kept name has the same `spelling`.
 
     A name that stands twice in both lists (ImageNet has two) is matched in order.
     """
@@ -60,17 +53,21 @@ def match_classes(classes: Sequence[str], kept: Sequence[tuple[str, list[str]]])
     for name, sentences in kept:
         by_key.setdefault(spelling(name), []).append(sentences)
     found: list[list[str] | None] = []
-    seen: dict[str, int] = {}
-    for name in classes:
-        key = spelling(name)
-        here, number = by_key.get(key, []), seen.get(key, 0)
-        found.append(here[min(number, len(here) - 1)] if here else None)
-        seen[key] = number + 1
-    return Matched(found, [name for name, own in zip(classes, found, strict=True) if own is None])
+    seen: Counter[str] = Counter()
+    for key in map(spelling, classes):
+        own = by_key.get(key, [])
+        found.append(own[min(seen[key], len(own) - 1)] if own else None)
+        seen[key] += 1
+    return found
 
 
 def spelling(name: str) -> str:
     """A name's lower-cased letters and digits without articles; the A of an A 340 is none."""
-    words = re.findall(r"[^\W_]+", name.casefold())
+    words = split_words(name)
     after = [*words[1:], ""]
     return "".join(w for w, n in zip(words, after, strict=True) if w not in _ARTICLES or n[:1].isdigit())
+
+
+def split_words(text: str) -> list[str]:
+    """The lower-cased words of a text, without punctuation and underscores."""
+    return re.findall(r"[^\W_]+", text.casefold())

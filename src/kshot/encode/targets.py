@@ -1,4 +1,4 @@
-"""What is to be encoded: a dataset by a backbone; each part, and each augmented view of it, becomes a file."""
+"""One dataset and one backbone: each part, and each augmented view of it, becomes a file."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshot.data.shards import join_shards
 from kshot.data.store import Manifest, Store, map_tensors, read_ids, read_manifest, view_part
-from kshot.encode.augment import RECIPES, draw_view
+from kshot.encode.preprocess import RECIPES, draw_view
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.source import Listed, Picture, Shard, Source
 from kshot.errors import FeatureError
@@ -31,7 +31,6 @@ class Encoding:
     source: Source
     encoder: Encoder
     licence: str = ""
-    about_source: str = ""
     protocol: str = ""
     batch: int = 32
     threads: int = 2
@@ -42,14 +41,14 @@ class Encoding:
             "encoder": self.encoder.facts(),
             "logit_scale": self.encoder.logit_scale,
             "logit_bias": self.encoder.logit_bias,
-            "source": self.about_source or self.source.origin,
+            "source": self.source.origin,
             "licence": self.licence,
             "protocol": self.protocol,
         }
 
 
 class Decoded:
-    """A picture that is decoded once for all that is made of it."""
+    """A picture that is decoded once, for all encoders and views."""
 
     def __init__(self, picture: Picture):
         self.picture, self.logged = picture, False
@@ -66,7 +65,7 @@ class Decoded:
 class Target:
     """A part, or with a recipe one augmented view of it, by one encoder; joined from a file for each shard.
 
-    `wanted` are the ids of its pictures, None for all; with `pool_cap` they are so many of each class.
+    `wanted` are the ids of its pictures, None for all; `pool_cap` is the most of each class, where there is a limit.
     """
 
     job: Encoding
@@ -86,7 +85,7 @@ class Target:
         return view_part(self.part, self.recipe, self.number) if self.recipe else self.part
 
     @property
-    def encoder(self) -> dict[str, Any]:
+    def encoder_facts(self) -> dict[str, Any]:
         """The encoder's facts, with the recipe of the view."""
         view = {"view_least_area": RECIPES[self.recipe]} if self.recipe else {}
         return self.job.encoder.facts() | view
@@ -94,7 +93,7 @@ class Target:
     @property
     def work(self) -> Path:
         """The folder of the shards' files; another encoder, source or batch size has another one."""
-        facts = [self.name, self.job.source.origin, self.job.source.classes, self.job.batch, self.encoder]
+        facts = [self.name, self.job.source.origin, self.job.source.classes, self.job.batch, self.encoder_facts]
         facts += [] if self.wanted is None else sorted(self.wanted)
         key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
         return self.store.root / WORK / self.job.dataset / self.job.backbone / key
@@ -103,18 +102,18 @@ class Target:
         name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
         return self.work / f"{number:05d}-{name}.safetensors"
 
-    def inputs(self, decoded: Decoded, alike: Sequence["Target"]) -> list[Any]:
-        """Prepare the picture for the encoders of targets like this one; encoders that prepare alike share it."""
+    def inputs(self, decoded: Decoded, targets: Sequence["Target"]) -> list[Any]:
+        """Prepare the picture, or this view of it, for each of the targets' encoders; equal preprocessings run once."""
         image, prepared = decoded.load(), {}
         view = self.recipe and draw_view(decoded.picture.id, self.number, image.size, RECIPES[self.recipe])
-        for preprocessing in dict.fromkeys(target.job.encoder.preprocessing for target in alike):
+        for preprocessing in dict.fromkeys(target.job.encoder.preprocessing for target in targets):
             prepared[preprocessing] = preprocessing.view(image, *view) if view else preprocessing(image)
-        return [prepared[target.job.encoder.preprocessing] for target in alike]
+        return [prepared[target.job.encoder.preprocessing] for target in targets]
 
     def join(self, shards: Sequence[Shard]) -> Manifest:
         """Join the shards into the part and remove their files."""
         job, files = self.job, [self.file(number, shard) for number, shard in enumerate(shards)]
-        about = job.about() | {"encoder": self.encoder, "pool_cap": self.pool_cap}
+        about = job.about() | {"encoder": self.encoder_facts, "pool_cap": self.pool_cap}
         manifest = join_shards(self.store, (job.dataset, job.backbone, self.name), files, job.source.classes, **about)
         shutil.rmtree(self.work, ignore_errors=True)
         return manifest
@@ -124,33 +123,34 @@ class Target:
 
         Anything else under its name is refused.
         """
-        job, encoder = self.job, self.encoder
-        path = self.store.path(job.dataset, job.backbone, self.name).with_suffix(".json")
+        path = self.store.path(self.job.dataset, self.job.backbone, self.name).with_suffix(".json")
         if not path.is_file():
             return None
         manifest = read_manifest(path)
-        known = sorted(encoder.keys() | manifest.encoder.keys())
-        differs = [key for key in known if manifest.encoder.get(key) != encoder.get(key)]
-        if manifest.classes != job.source.classes:
+        if differs := self._differences(manifest, path.with_suffix(".safetensors")):
+            raise FeatureError(
+                f"{path.parent} holds {self.name} of another encoding (differs in {', '.join(differs)}). "
+                "Delete it or give another folder with --features."
+            )
+        # A kill may have come before the shards' files were removed.
+        shutil.rmtree(self.work, ignore_errors=True)
+        return manifest
+
+    def _differences(self, manifest: Manifest, file: Path) -> list[str]:
+        source, now, then = self.job.source, self.encoder_facts, manifest.encoder
+        differs = [key for key in sorted(now.keys() | then.keys()) if then.get(key) != now.get(key)]
+        if manifest.classes != source.classes:
             differs.append("classes")
         elif manifest.pool_cap is not None and self.pool_cap is None:
             differs.append(f"pool: at most {manifest.pool_cap} pictures of a class then, all now")
         elif self.wanted is not None:
-            lacks = self.wanted.difference(read_ids(map_tensors(path.with_suffix(".safetensors"))))
+            lacks = self.wanted.difference(read_ids(map_tensors(file)))
             if lacks:
                 differs.append(f"pictures: {len(lacks)} that are wanted now are not there")
-        elif isinstance(job.source, Listed):
-            tensors = map_tensors(path.with_suffix(".safetensors"))
-            then = list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))
-            now = job.source.listing(self.part)
+        elif isinstance(source, Listed):
+            tensors, listed = map_tensors(file), source.listing(self.part)
+            stored = list(zip(read_ids(tensors), tensors["labels"].tolist(), strict=True))
             # Pictures that could not be read were left out; try them again only where something is missing.
-            if then != now and then != job.source.readable(self.part, {name for name, _ in then}):
-                differs.append(f"pictures: {len(then)} then, {len(now)} now")
-        if not differs:
-            # A kill may have come before the shards' files were removed.
-            shutil.rmtree(self.work, ignore_errors=True)
-            return manifest
-        raise FeatureError(
-            f"{path.parent} holds {self.name} of another encoding (differs in {', '.join(differs)}). "
-            "Delete it or give another folder with --features."
-        )
+            if stored != listed and stored != source.readable(self.part, {name for name, _ in stored}):
+                differs.append(f"pictures: {len(stored)} then, {len(listed)} now")
+        return differs

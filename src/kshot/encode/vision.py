@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kshot.encode.hub import first_line
 from kshot.encode.preprocess import Preprocessing
 from kshot.encode.protocol import PromptFeatures, TorchEncoder, import_torchvision
-from kshot.errors import KshotError, need
+from kshot.errors import KshotError, first_line, need
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 

@@ -20,7 +20,6 @@ from kshot.encode.sources.coop import catalog_name
 from kshot.encode.sources.source import Source
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, KshotError
-from kshot.progress import Progress
 from kshot.types import Views
 
 logger = logging.getLogger("kshot")
@@ -176,8 +175,7 @@ def _encode(
         return failed
     names = sorted(set().union(*lacking.values()))
     prompts = tier_prompts(fit[0].dataset, fit[0].source, template, names, sources.sentences)
-    with Progress(f"pictures of {fit[0].dataset}") as progress:
-        encode_pictures(fit, store, progress.advance, needs.views, needs.pool_cap, needs.viewed)
+    encode_pictures(fit, store, needs.views, needs.pool_cap, needs.viewed)
     for job in fit:
         encode_tiers(job, store, {tier: prompts[tier] for tier in names if tier in lacking[job.backbone]})
     return failed

@@ -1,1 +1,1 @@
-"""One's own pictures → head → predict, explain, export, serve."""
+"""Pictures in folders → head → predict, explain, export, serve."""

@@ -16,7 +16,7 @@ AUTO = "auto"
 # Written by tools/evidence.py from the records in docs: the best head and its leads, by shots and kind of dataset.
 EVIDENCE = Path(__file__).with_name("evidence.json")
 # The best head is compared with CLAP, or with the next best if CLAP is best.
-KNOWN = "clap"
+RIVAL = "clap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,39 +32,33 @@ class Advice:
 
 def advise(counts: Int[Array, " C"], wanted: str = AUTO) -> Advice:
     """Recommend by the median class's shots; a `wanted` method is taken if it needs text and shots only."""
-    shots = int(np.median(counts))
-    if wanted == AUTO:
-        method, reason = _by_evidence(shots)
-    else:
-        method, reason = wanted, "asked for"
-    info = registry.create(method).info
-    if not info.sees <= FREE_EVIDENCE:
-        raise InputError(
-            f"{method} looks at data that you do not have ({', '.join(sorted(info.sees))}). Leave --method out."
-        )
-    return Advice(method, reason)
+    check_method(wanted)
+    return Advice(wanted, "asked for") if wanted != AUTO else Advice(*_by_evidence(int(np.median(counts))))
 
 
 def check_method(wanted: str) -> None:
-    """Refuse an unknown method before pictures are encoded."""
-    if wanted != AUTO:
-        registry.create(wanted)
+    """Refuse a method that is unknown, or that needs more than text and shots; called before pictures are encoded."""
+    info = None if wanted == AUTO else registry.create(wanted).info
+    if info is not None and not info.sees <= FREE_EVIDENCE:
+        raise InputError(
+            f"{wanted} looks at data that you do not have ({', '.join(sorted(info.sees))}). Leave --method out."
+        )
 
 
 def _by_evidence(shots: int) -> tuple[str, str]:
     """The head with the best mean at this many shots or the next fewer, and its lead with an interval over sets.
 
-    It is level with CLAP where that interval reaches zero, or the one of leave-one-set-out, where nothing was chosen on
-    the set that judges; the reason then names CLAP, which is simpler.
+    The reason calls it level with CLAP, which is simpler, if this interval reaches zero, or the one for which nothing
+    was chosen on the measured set (leave-one-set-out).
     """
     rows = [row for row in json.loads(EVIDENCE.read_text(encoding="utf-8")) if row["kind"] == "all"]
     row = max((r for r in rows if r["shots"] <= shots), key=lambda r: r["shots"], default=rows[0])
     head, leads = row["head"], row["lead"]
-    rival = KNOWN if head != KNOWN else min(leads, key=lambda name: leads[name][0])
+    rival = RIVAL if head != RIVAL else min(leads, key=lambda name: leads[name][0])
     pictures = f"{row['shots']} picture{'s' if row['shots'] > 1 else ''} per class"
     reason = f"best on average over {row['datasets']} sets with {pictures}: {_points(leads[rival])} over "
     reason += registry.create(rival).info.title
-    if rival == KNOWN and min(leads[rival][1], row["left_out"][1]) <= 0:
+    if rival == RIVAL and min(leads[rival][1], row["left_out"][1]) <= 0:
         reason += (
             f"; leave-one-set-out {_points(row['left_out'])}: level with CLAP, which is simpler (--method {rival})"
         )

@@ -68,8 +68,8 @@ class Album:
     def add(self, pictures: Sequence[Encoded], label: str, text: ClassText | None = None) -> "Album":
         """Add pictures to a class, without copies of pictures in the album; `text` is that of a new class."""
         grown = self._with_label(label, text)
-        taught = {one.encoded.sha256 for one in self.pictures}
-        fresh = {one.sha256: one for one in pictures if one.sha256 not in taught}
+        known = {one.encoded.sha256 for one in self.pictures}
+        fresh = {one.sha256: one for one in pictures if one.sha256 not in known}
         if not fresh:
             these = "this picture is a shot" if len(pictures) == 1 else f"these {len(pictures)} pictures are shots"
             raise InputError(f"{these} already.")
@@ -108,8 +108,8 @@ class Album:
 
     def same_as(self, other: "Album") -> bool:
         """Whether a head would learn the same from both."""
-        taught, others = ([(one.key, one.label) for one in album.pictures] for album in (self, other))
-        return self.classes == other.classes and taught == others
+        own, others = ([(one.key, one.label) for one in album.pictures] for album in (self, other))
+        return self.classes == other.classes and own == others
 
     def _with_label(self, label: str, text: ClassText | None) -> "Album":
         if text is not None and label not in self.texts:

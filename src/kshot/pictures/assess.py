@@ -14,7 +14,7 @@ from kshot.types import Array
 
 # Share of the recognised left-out pictures that stays above the "none of these" threshold.
 KEPT_SHARE = 0.95
-# How often the set of classes of a prediction shall hold the right one.
+# Share of pictures whose set of classes shall include the right one.
 SET_SHARE = 0.95
 # Cosine from which two pictures are reported as the same.
 NEAR_DUPLICATE = 0.995
@@ -79,7 +79,7 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
     zero_scores = shots.fit(registry.create("zero_shot")).scores(shots.X)
     zero_hits = zero_scores.argmax(axis=1) == shots.y
     if not len(rows) or _fewest_kept(shots, fold) < advice.make().info.min_shots:
-        # Zero-shot learns from no picture, so the pictures may calibrate it; a trained head has its own scale.
+        # Only zero-shot can be calibrated on these pictures: it has not learnt from them.
         temperature = calibrate(zero_scores, shots.y) if advice.method == "zero_shot" else 1.0
         return Assessment(0, (None,) * len(shots.text), wilson(int(zero_hits.sum()), len(zero_hits)), temperature)
     y = shots.y[rows]
@@ -138,8 +138,8 @@ def _blend(shots: Shots, fold: Int[Array, " N"]) -> Interval | None:
 
 def _fewest_kept(shots: Shots, fold: Int[Array, " N"]) -> int:
     """The fewest pictures of a class that a left-out head learns from, over the classes that have some."""
-    taught = np.unique(shots.y)
-    kept = (class_counts(shots.y[fold != n], len(shots.text))[taught] for n in range(fold.max() + 1))
+    present = np.unique(shots.y)
+    kept = (class_counts(shots.y[fold != n], len(shots.text))[present] for n in range(fold.max() + 1))
     return min(int(own.min()) for own in kept)
 
 
@@ -166,7 +166,7 @@ def _mislabelled(shots: Shots, measured: Int[Array, " M"], probabilities: Float[
     return sorted(suspects, key=lambda one: -one.probability)
 
 
-def twins(shots: Shots) -> tuple[tuple[int, int], ...]:
+def near_duplicates(shots: Shots) -> tuple[tuple[int, int], ...]:
     """Pairs of pictures that are almost the same to the encoder."""
     nearest, cosine = _nearest_rows(shots)
     pairs = {(min(i, int(n)), max(i, int(n))) for i, n in enumerate(nearest) if cosine[i] >= NEAR_DUPLICATE}

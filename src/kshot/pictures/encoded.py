@@ -58,32 +58,39 @@ P = TypeVar("P", bound=PictureFile)
 
 
 class PictureCache:
-    """Features under ~/.cache/kshot or KSHOT_CACHE; damaged entries are encoded again."""
+    """Features under ~/.cache/kshot or KSHOT_CACHE; damaged entries are encoded again.
+
+    Nothing is kept of an encoder whose weights are not known: `root` is None.
+    """
 
     def __init__(self, encoder: Encoder):
-        self.root = cache_folder() / "encoded" / fingerprint(encoder.facts())[:16]
+        facts = encoder.facts()
+        self.root = cache_folder() / "encoded" / fingerprint(facts)[:16] if facts.get("weights_sha256") else None
 
     def get(self, key: str) -> dict[str, Array] | None:
         from safetensors import SafetensorError
 
+        if self.root is None:
+            return None
         try:
-            content = self._path(key).read_bytes()
+            content = _entry(self.root, key).read_bytes()
             stored = unseal_tensors(content)
             return stored if read_about(content).get("key") == key else None
         except (OSError, SafetensorError, ValueError):
             return None
 
     def put(self, key: str, **tensors: Array) -> None:
-        if self.root in _unwritable:
+        if self.root is None or self.root in _unwritable:
             return
         try:
-            write_bytes(self._path(key), seal_tensors(tensors, {"key": key}))
+            write_bytes(_entry(self.root, key), seal_tensors(tensors, {"key": key}))
         except KshotError as error:
             _unwritable.add(self.root)
             logger.warning(f"{error} Going on without the feature cache; KSHOT_CACHE may name another folder for it.")
 
-    def _path(self, key: str) -> Path:
-        return self.root / key[:2] / f"{key}.safetensors"
+
+def _entry(root: Path, key: str) -> Path:
+    return root / key[:2] / f"{key}.safetensors"
 
 
 def fingerprint(facts: dict[str, Any]) -> str:
@@ -96,14 +103,9 @@ def cache_folder() -> Path:
     return Path(os.environ.get("KSHOT_CACHE") or Path.home() / ".cache" / "kshot")
 
 
-def feature_cache(encoder: Encoder) -> PictureCache | None:
-    """The cache of an encoder's features; None for one whose weights are not known."""
-    return PictureCache(encoder) if encoder.facts().get("weights_sha256") else None
-
-
 def encode_files(encoder: Encoder, paths: Sequence[PictureFile]) -> Iterator[Encoded | InputError]:
     """The feature of each file in order, or why it has none."""
-    cache = feature_cache(encoder)
+    cache = PictureCache(encoder)
     with ThreadPoolExecutor(2) as pool:
         for start in range(0, len(paths), BATCH):
             contents = list(pool.map(_read, paths[start : start + BATCH]))
@@ -166,18 +168,16 @@ def encode_contents(
 
 def encode_names(encoder: Encoder, classes: Sequence[str], template: str) -> dict[str, ClassText]:
     """Text prototypes by class, from the cache if the sentence was encoded before."""
-    cache = feature_cache(encoder)
+    cache = PictureCache(encoder)
     prompts = from_templates(classes, [template])
     keys = [hashlib.sha256(f"prompt\x1f{own[0]}".encode()).hexdigest() for own in prompts]
-    rows = [(cache.get(key) if cache else None) or {} for key in keys]
+    rows = [cache.get(key) or {} for key in keys]
     missing = [row for row, found in enumerate(rows) if not found]
     if missing:
-        with Progress("prompts", len(missing), ends=False) as progress:
-            encoded = encode_tier(encoder.encode_prompts, [prompts[row] for row in missing], progress.advance)
+        encoded = encode_tier(encoder.encode_prompts, [prompts[row] for row in missing])
         for row, unit, norm in zip(missing, encoded.unit, encoded.norms, strict=True):
             rows[row] = {"feature": unit.astype(np.float32), "norm": np.array([norm], np.float32)}
-            if cache is not None:
-                cache.put(keys[row], **rows[row])
+            cache.put(keys[row], **rows[row])
     return {name: ClassText(row["feature"], float(row["norm"][0])) for name, row in zip(classes, rows, strict=True)}
 
 

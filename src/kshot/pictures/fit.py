@@ -1,17 +1,17 @@
 """Fit a head on folders of pictures, or change one, and assess it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
-from kshot.encode.sources.held import held_dataset
+from kshot.encode.sources.in_memory import dataset_in_memory
 from kshot.errors import InputError
 from kshot.pictures.advice import AUTO, advise, check_method
 from kshot.pictures.album import Album, AlbumPicture
-from kshot.pictures.assess import Assessment, assess, twins
+from kshot.pictures.assess import Assessment, assess, near_duplicates
 from kshot.pictures.encoded import Encoded, encode_names, encode_readable, stacked_rows
 from kshot.pictures.head import About, PictureHead, mean_norm
 from kshot.pictures.held_out import Interval, wilson
@@ -20,8 +20,8 @@ from kshot.pictures.photos import Folder, Photo, existing_folder, folder_layout,
 from kshot.pictures.transform import PROMPT
 
 
-class Material(NamedTuple):
-    """What a head learns from, what it is tested on if anything, and notes for the user."""
+class TrainAndTest(NamedTuple):
+    """Pictures to learn from, pictures to test on if there are any, and notes for the user."""
 
     train: Folder
     test: Folder | None
@@ -38,7 +38,7 @@ class Fitted:
     tested: Interval | None
     unreadable: tuple[str, ...]
     copies: tuple[str, ...]
-    twins: tuple[tuple[int, int], ...]
+    near_duplicates: tuple[tuple[int, int], ...]
 
 
 def fit_folder(
@@ -59,7 +59,7 @@ def fit_folder(
     cannot be read and copies of a picture are left out and listed; a class without readable pictures is an error.
     """
     check_method(method)
-    given = _material(root, names, labels)
+    given = _train_and_test(root, names, labels)
     encoder = encoder or load_encoder(backbone, weights, device)
     backbone = encoder.backbone or backbone
     if not encoder.text:
@@ -95,28 +95,27 @@ def fit_pictures(data: Any, **options) -> PictureHead:
     return fit_folder(data, **options).head
 
 
-def _material(root: Any, names: Path | None, labels: Path | None) -> Material:
+def _train_and_test(root: Any, names: Path | None, labels: Path | None) -> TrainAndTest:
     if not isinstance(root, str | Path):
-        return _held_material(root)
+        return _from_memory(root)
     if labels is not None:
-        return Material(labelled_photos(Path(root), labels), None, ())
-    layout = folder_layout(existing_folder(Path(root)))
-    test = None if layout.test is None else list_photos(layout.test, names)
-    return Material(list_photos(layout.train, names), test, layout.notes)
+        return TrainAndTest(labelled_photos(Path(root), labels), None, ())
+    train, test, notes = folder_layout(existing_folder(Path(root)))
+    return TrainAndTest(list_photos(train, names), test and list_photos(test, names), notes)
 
 
-def _held_material(data: Any) -> Material:
+def _from_memory(data: Any) -> TrainAndTest:
     """A dataset in memory; its test split tests, an official validation split is left alone."""
-    held = held_dataset(data)
+    held = dataset_in_memory(data)
     by_part: dict[str, list[Photo]] = {}
     for row in held.rows:
-        by_part.setdefault(row.part, []).append(Photo(row.picture, row.id, held.classes[row.label]))
-    folders = {
-        part: Folder(tuple(name for name in held.classes if any(one.label == name for one in own)), tuple(own), ())
-        for part, own in by_part.items()
-    }
+        by_part.setdefault(row.part, []).append(Photo(row.picture, str(row.picture), held.classes[row.label]))
+    folders = {}
+    for part, own in by_part.items():
+        present = {photo.label for photo in own}
+        folders[part] = Folder(tuple(name for name in held.classes if name in present), tuple(own), ())
     notes = ("the validation split is not used.",) if "val" in folders else ()
-    return Material(folders.get("pool") or folders["all"], folders.get("test"), notes)
+    return TrainAndTest(folders.get("pool") or folders["all"], folders.get("test"), notes)
 
 
 def change_head(
@@ -147,7 +146,6 @@ def learn(album: Album, about: dict[str, Any]) -> tuple[PictureHead, Assessment]
     advice = advise(shots.counts, about["wanted"])
     head = shots.fit(advice.make())
     assessment = assess(advice, shots)
-    accuracy = assessment.accuracy and (assessment.accuracy.value, assessment.accuracy.low, assessment.accuracy.high)
     decided = About(
         **about,
         classes=album.classes,
@@ -159,7 +157,7 @@ def learn(album: Album, about: dict[str, Any]) -> tuple[PictureHead, Assessment]
         temperature=assessment.temperature,
         threshold=assessment.threshold,
         set_threshold=assessment.set_threshold,
-        accuracy=accuracy,
+        accuracy=assessment.accuracy and astuple(assessment.accuracy),
     )
     thumbnails = tuple(one.encoded.thumbnail for one in album.pictures)
     return PictureHead(head, shots, thumbnails, decided, assessment.left_out), assessment
@@ -173,13 +171,13 @@ def _with_photos(
     A copy is no further shot, and left out it would be scored by a head that has seen it.
     """
     read, unreadable = _read_photos(encoder, folder)
-    taught = {(one.encoded.sha256, one.label) for one in album.pictures}
+    known = {(one.encoded.sha256, one.label) for one in album.pictures}
     fresh, copies = [], []
     for photo, encoded in read:
-        if (encoded.sha256, photo.label) in taught:
+        if (encoded.sha256, photo.label) in known:
             copies.append(photo.name)
         else:
-            taught.add((encoded.sha256, photo.label))
+            known.add((encoded.sha256, photo.label))
             fresh.append(AlbumPicture(encoded.sha256, photo.name, photo.label, encoded))
     labels = {one.label for one in fresh}
     new = [name for name in folder.classes if name in labels and name not in album.texts]
@@ -205,7 +203,7 @@ def _fitted(
             f"always answering {album.classes[counts.argmax()]} would be right for {100 * share:.0f} % of these "
             "pictures, so the accuracy alone shows little: look at the classes one by one.",
         )
-    return Fitted(head, assessment, notes, None, unreadable, copies, twins(head.shots))
+    return Fitted(head, assessment, notes, None, unreadable, copies, near_duplicates(head.shots))
 
 
 def _tested(head: PictureHead, encoder: Encoder, folder: Folder | None) -> tuple[Interval | None, tuple[str, ...]]:
@@ -215,13 +213,13 @@ def _tested(head: PictureHead, encoder: Encoder, folder: Folder | None) -> tuple
     strange = [name for name in folder.classes if name not in head.about.classes]
     if strange:
         raise InputError(
-            f"the test pictures have classes that are not taught: {listed(strange)}. Known: "
+            f"the test pictures have classes without training pictures: {listed(strange)}. Known: "
             f"{listed(head.about.classes)}. Rename or remove them."
         )
     read, unused = _read_photos(encoder, folder)
     fresh = [(photo, encoded) for photo, encoded in read if encoded.sha256 not in head.about.shot_sha256]
     if len(fresh) < len(read):
-        unused += (f"{len(read) - len(fresh)} test pictures are also taught; they test nothing.",)
+        unused += (f"{len(read) - len(fresh)} test pictures are also training pictures; they are not counted.",)
     if not fresh:
         return None, unused
     own = head.probabilities(stacked_rows(encoded for _, encoded in fresh)).argmax(axis=1)

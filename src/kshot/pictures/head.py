@@ -45,10 +45,6 @@ class About:
     set_threshold: float | None = None
     kshot: str = version("kshot")
 
-    @property
-    def text_norm(self) -> float:
-        return mean_norm(self.text_norms)
-
     def setting(self) -> dict[str, Any]:
         """What `learn` needs, beside the pictures, to fit again."""
         return {name: getattr(self, name) for name in SETTING}
@@ -144,6 +140,6 @@ def _about(stored: Mapping[str, Any]) -> About:
     sound = {"temperature": 0 < about.temperature < np.inf, "threshold": np.isfinite(about.threshold)}
     for name in (name for name, is_sound in sound.items() if not is_sound):
         raise InputError(
-            f"the head's {name} is {getattr(about, name)}, so its answers mean nothing. Fit it again with `kshot fit`."
+            f"the head's {name} is {getattr(about, name)}, so its probabilities are wrong. Fit it again: `kshot fit`."
         )
     return about

@@ -45,20 +45,15 @@ class Shots:
     def counts(self) -> Int[Array, " C"]:
         return class_counts(self.y, len(self.text))
 
-    @property
-    def numbers(self) -> range:
-        """The numbers of all classes, also of those that have text but no pictures."""
-        return range(len(self.text))
-
     def fit(self, method: Classifier, rows: Int[Array, " n"] | slice = slice(None)) -> Classifier:
-        """The method, fitted on these of the shots."""
-        X, y = self.X[rows], self.y[rows]
-        return method.fit(X, y, text=self.text, classes=self.numbers, constants=self.constants)
+        """The method, fitted on these of the shots; classes that have text but no pictures are known to it."""
+        classes = range(len(self.text))
+        return method.fit(self.X[rows], self.y[rows], text=self.text, classes=classes, constants=self.constants)
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Probability of the own class (N,) and likeliest class (N,); NaN and −1 for a class's only picture."""
+    """Probability of the right class (N,) and likeliest class (N,); NaN and −1 for a class's only picture."""
 
     own: Array
     predicted: Array

@@ -15,8 +15,9 @@ from unicodedata import normalize
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from kshot.encode.pictures import list_pictures
+from kshot.encode.sources.source import csv_rows, read_text
 from kshot.errors import InputError, unknown
-from kshot.pictures.photos import Folder, Photo, existing_folder, listed, read_text
+from kshot.pictures.photos import Folder, Photo, existing_folder, listed
 
 PICTURE_COLUMNS = ("picture", "image", "file", "filename", "filepath", "path")
 LABEL_COLUMNS = ("label", "class", "choice")
@@ -53,7 +54,7 @@ def labelled_photos(root: Path, file: Path) -> Folder:
 
 def read_label_file(file: Path) -> Pairs:
     """Pairs of a picture's name, as the file writes it, and its label."""
-    text = read_text(file)
+    text = normalize("NFC", read_text(file))
     if not text.lstrip().startswith(("[", "{")):
         return _from_csv(text, file)
     try:
@@ -110,8 +111,8 @@ def _path_of(named: str) -> str:
 
 
 def _from_csv(text: str, file: Path) -> Pairs:
-    rows = csv.DictReader(io.StringIO(text))
-    columns = {(name or "").strip().lower(): name for name in rows.fieldnames or ()}
+    named, rows = csv_rows(text, file)
+    columns = {(name or "").strip().lower(): name for name in named}
     picture, label = (
         next((columns[name] for name in wanted if name in columns), None) for wanted in (PICTURE_COLUMNS, LABEL_COLUMNS)
     )

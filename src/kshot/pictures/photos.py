@@ -1,4 +1,4 @@
-"""Folders of one's own pictures, PHOTOS/CLASS/picture: which are used, and why others are not."""
+"""List folders of pictures, PHOTOS/CLASS/picture, with the reason for each file that is not used."""
 
 import os
 import shutil
@@ -9,18 +9,18 @@ from pathlib import Path
 from unicodedata import normalize
 
 from kshot.encode.pictures import SUFFIXES, list_pictures, visible_files
-from kshot.encode.sources.held import HeldPicture
-from kshot.encode.sources.source import readable_class
+from kshot.encode.sources.in_memory import MemoryPicture
+from kshot.encode.sources.source import readable_class, text_lines
 from kshot.errors import InputError, unknown
 
 MOST_LISTED = 10
 MOST_REASONS = 3
-# Pictures of phones, cameras and drawing programs that cannot be decoded: worth a line, unlike a note or a system file.
+# Formats of phones, cameras and drawing programs that cannot be decoded; each such file is listed with the reason.
 _UNSUPPORTED = "jxl jp2 svg pdf eps psd xcf tga ico exr raw dng cr2 cr3 nef nrw arw orf rw2 raf pef srw"
 UNSUPPORTED = frozenset(f".{suffix}" for suffix in _UNSUPPORTED.split())
 TRAIN = ("train", "training")
 TEST = ("test", "testing", "val", "valid", "validation")
-# Names that people give to collections of pictures, and hardly ever to what a picture shows.
+# Folder names of collections of pictures; hardly ever names of what a picture shows.
 _COLLECTIONS = (
     "photos photo pictures picture images image img imgs data dataset datasets new old raw originals unsorted misc "
     "download downloads dcim camera export exports labelled labeled unlabelled unlabeled"
@@ -32,7 +32,7 @@ COLLECTIONS = frozenset(_COLLECTIONS.split())
 class Photo:
     """One picture file of one class, or one in memory; `name` is its path below the folder."""
 
-    path: Path | HeldPicture
+    path: Path | MemoryPicture
     name: str
     label: str
 
@@ -46,25 +46,17 @@ class Folder:
     unused: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The folder to learn from, the folder to test on if there is one, and notes for the user."""
+def folder_layout(root: Path) -> tuple[Path, Path | None, tuple[str, ...]]:
+    """The folder to learn from, the folder to test on if there is one, and notes for the user.
 
-    train: Path
-    test: Path | None
-    notes: tuple[str, ...]
-
-
-def folder_layout(root: Path) -> Layout:
-    """Recognise ROOT/CLASS/picture, or ROOT/train/CLASS/picture beside ROOT/test/CLASS/picture.
-
-    A folder one level too high is refused, because every class would be a mixture of all.
+    ROOT/CLASS/picture and ROOT/train/CLASS/picture beside ROOT/test/CLASS/picture are recognised. A folder one level
+    too high is refused, because every class would be a mixture of all.
     """
     folders = {path.name.lower(): path for path in visible_folders(root)}
     train, test = (next((folders[name] for name in names if name in folders), None) for names in (TRAIN, TEST))
     if train is not None and len(visible_folders(train)) > 1 and folders.keys() <= {*TRAIN, *TEST}:
         used = f"learns from {train.name}/" + (f" and is tested on {test.name}/" if test else "")
-        return Layout(train, test, (f"{root}: {used}.", *_loose_pictures(train)))
+        return train, test, (f"{root}: {used}.", *_loose_pictures(train))
     nested = [folder for folder in folders.values() if _holds_classes(folder)]
     if nested and (len(folders) == 1 or folders.keys() <= COLLECTIONS.union(TRAIN, TEST)):
         likely = max(nested, key=lambda folder: (len(visible_folders(folder)), folder.name))
@@ -77,7 +69,7 @@ def folder_layout(root: Path) -> Layout:
     if odd:
         what = "looks like a collection" if len(odd) == 1 else "look like collections"
         notes += (f"{', '.join(odd)} {what}, not like a class: the folders' names are what the head learns to say.",)
-    return Layout(root, None, notes)
+    return root, None, notes
 
 
 def visible_folders(root: Path) -> list[Path]:
@@ -120,14 +112,6 @@ def listed(items: Sequence[str]) -> str:
     """The first ten of many, and how many more there are."""
     more = f" and {len(items) - MOST_LISTED} more" if len(items) > MOST_LISTED else ""
     return ", ".join(items[:MOST_LISTED]) + more
-
-
-def read_text(file: Path) -> str:
-    """The text of a user's file: without a byte order mark, accents composed."""
-    try:
-        return normalize("NFC", file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} is not a readable text file ({error}).") from None
 
 
 def copy_sample(target: Path) -> int:
@@ -185,8 +169,8 @@ def _class_names(folders: Sequence[str], names: Path | None) -> tuple[str, ...]:
 
 def _read_names(file: Path, folders: Sequence[str]) -> Mapping[str, str]:
     given = {}
-    for line in filter(None, map(str.strip, read_text(file).splitlines())):
-        folder, equals, name = (part.strip() for part in line.partition("="))
+    for line in text_lines(file):
+        folder, equals, name = (part.strip() for part in normalize("NFC", line).partition("="))
         if not (equals and name):
             raise InputError(f"{file}: '{line}' is not of the form FOLDER=NAME.")
         if folder not in folders:

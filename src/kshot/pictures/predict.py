@@ -9,7 +9,7 @@ import numpy as np
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
-from kshot.pictures.encoded import Encoded, all_encoded, encode_files
+from kshot.pictures.encoded import encode_files
 from kshot.pictures.head import PictureHead
 from kshot.types import Array
 
@@ -28,7 +28,7 @@ class Guess:
 class Prediction:
     """The likeliest classes of a picture, or the `error` that prevented it.
 
-    `one_of` are classes that hold the right one 95 times in 100; empty if fewer than 19 pictures were left out.
+    `one_of` are classes that include the right one for 95 of 100 pictures; empty if fewer than 19 were left out.
     """
 
     picture: str
@@ -68,7 +68,7 @@ def head_encoder(
     """Load the head's encoder; another `backbone` or other `weights` are an error."""
     if backbone is None and head.about.encoder.get("library") == Encoder.library:
         raise InputError(
-            f"this head was fitted with functions named {head.about.backbone}, which no file holds. In Python: "
+            f"this head was fitted with Python functions ({head.about.backbone}), which cannot be loaded. In Python: "
             "head.predict(pictures, encoder=…)."
         )
     encoder = load_encoder(backbone or head.about.backbone, weights, device)
@@ -96,7 +96,7 @@ def predict_files(
 def predict_feature(
     head: PictureHead, picture: str, feature: Array, top: int = 3, threshold: float | None = None
 ) -> Prediction:
-    """Predict a picture; below the `threshold`, the head's own unless given, it is none of the classes."""
+    """Predict a picture; below the `threshold` (the head's unless given) the answer is "none of these"."""
     own = head.probabilities(feature[None])[0]
     order, classes = np.argsort(-own, kind="stable"), head.about.classes
     limit = head.about.threshold if threshold is None else threshold
@@ -117,8 +117,8 @@ def nearest_shots(head: PictureHead, feature: Array, count: int = 5) -> list[Nei
     ]
 
 
-def evidence(head: PictureHead, feature: Array, count: int = 3) -> list[Evidence]:
-    """Scores over the temperature, minus their mean over the classes, which the softmax ignores."""
+def evidence(head: PictureHead, feature: Array) -> list[Evidence]:
+    """Split the logits of the three likeliest classes in two parts, each minus its mean over all classes."""
     coef, bias = linear_parts(head)
     text = head.shots.text
     along_text = (coef * text).sum(axis=1) * (text @ feature)
@@ -127,7 +127,7 @@ def evidence(head: PictureHead, feature: Array, count: int = 3) -> list[Evidence
     along_text, rest = ((part - part.mean()) / head.about.temperature for part in (along_text, rest))
     return [
         Evidence(head.about.classes[c], float(own[c]), float(along_text[c]), float(rest[c]))
-        for c in np.argsort(-own, kind="stable")[:count]
+        for c in np.argsort(-own, kind="stable")[:3]
     ]
 
 
@@ -136,7 +136,3 @@ def linear_parts(head: PictureHead) -> tuple[Array, Array]:
     if not head.head.info.linear:
         raise InputError(f"{head.head.info.title} is not one linear map. Fit again with --method clap or lpp.")
     return head.head.coef_, head.head.intercept_
-
-
-def encode_one(encoder: Encoder, file: Path) -> Encoded:
-    return all_encoded(encode_files(encoder, [file]))[0]

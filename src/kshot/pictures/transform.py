@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
-from kshot.encode.sources.held import HeldPicture
+from kshot.encode.sources.in_memory import MemoryPicture
 from kshot.methods.parameters import Estimator
 from kshot.pictures.encoded import ClassText, PictureFile, all_encoded, encode_files, encode_names, stacked_rows
 from kshot.pictures.head import mean_norm
@@ -91,4 +91,4 @@ def as_file(picture: Any, row: int = 0) -> PictureFile:
     """A path as it is; a picture of Pillow as one that is read like a file."""
     if isinstance(picture, str | Path):
         return Path(picture)
-    return HeldPicture(f"picture {row}", lambda: picture)
+    return MemoryPicture(f"picture {row}", lambda: picture)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from torch_files import save_torch
+from torch_files import save_all
 
 from kshot.bench.study import load_study
 from kshot.data.store import Store, view_part
@@ -31,18 +31,14 @@ def mean_rows(views):
 
 def gda(arrays, views, *, keys=True, test="test"):
     """K_vecs_f.pt view after view beside Tip-Adapter's files; prompts one by one (C × prompts × d)."""
-    folder, (e, n, d) = Path("cache"), views.shape
+    e, n, d = views.shape
     Path("names.txt").write_text("cat\ndog\nfox\n")
-    folder.mkdir()
-    save_torch(folder / "8_vecs_f.pt", views.reshape(e * n, d))
-    save_torch(folder / "8_labels_f.pt", np.tile(arrays["y"], e))
-    save_torch(folder / "1_vecs_f.pt", views[:, ::8].reshape(-1, d).copy())
-    save_torch(folder / f"{test}_f.pt", arrays["Xt"])
-    save_torch(folder / f"{test}_l.pt", arrays["yt"])
-    save_torch(folder / "text_weights_cupl_t_all.pt", np.stack([arrays["T"]] * 2, axis=1))
+    files = {"8_vecs_f": views.reshape(e * n, d), "8_labels_f": np.tile(arrays["y"], e)}
+    files |= {"1_vecs_f": views[:, ::8].reshape(-1, d), "text_weights_cupl_t_all": np.stack([arrays["T"]] * 2, axis=1)}
+    files |= {f"{test}_f": arrays["Xt"], f"{test}_l": arrays["yt"]}
     if keys:
-        save_torch(folder / "keys_8shots.pt", mean_rows(views).T.copy())
-        save_torch(folder / "values_8shots.pt", np.eye(3, dtype=np.float16)[arrays["y"]])
+        files |= {"keys_8shots": mean_rows(views).T, "values_8shots": np.eye(3, dtype=np.float16)[arrays["y"]]}
+    save_all(Path("cache"), **files)
     return ("cache", *REST)
 
 
@@ -79,16 +75,14 @@ def test_a_study_uses_the_imported_views(imported, arrays, views):
 def test_claps_views_are_shuffled_anew_each_time_and_are_matched(imported, arrays):
     """Twenty views, their number in CLAP's code; noise is small beside the distances of a class's pictures."""
     rng = np.random.default_rng(2)
-    Path("cache").mkdir()
     Path("names.txt").write_text("cat\ndog\nfox\n")
     orders = [rng.permutation(len(arrays["y"])) for _ in range(20)]
     shuffled = np.concatenate(
         [7 * (arrays["X"] + 0.02 * rng.normal(size=arrays["X"].shape))[order] for order in orders]
     )
-    save_torch(Path("cache/features_train.pt"), shuffled.astype(np.float32))
-    save_torch(Path("cache/labels_train.pt"), np.concatenate([arrays["y"][order] for order in orders]))
-    save_torch(Path("cache/features_test.pt"), arrays["Xt"])
-    save_torch(Path("cache/labels_test.pt"), arrays["yt"])
+    labels = np.concatenate([arrays["y"][order] for order in orders])
+    train = {"features_train": shuffled.astype(np.float32), "labels_train": labels}
+    save_all(Path("cache"), **train, features_test=arrays["Xt"], labels_test=arrays["yt"])
     code, out, error = imported("cache", *REST)
     assert (code, error) == (0, ""), error
     assert "another order each time" in out

@@ -1,4 +1,4 @@
-"""One array out of a file that somebody has: npz, npy, torch, safetensors or parquet. Nothing in a file is run."""
+"""Read one array of an npz, npy, torch, safetensors or parquet file; nothing in a file is run."""
 
 import pickle
 import zipfile
@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kshot.errors import InputError, KshotError, need
+from kshot.data.features import as_numpy
+from kshot.errors import InputError, KshotError, first_line, need
 from kshot.types import Array
 
 
@@ -54,18 +55,16 @@ def read_array(address: Address) -> Array:
     except KshotError:
         raise
     except Exception as error:  # readers of damaged files raise whatever they stumble over
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} cannot be read ({reason}).") from None
+        raise InputError(f"{path} cannot be read ({first_line(error)}).") from None
 
 
 def _npz(path: Path) -> Mapping[str, Any]:
-    with np.load(path, allow_pickle=False) as file:
-        return {name: partial(_of_npz, path, name) for name in file.files}
+    def read(name: str) -> Array:
+        with np.load(path, allow_pickle=False) as file:
+            return file[name]
 
-
-def _of_npz(path: Path, name: str) -> Array:
     with np.load(path, allow_pickle=False) as file:
-        return file[name]
+        return {name: partial(read, name) for name in file.files}
 
 
 def _npy(path: Path) -> Mapping[str, Any]:
@@ -89,13 +88,7 @@ def _torch(path: Path) -> Mapping[str, Any]:
     tensors = content if isinstance(content, dict) else {"": content}
     if not tensors or not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
         raise InputError(f"{path} holds no tensor and no dictionary of tensors.")
-    return {str(name): _to_numpy(tensor) for name, tensor in tensors.items()}
-
-
-def _to_numpy(tensor: Any) -> Array:
-    """numpy has no bfloat16; float32 holds its values exactly."""
-    tensor = tensor.detach()
-    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    return {str(name): as_numpy(tensor, str(name)) for name, tensor in tensors.items()}
 
 
 def _safetensors(path: Path) -> Mapping[str, Any]:
@@ -107,7 +100,7 @@ def _safetensors(path: Path) -> Mapping[str, Any]:
                 return file.get_tensor(name)
         need("torch", "encode")
         with safe_open(path, "pt") as file:
-            return _to_numpy(file.get_tensor(name))
+            return as_numpy(file.get_tensor(name), name)
 
     with safe_open(path, "numpy") as file:
         return {name: partial(read, name) for name in file.keys()}  # noqa: SIM118, it is no dict

@@ -1,7 +1,7 @@
 """A cache into the store: every file is read and checked first, then all parts are written at once."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from kshot.data.catalog import datasets
 from kshot.data.store import Manifest, Store, view_part
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import Cache
-from kshot.encode.caches.store_form import Rows, names_in_labels, read_names, read_rows, read_text
+from kshot.encode.caches.reading import Rows, names_in_labels, read_names, read_rows, read_text
 from kshot.encode.caches.views import CLAP_VIEWS, split_views
 from kshot.encode.encoders import load_encoder, stored_name
-from kshot.encode.prompts import encode_tiers, tier_prompts
+from kshot.encode.prompts import Prompts, encode_tiers, tier_prompts
 from kshot.encode.sources.source import Listed
 from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError, InputError, KshotError
@@ -33,12 +33,13 @@ ENOUGH_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Imported:
-    """A cache in memory, checked; `notes` are what its owner should know."""
+    """A checked cache in memory; `notes` are printed, and with the files' hashes are the manifests' `provenance`."""
 
     parts: dict[str, Rows]
     text: dict[str, Array]
     classes: tuple[str, ...]
     notes: list[str]
+    provenance: dict[str, Any]
 
     @property
     def dim(self) -> int:
@@ -64,10 +65,10 @@ def read_cache(cache: Cache, recipe: str = "", count: int | None = None) -> Impo
     labels = [files.labels for files in cache.parts.values()]
     names = read_names(cache.classes) if cache.classes is not None else names_in_labels(labels)
     parts = {part: read_rows(part, files, names) for part, files in cache.parts.items()}
-    seen: list[Rows] = []
+    view_rows: list[Rows] = []
     if "views" in parts:
         views, many = parts.pop("views"), count or (CLAP_VIEWS if cache.layout == "clap" else None)
-        pool, seen = split_views(parts.get("pool"), views, many)
+        pool, view_rows = split_views(parts.get("pool"), views, many)
         parts["pool"] = pool
         made = replace(cache.parts["views"], averaged=True)
         cache = replace(cache, parts={part: cache.parts.get(part, made) for part in parts})
@@ -94,20 +95,19 @@ def read_cache(cache: Cache, recipe: str = "", count: int | None = None) -> Impo
     notes += _notes(cache, parts)
     notes += [_about_unused(path, dim) for path in cache.unused]
     recipe = recipe or ("clap" if cache.layout == "clap" else "tip")
-    stored = {view_part("pool", recipe, number): rows for number, rows in enumerate(seen)}
-    return Imported({**parts, **stored}, text, classes, list(dict.fromkeys(notes)))
+    stored = {view_part("pool", recipe, number): rows for number, rows in enumerate(view_rows)}
+    notes = list(dict.fromkeys(notes))
+    files = {path.name: sha256(path) for path in cache.files()}
+    provenance = {"layout": cache.layout, "files": files, "notes": notes}
+    return Imported({**parts, **stored}, text, classes, notes, provenance)
 
 
 def write_cache(
-    found: Imported,
-    store: Store,
-    dataset: str,
-    backbone: str,
-    also: Callable[[Store], object] = lambda aside: None,
-    **about: Any,
+    found: Imported, store: Store, dataset: str, backbone: str, text: tuple[Encoding, Prompts] | None, **about: Any
 ) -> list[Manifest]:
-    """Write all parts and tiers aside, and whatever `also` writes there; then move them into place as one folder."""
+    """Write all parts and tiers aside, and encode the prompts of `text`; then move them into place as one folder."""
     target = store.path(dataset, backbone, "any").parent
+    about["provenance"] = found.provenance
     try:
         store.root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=store.root) as folder:
@@ -116,13 +116,15 @@ def write_cache(
                 aside.write_images(dataset, backbone, part, rows.X, rows.y, rows.ids, found.classes, **about)
             for tier, T in found.text.items():
                 aside.write_text(dataset, backbone, tier, T, None, found.classes, **about)
-            also(aside)
-            staged = aside.path(dataset, backbone, "any").parent
-            manifests = _of(aside, staged)
+            if text is not None:
+                job, prompts = text
+                encode_tiers(job, aside, prompts)
+            manifests = list(aside.manifests())
+            there = {m.part: m.sha256 for m in store.manifests() if (m.dataset, m.backbone) == (dataset, backbone)}
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
-                staged.rename(target)
-            elif {m.part: m.sha256 for m in _of(store, target)} != {m.part: m.sha256 for m in manifests}:
+                aside.path(dataset, backbone, "any").parent.rename(target)
+            elif there != {m.part: m.sha256 for m in manifests}:
                 raise FeatureError(
                     f"{target} holds other features. Delete it, or give another --dataset, --backbone or --features."
                 )
@@ -131,29 +133,17 @@ def write_cache(
         raise KshotError(f"cannot write {target}: {error.strerror or error}.") from error
 
 
-def text_writer(
+def text_job(
     found: Imported, dataset: str, backbone: str, tiers: Sequence[str], template: str | None, weights: Path | None
-) -> Callable[[Store], object]:
-    """Load the encoder, check its dimension, and return a function that encodes these tiers of the class names."""
-    if not tiers:
-        return lambda store: None
+) -> tuple[Encoding, Prompts]:
+    """An encoder whose dimension fits, and the prompts of these tiers of the class names."""
     entry = datasets().get(dataset)
     source = Listed(dataset, found.classes, (), entry.templates if entry else ())
     prompts = tier_prompts(dataset, source, template or (entry.template if entry else None), tiers, {})
     encoder = load_encoder(backbone, weights)
     if encoder.dim != found.dim:
         raise InputError(f"the features have {found.dim} dimensions, but {backbone} gives {encoder.dim}.")
-    job = Encoding(dataset, stored_name(backbone), source, encoder)
-    return lambda store: encode_tiers(job, store, prompts)
-
-
-def cache_provenance(cache: Cache, notes: Sequence[str]) -> dict[str, Any]:
-    """Layout, hashes of the files and notes, for the manifests."""
-    return {"layout": cache.layout, "files": {path.name: sha256(path) for path in cache.files()}, "notes": list(notes)}
-
-
-def _of(store: Store, folder: Path) -> list[Manifest]:
-    return [m for m in store.manifests() if store.path(m.dataset, m.backbone, m.part).parent == folder]
+    return Encoding(dataset, stored_name(backbone), source, encoder), prompts
 
 
 def _classes(

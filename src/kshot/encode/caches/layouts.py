@@ -1,9 +1,10 @@
-"""Which file of a cache is what: as the options of `kshot import` name them, or as known tools leave a folder."""
+"""The files of a cache by what they hold: named by the options of `kshot import`, or by known tools."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from kshot.encode.caches.arrays import Address, find_address
 from kshot.errors import InputError
@@ -37,7 +38,7 @@ class Cache:
 
 
 def named_cache(source: Path, parts: Mapping[str, str], text: Sequence[str], classes: str | None) -> Cache:
-    """The parts that are named (`FEATURES,LABELS` or `FEATURES,LABELS,IDS`), or those of a known folder."""
+    """The parts that options name (`FEATURES,LABELS` or `FEATURES,LABELS,IDS`), or those of a known layout."""
     if not source.exists():
         raise InputError(f"there is nothing at {source}.")
     file = source if source.is_file() else None
@@ -72,9 +73,8 @@ def _part_files(part: str, words: str, source: Path, file: Path | None) -> PartF
 
 def find_layout(folder: Path) -> Cache:
     """Recognise the layout of a folder by its file names."""
-    for name, recognise in LAYOUTS.items():
-        parts = recognise(folder)
-        if parts:
+    for name, layout in LAYOUTS.items():
+        if parts := _parts_of(folder, layout):
             cache = Cache(name, parts, _text_files(folder))
             return replace(cache, unused=tuple(p for p in sorted(folder.glob("*.pt")) if p not in cache.files()))
     raise InputError(
@@ -83,68 +83,52 @@ def find_layout(folder: Path) -> Cache:
     )
 
 
-def _tip_adapter(folder: Path) -> dict[str, PartFiles]:
-    """Tip-Adapter and its descendants: keys (d × N) are means over augmented views, values are one-hot rows."""
-    shots = _shots(folder, "keys_*shots.pt", r"keys_(\d+)shots")
-    return {"pool": _keys(folder, max(shots)), **_held_out(folder)} if shots else {}
+class Layout(NamedTuple):
+    """File names without .pt: the one that identifies the layout, and features and labels of each part.
+
+    {n} is the largest number of shots in the folder. Only the test part, or `val` in its place, must be there.
+    """
+
+    known_by: str
+    parts: dict[str, tuple[str, str]]
 
 
-def _gda(folder: Path) -> dict[str, PartFiles]:
-    """GDA's descendants keep every view beside Tip-Adapter's files: K_vecs_f.pt and K_labels_f.pt, view after view."""
-    shots = _shots(folder, "*_vecs_f.pt", r"(\d+)_vecs_f")
-    if not shots:
-        return {}
-    most = max(shots)
-    keys = {"pool": _keys(folder, most)} if (folder / f"keys_{most}shots.pt").is_file() else {}
-    return {**keys, "views": _pair(folder, f"{most}_vecs_f.pt", f"{most}_labels_f.pt"), **_held_out(folder)}
-
-
-def _clap(folder: Path) -> dict[str, PartFiles]:
-    """What CLAP's trainer holds, saved under its own names: 20 views of each shot, view after view, shuffled anew."""
-    if not (folder / "features_train.pt").is_file() or not (folder / "labels_train.pt").is_file():
-        return {}
-    train, test = (_pair(folder, f"features_{part}.pt", f"labels_{part}.pt") for part in ("train", "test"))
-    return {"views": train, "test": test}
-
-
-def _shots(folder: Path, files: str, named: str) -> list[int]:
-    return [int(m[1]) for path in folder.glob(files) if (m := re.fullmatch(named, path.stem))]
-
-
-def _keys(folder: Path, shots: int) -> PartFiles:
-    return replace(_pair(folder, f"keys_{shots}shots.pt", f"values_{shots}shots.pt"), averaged=True)
-
-
-def _held_out(folder: Path) -> dict[str, PartFiles]:
-    """Validation and test rows; of ImageNet some keep the test rows under the name of validation."""
-    val = {"val": _pair(folder, "val_f.pt", "val_l.pt")} if (folder / "val_f.pt").is_file() else {}
-    if val and not (folder / "test_f.pt").is_file():
-        return {"test": val["val"]}
-    return {**val, "test": _pair(folder, "test_f.pt", "test_l.pt")}
-
-
-def _clip_benchmark(folder: Path) -> dict[str, PartFiles]:
-    """clip_benchmark's linear probe: features_SPLIT.pt and targets_SPLIT.pt; older versions call the test split val."""
-    if not (folder / "features_train.pt").is_file():
-        return {}
-    found = [split for split in ("train", "val", "test") if (folder / f"features_{split}.pt").is_file()]
-    names = {"train": "pool", "val": "val" if "test" in found else "test", "test": "test"}
-    return {names[split]: _pair(folder, f"features_{split}.pt", f"targets_{split}.pt") for split in found}
-
-
-LAYOUTS: dict[str, Callable[[Path], dict[str, PartFiles]]] = {
-    "gda": _gda,
-    "tip-adapter": _tip_adapter,
-    "clap": _clap,
-    "clip-benchmark": _clip_benchmark,
+_TIP_ADAPTER = {"pool": ("keys_{n}shots", "values_{n}shots"), "val": ("val_f", "val_l"), "test": ("test_f", "test_l")}
+_CLAP = {"views": ("features_train", "labels_train"), "test": ("features_test", "labels_test")}
+_SPLITS = {"pool": "train", "val": "val", "test": "test"}
+LAYOUTS = {
+    # GDA's descendants keep every view beside Tip-Adapter's files, view after view.
+    "gda": Layout("{n}_vecs_f", {**_TIP_ADAPTER, "views": ("{n}_vecs_f", "{n}_labels_f")}),
+    # Tip-Adapter and its descendants: keys (d × N) are means over augmented views, values are one-hot rows. Of ImageNet
+    # some keep the test rows under the name of validation.
+    "tip-adapter": Layout("keys_{n}shots", _TIP_ADAPTER),
+    # The tensors of CLAP's trainer by their names there: 20 views of each shot, each view in another order.
+    "clap": Layout("labels_train", _CLAP),
+    # clip_benchmark's linear probe; older versions call the test split val.
+    "clip-benchmark": Layout(
+        "features_train", {part: (f"features_{split}", f"targets_{split}") for part, split in _SPLITS.items()}
+    ),
 }
 
 
-def _pair(folder: Path, features: str, labels: str) -> PartFiles:
-    for name in (features, labels):
-        if not (folder / name).is_file():
-            raise InputError(f"{folder} lacks {name}.")
-    return PartFiles(Address(folder / features), Address(folder / labels))
+def _parts_of(folder: Path, layout: Layout) -> dict[str, PartFiles]:
+    """The parts that a folder has of a layout; none if it is of another layout."""
+    pattern = layout.known_by.replace("{n}", r"(\d+)")
+    found = [m for path in folder.glob("*.pt") if (m := re.fullmatch(pattern, path.stem))]
+    if not found:
+        return {}
+    shots = max(int(m[1]) if m.groups() else 0 for m in found)
+    parts = {}
+    for part, names in layout.parts.items():
+        features, labels = (Address(folder / f"{name.format(n=shots)}.pt") for name in names)
+        if features.file.is_file() or part == "test":
+            parts[part] = PartFiles(features, labels, averaged=names[0].startswith("keys_"))
+    if "val" in parts and not parts["test"].features.file.is_file():
+        parts["test"] = parts.pop("val")
+    for file in (address.file for own in parts.values() for address in (own.features, own.labels)):
+        if not file.is_file():
+            raise InputError(f"{folder} lacks {file.name}.")
+    return parts
 
 
 def _text_files(folder: Path) -> dict[str, Address]:

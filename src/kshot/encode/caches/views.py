@@ -3,12 +3,12 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.encode.caches.store_form import Rows
+from kshot.encode.caches.reading import Rows
 from kshot.errors import InputError
 from kshot.solvers.rows import unit_rows
 from kshot.types import Array
 
-# CLAP's trainer passes so often over its shots, in a new order each time.
+# CLAP's trainer passes 20 times over its shots, each time in a new order.
 CLAP_VIEWS = 20
 
 

@@ -66,7 +66,7 @@ def _listing(root: Path, groups: Iterable[tuple[str, list[Path]]]) -> Listing:
 
 
 def _is_moderate(path: Path) -> bool:
-    """A few drawings were exported at more than a hundred million pixels; a PNG says so in its first bytes."""
+    """Whether a PNG has at most 20 million pixels by its header; a few drawings have more than a hundred million."""
     with path.open("rb") as file:
         header = file.read(24)
     width, height = (int.from_bytes(header[start : start + 4], "big") for start in (16, 20))
@@ -74,7 +74,7 @@ def _is_moderate(path: Path) -> bool:
 
 
 def _class_name(root: Path, folder: Path) -> str:
-    """The folder's own name; `flags of` in front of continents."""
+    """The folder's name; with `flags of` in front for the continents below `flags`."""
     name = _words(folder.name)
     return f"flags of {name}" if "flags" in folder.relative_to(root).parts[:-1] else name
 

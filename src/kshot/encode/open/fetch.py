@@ -1,4 +1,4 @@
-"""Packages by name through the machine's own clients: npm and apt."""
+"""Fetch packages by name with the machine's npm and apt."""
 
 import subprocess
 import tarfile

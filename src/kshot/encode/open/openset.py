@@ -1,4 +1,4 @@
-"""What an open set is: where its pictures come from and which of them are used.
+"""An open set: where its pictures come from and which of them are used.
 
 The catalog holds its title, licence, packages, templates and the hash of its pictures.
 """
@@ -23,8 +23,10 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True)
 class OpenSet:
-    """`fetch` puts the packages below a folder, `list_pictures` reads them; `per_class` and `most_classes` say
-    how much of them the benchmark uses, so that the features of all sets fit into the package."""
+    """`fetch` puts the packages below a folder, `list_pictures` lists what they hold.
+
+    The benchmark uses `per_class` pictures of at most `most_classes` classes, so that all features fit into kshot.
+    """
 
     name: str
     fetch: Callable[[Path], Path]
@@ -39,7 +41,7 @@ class OpenSet:
     def source(self, downloads: Path, whole: bool = False) -> Listed:
         """The benchmark's pictures, or all of the package's, ready to be encoded."""
         listed = self.list_pictures(self.fetch(downloads))
-        chosen = listed if whole else thinned(listed, self.per_class, self.most_classes)
+        chosen = listed if whole else subset(listed, self.per_class, self.most_classes)
         return Listed(f"open benchmark: {self.entry.source}", chosen.classes, chosen.pictures, self.entry.templates)
 
     def verify(self, source: Listed) -> str:
@@ -53,7 +55,7 @@ class OpenSet:
         return digest
 
 
-def thinned(listing: Listing, per_class: dict[str, int], most_classes: int | None) -> Listing:
+def subset(listing: Listing, per_class: dict[str, int], most_classes: int | None) -> Listing:
     """Keep the classes and pictures whose hashed names come first: the same ones on every machine."""
     names = set(sorted(listing.classes, key=lambda name: hash_rank("class", name))[:most_classes])
     kept = [number for number, name in enumerate(listing.classes) if name in names]
@@ -75,7 +77,7 @@ def hash_rank(*words: str) -> str:
 
 
 def pictures_sha256(pictures: Iterable[Picture]) -> str:
-    """A hash of ids, labels, parts and decoded pixels: equal on every machine, whatever its arithmetic."""
+    """A hash of ids, labels, parts and decoded pixels, which does not depend on the machine's arithmetic."""
     lines = []
     for picture in pictures:
         image = picture.load()

@@ -7,8 +7,7 @@ from pathlib import Path
 from kshot.data.catalog import COOP_SUFFIX, PAPER, datasets, distributed, how_to_encode
 from kshot.encode.hub import is_url
 from kshot.encode.sources.coop import PROTOCOL, catalog_name, coop_source, is_split_file
-from kshot.encode.sources.csv import csv_source
-from kshot.encode.sources.picture_folder import folder_source
+from kshot.encode.sources.picture_files import csv_source, folder_source
 from kshot.encode.sources.source import Source
 from kshot.encode.sources.tables import find_tables, table_source
 from kshot.encode.sources.webdataset import is_webdataset, webdataset_source

@@ -1,13 +1,12 @@
 """CoOp's split files {"train": [[path, label, class name], …], "val": …, "test": …}, and their pictures as a source."""
 
-import json
 import re
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kshot.encode.pictures import decode
-from kshot.encode.sources.source import Listed, Picture, path_below, readable_class
+from kshot.encode.sources.source import Listed, Picture, path_below, read_json, readable_class
 from kshot.errors import InputError
 
 PROTOCOL = "coop"
@@ -15,7 +14,7 @@ PARTS = {"train": "pool", "val": "val", "test": "test"}
 # Where the CoOp lineage keeps the pictures, below the folder of the split file.
 FOLDERS = (".", "images", "101_ObjectCategories", "2750", "jpg", "SUN397", "UCF-101-midframes")
 FOLDERS += ("food-101/images", "data/images")
-# What the lineage calls datasets that the catalog knows under another name.
+# Datasets that have other names in the CoOp lineage than in the catalog.
 NAMES = {"DescribableTextures": "DTD", "OxfordFlowers": "Flowers102", "OxfordPets": "Pets", "StanfordCars": "Cars"}
 
 
@@ -85,13 +84,6 @@ def coop_source(file: Path) -> Listed:
     if absent:
         raise InputError(f"{file} lists {len(absent)} pictures that are not in {folder}, first {absent[0]}.")
     return Listed(str(file), tuple(map(readable_class, split.classes)), pictures)
-
-
-def read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a readable JSON file ({error}).") from None
 
 
 def _folder(file: Path, rows: list[SplitRow]) -> Path:

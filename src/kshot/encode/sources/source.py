@@ -1,8 +1,11 @@
 """What every source offers: named parts, cut into shards that can be read again one by one."""
 
+import csv
 import hashlib
+import io
+import json
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -121,13 +124,47 @@ def named_classes(named: Sequence[str] | None, labels: set[Any], where: Any) -> 
     raise InputError(f"{where} has labels that are neither class numbers nor words, such as {next(iter(labels))}.")
 
 
-def only_column(where: Any, columns: Iterable[str], wanted: str, fitting: Sequence[str]) -> str:
-    """The only column that fits, or the one named `image` or `label`."""
-    if wanted in fitting or len(fitting) == 1:
-        return wanted if wanted in fitting else fitting[0]
-    raise InputError(
-        f"{where} has the columns {', '.join(columns)}; which holds the {wanted}s? Rename it to '{wanted}'."
-    )
+def image_and_label(where: Any, kinds: Mapping[str, str]) -> tuple[str, str]:
+    """The columns of pictures and labels by the columns' kinds: the only one that fits, or the one of that name."""
+
+    def only(wanted: str, fitting: Sequence[str]) -> str:
+        if wanted in fitting or len(fitting) == 1:
+            return wanted if wanted in fitting else fitting[0]
+        columns = ", ".join(kinds)
+        raise InputError(f"{where} has the columns {columns}; which holds the {wanted}s? Rename it to '{wanted}'.")
+
+    image = only("image", [name for name, kind in kinds.items() if kind == "Image"])
+    named = [name for name, kind in kinds.items() if kind == "ClassLabel"]
+    return image, only("label", named or [name for name in kinds if name != image])
+
+
+def read_text(file: Path) -> str:
+    """The text of a file, without a byte order mark."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} is not a readable text file in UTF-8 ({error}).") from None
+
+
+def text_lines(file: Path) -> list[str]:
+    return [line for line in read_text(file).splitlines() if line.strip()]
+
+
+def read_json(file: Path) -> Any:
+    text = read_text(file)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file} is not a readable JSON file ({error}).") from None
+
+
+def csv_rows(text: str, file: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """The columns and the rows of a CSV file's text."""
+    reader = csv.DictReader(io.StringIO(text))
+    try:
+        return list(reader.fieldnames or ()), list(reader)
+    except csv.Error as error:
+        raise InputError(f"{file} is not a readable CSV file ({error}).") from None
 
 
 def path_below(folder: Path, name: str, where: str) -> Path:

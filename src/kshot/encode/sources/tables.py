@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode
-from kshot.encode.sources.source import Picture, Shard, named_classes, only_column
-from kshot.errors import InputError
+from kshot.encode.sources.source import Picture, Shard, image_and_label, named_classes
+from kshot.errors import InputError, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,10 +74,9 @@ def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
     """Read the schema and the labels; pictures are read when they are asked for."""
     schema, _ = _open(next(iter(tables.values()))[0])
     features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
-    pictures = [name for name in schema.names if _holds_pictures(schema.field(name).type)]
-    image = only_column(root, schema.names, "image", pictures)
-    named = [name for name in schema.names if features.get(name, {}).get("_type") == "ClassLabel"]
-    label = only_column(root, schema.names, "label", named or [name for name in schema.names if name != image])
+    types = {name: features.get(name, {}).get("_type", "") for name in schema.names}
+    pictures = {name: "Image" for name in schema.names if _holds_pictures(schema.field(name).type)}
+    image, label = image_and_label(root, types | pictures)
     parts, chunks, labels = split_parts(root, set(tables)), {}, set()
     for split, files in tables.items():
         start = 0
@@ -139,4 +138,4 @@ def _named(file: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, LookupError) as error:
-        raise InputError(f"{file} cannot be read as a saved dataset: {str(error).splitlines()[0][:200]}") from None
+        raise InputError(f"{file} cannot be read as a saved dataset: {first_line(error)}") from None

@@ -14,7 +14,7 @@ from typing import Any
 
 from kshot.encode.hub import HubDataset, is_url
 from kshot.encode.pictures import decode
-from kshot.encode.sources.source import Picture, Shard
+from kshot.encode.sources.source import Picture, Shard, text_lines
 from kshot.errors import InputError
 
 PICTURES = frozenset({".webp", ".png", ".jpg", ".jpeg"})
@@ -27,19 +27,16 @@ Find = Callable[[str], Path | None]
 
 @dataclass(frozen=True)
 class WebDataset:
-    """`parts` names the part of each split that is read; `find` returns the local copy of a file."""
+    """`listed` are all shards; `find` returns the local copy of a file."""
 
     origin: str
     classes: tuple[str, ...]
     templates: tuple[str, ...]
-    counts: dict[str, int]
-    parts: dict[str, str]
+    listed: list[Shard]
     find: Find
 
     def shards(self) -> list[Shard]:
-        return [
-            Shard(part, f"{split}/{n}.tar") for split, part in self.parts.items() for n in range(self.counts[split])
-        ]
+        return self.listed
 
     def pictures(self, shard: Shard) -> Iterator[Picture]:
         where = f"{self.origin.rstrip('/')}/{shard.key}"
@@ -65,9 +62,8 @@ def webdataset_source(origin: str, evaluation_only: bool = False, keep: Path | N
     if "test" not in counts or not classes:
         raise InputError(f"{origin} lacks test/{COUNT} or {CLASSES}; expected clip-benchmark's webdataset layout.")
     parts = SPLITS if "train" in counts else {"test": "all"}
-    return WebDataset(
-        origin, tuple(classes), tuple(line.replace("{c}", "{}") for line in templates), counts, parts, find
-    )
+    shards = [Shard(part, f"{split}/{n}.tar") for split, part in parts.items() for n in range(counts[split])]
+    return WebDataset(origin, tuple(classes), tuple(line.replace("{c}", "{}") for line in templates), shards, find)
 
 
 def is_webdataset(folder: Path) -> bool:
@@ -84,13 +80,6 @@ def _count(file: Path) -> int:
         shown = " ".join(lines)[:40]
         raise InputError(f"{file.name} says '{shown}'; it must hold one number of shards, from 1 to {MOST_SHARDS:,}.")
     return int(lines[0])
-
-
-def text_lines(file: Path) -> list[str]:
-    try:
-        return [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file.name} is not a text file in UTF-8 ({error}).") from None
 
 
 def _samples(file: Path, where: str) -> Iterator[tuple[str, bytes, int]]:

@@ -1,1 +1,1 @@
-"""A web page and a JSON API for a head, on one's own machine first."""
+"""A web page and a JSON API for a head, on this machine unless a token is given."""

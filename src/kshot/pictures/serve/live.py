@@ -25,7 +25,7 @@ from kshot.progress import Progress, watched
 MOST_PIXELS = 40_000_000
 MOST_NAME = 200
 PER_LIST = 60
-# Assessing a head fits all of its folds at most this often.
+# Assessing a head fits all of its folds at most three times.
 PASSES = 3
 
 
@@ -98,25 +98,22 @@ class LiveHead:
         album, (head, fitted) = self.album, self.served
         if label is not None and label not in album.classes:
             raise InputError(unknown("class", label, album.classes, "Choose one of them."))
-        measured: dict[tuple[str, str], tuple[float, str]] = {}
+        learnt = {(one.key, one.label): (-1.0, one.label) for one in fitted.pictures}
         if head.left_out is not None:
             rows = zip(fitted.pictures, head.left_out.own.tolist(), head.left_out.predicted.tolist(), strict=True)
-            measured = {
-                (one.key, one.label): (own, fitted.classes[predicted])
-                for one, own, predicted in rows
-                # A class that was removed since is nothing to move a picture to.
-                if not np.isnan(own) and fitted.classes[predicted] in album.classes
-            }
+            for one, own, predicted in rows:
+                # A picture cannot be moved to a class that was removed since.
+                if not np.isnan(own) and fitted.classes[predicted] in album.classes:
+                    learnt[one.key, one.label] = own, fitted.classes[predicted]
 
-        def judged(one: AlbumPicture) -> tuple[float, str]:
-            return measured.get((one.key, one.label), (-1.0, one.label))
+        def own_and_predicted(one: AlbumPicture) -> tuple[float, str]:
+            return learnt.get((one.key, one.label), (-1.0, one.label))
 
         if label is None:
-            chosen = [one for one in album.pictures if judged(one)[1] != one.label]
+            chosen = [one for one in album.pictures if own_and_predicted(one)[1] != one.label]
         else:
             chosen = [one for one in album.pictures if one.label == label]
-        chosen.sort(key=judged)
-        learnt = {(one.key, one.label) for one in fitted.pictures}
+        chosen.sort(key=own_and_predicted)
         return {
             "total": len(chosen),
             "pictures": [
@@ -130,7 +127,7 @@ class LiveHead:
                     "thumbnail": base64.b64encode(one.encoded.thumbnail).decode(),
                 }
                 for one in chosen[start : start + PER_LIST]
-                for own, predicted in [judged(one)]
+                for own, predicted in [own_and_predicted(one)]
             ],
         }
 

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshot.encode.pictures import decode, on_white, seen
-from kshot.encode.sources.picture_folder import PARTS
-from kshot.encode.sources.source import Listed, Picture, named_classes, only_column
+from kshot.encode.pictures import decode, on_white, rgb_as_seen
+from kshot.encode.sources.picture_files import PARTS
+from kshot.encode.sources.source import Listed, Picture, image_and_label, named_classes
 from kshot.encode.sources.tables import SPLITS, split_parts
 from kshot.errors import InputError
 
@@ -26,7 +26,7 @@ ALLOWED = (
 
 
 @dataclass(frozen=True, slots=True)
-class HeldPicture:
+class MemoryPicture:
     """A picture in memory that can be read like a file; `get` returns it as a picture of Pillow."""
 
     name: str
@@ -39,7 +39,7 @@ class HeldPicture:
     def read_bytes(self) -> bytes:
         """A PNG of what a viewer shows."""
         out = io.BytesIO()
-        seen(self._picture(), self.name).save(out, "PNG", compress_level=1)
+        rgb_as_seen(self._picture(), self.name).save(out, "PNG", compress_level=1)
         return out.getvalue()
 
     def _picture(self) -> "Image":
@@ -55,28 +55,25 @@ class HeldPicture:
         return self.name
 
 
-class HeldRow(NamedTuple):
-    """A picture, in memory or at a path, with its id and the number of its class."""
+class MemoryRow(NamedTuple):
+    """A picture, in memory or at a path, with the number of its class; its name or path is its id."""
 
     part: str
-    id: str
     label: int
-    picture: Path | HeldPicture
+    picture: Path | MemoryPicture
 
 
-class HeldDataset(NamedTuple):
+class MemoryDataset(NamedTuple):
     """Class names, and all pictures in their order."""
 
     classes: tuple[str, ...]
-    rows: list[HeldRow]
+    rows: list[MemoryRow]
 
     def source(self, origin: str) -> Listed:
         """The dataset as something to encode."""
         pictures = [
-            Picture(row.part, row.id, row.label, partial(decode, row.picture, row.id))
-            if isinstance(row.picture, Path)
-            else Picture(row.part, row.id, row.label, row.picture.load)
-            for row in self.rows
+            Picture(part, str(file), label, partial(decode, file, str(file)) if isinstance(file, Path) else file.load)
+            for part, label, file in self.rows
         ]
         return Listed(origin, self.classes, pictures)
 
@@ -86,11 +83,11 @@ class _Split(NamedTuple):
 
     labels: list[Any]
     names: Sequence[str] | None
-    picture: Callable[[int], Path | HeldPicture]
+    picture: Callable[[int], Path | MemoryPicture]
     parts: list[str] | None = None
 
 
-def held_dataset(data: Any) -> HeldDataset:
+def dataset_in_memory(data: Any) -> MemoryDataset:
     """Read the labels of a dataset in memory; pictures are read when they are asked for."""
     # A frame has `items` too, of its columns.
     given = data if isinstance(data, Mapping) else {"all": data}
@@ -104,14 +101,13 @@ def held_dataset(data: Any) -> HeldDataset:
     for name, own in found.items():
         for row, label in enumerate(own.labels):
             picture = own.picture(row)
-            key = str(picture) if isinstance(picture, Path) else picture.name
             label = number.get(label, -1) if isinstance(label, str) else int(label)
             if not 0 <= label < len(classes):
-                raise InputError(f"{key} has the label {own.labels[row]!r}, which is no class.")
-            rows.append(HeldRow(own.parts[row] if own.parts else parts[name], key, label, picture))
+                raise InputError(f"{picture} has the label {own.labels[row]!r}, which is no class.")
+            rows.append(MemoryRow(own.parts[row] if own.parts else parts[name], label, picture))
     if not rows:
         raise InputError(f"the dataset holds no pictures. {ALLOWED}")
-    return HeldDataset(classes, rows)
+    return MemoryDataset(classes, rows)
 
 
 def _split(data: Any, split: str) -> _Split:
@@ -127,14 +123,11 @@ def _split(data: Any, split: str) -> _Split:
 def _of_datasets(data: Any, split: str) -> _Split:
     """A `datasets.Dataset`: one column of pictures, one of labels."""
     kinds = {name: type(kind).__name__ for name, kind in data.features.items()}
-    shown = [f"{name} ({kind})" for name, kind in kinds.items()]
-    image = only_column("the dataset", shown, "image", [name for name, kind in kinds.items() if kind == "Image"])
-    named = [name for name, kind in kinds.items() if kind == "ClassLabel"]
-    label = only_column("the dataset", shown, "label", named or [name for name in kinds if name != image])
+    image, label = image_and_label("the dataset", kinds)
     names = getattr(data.features[label], "names", None)
 
-    def picture(row: int) -> HeldPicture:
-        return HeldPicture(f"{split}/{row:07d}", lambda: data[row][image])
+    def picture(row: int) -> MemoryPicture:
+        return MemoryPicture(f"{split}/{row:07d}", lambda: data[row][image])
 
     return _Split(list(data[label]), names, picture)
 
@@ -152,8 +145,8 @@ def _of_torchvision(data: Any, split: str) -> _Split:
     else:
         labels = [kept[row] for row in rows]
 
-    def picture(row: int) -> HeldPicture:
-        return HeldPicture(f"{split}/{row:07d}", lambda: _pair(data, row)[0])
+    def picture(row: int) -> MemoryPicture:
+        return MemoryPicture(f"{split}/{row:07d}", lambda: _pair(data, row)[0])
 
     plain = [label if isinstance(label, str) else int(label) for label in labels]
     # Of ImageNet each class is a tuple of synonyms.

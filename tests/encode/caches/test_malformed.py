@@ -16,12 +16,12 @@ from torch_files import save_torch
 from folders import assert_refused
 
 GOOD = ("good.npz", "--backbone", "mine", "--test", "Xt,yt", "--text", "photo=T", "--classes", "names")
-ZOO = {}
+CASES = {}
 
 
 def malformed(make):
     """A case writes its bad file and returns the name that must be told and the arguments that reach it."""
-    ZOO[make.__name__] = make
+    CASES[make.__name__] = make
     return make
 
 
@@ -32,7 +32,7 @@ def changed(name, **arrays):
         np.savez("bad.npz", **{**good, **{k: v(good) if callable(v) else v for k, v in arrays.items()}})
         return "bad.npz", ("bad.npz", *GOOD[1:], "--pool", "X,y")
 
-    ZOO[name] = make
+    CASES[name] = make
 
 
 def pool_file(name, write):
@@ -40,9 +40,9 @@ def pool_file(name, write):
 
     def make(good):
         write(Path(name), good)
-        return name, (*GOOD, "--pool", f"{name},y" if ":" not in name else name)
+        return name, (*GOOD, "--pool", f"{name},y")
 
-    ZOO[f"{name}_{len(ZOO)}"] = make
+    CASES[name] = make
 
 
 def poisoned(array, row, value):
@@ -104,14 +104,14 @@ class Payload:
         return (Path.touch, (Path("ran"),))
 
 
-def forged_npy(path, header: str, content: bytes) -> None:
+def npy(header: str, content: bytes) -> bytes:
     text = header.encode() + b"\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content)
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content
 
 
-def forged_safetensors(path, header: object, content=b"\0" * 64) -> None:
+def safetensors(header: object) -> bytes:
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + content)
+    return len(text).to_bytes(8, "little") + text + bytes(64)
 
 
 def cut_torch(path, good, share):
@@ -140,69 +140,52 @@ def other_zip(path, good):
         archive.writestr("data.txt", "no torch")
 
 
-pool_file("empty.pt", lambda path, good: path.write_bytes(b""))
-pool_file("text.pt", lambda path, good: path.write_text("no torch file"))
+BYTES = {
+    **dict.fromkeys(("empty.pt", "empty.npy", "empty.npz", "empty.safetensors", "empty.parquet"), b""),
+    "text.pt": b"no torch file",
+    "pickle.pt": pickle.dumps({"a": [Payload()]}, 2),
+    "lie.npy": npy("{'descr':'<f4','fortran_order':False,'shape':(24,16)}", b"few"),
+    "huge.npy": npy("{'descr':'<f4','fortran_order':False,'shape':(10**9,10**9)}", b""),
+    "no-header.npy": npy("nonsense", b""),
+    "code.npy": npy("__import__('pathlib').Path('ran').touch()", b""),
+    "long.safetensors": b"\xff" * 40,
+    "list.safetensors": safetensors([1, 2]),
+    "numbers.safetensors": safetensors({"a": 3}),
+    "no-json.safetensors": safetensors(b"{"),
+    "offsets.safetensors": safetensors({"a": {"dtype": "F32", "shape": [24, 16], "data_offsets": [-8, 10**6]}}),
+    "kind.safetensors": safetensors({"a": {"dtype": "F8_E4M3", "shape": [64], "data_offsets": [0, 64]}}),
+    "text.parquet": b"PAR1 but not really PAR1",
+    "features.csv": b"1,2,3",
+}
+TORCH = {"list": [1, 2], "number": 7, "payload": {"a": [Payload()]}, "nested": [{}]}
+VECTORS = {
+    "ragged": [[1.0], [1.0, 2.0]] * 12,
+    "missing": [[1.0, 2.0], None] * 12,
+    "holes": [[1.0, None]] * 24,
+    "words": [["a", "b"]] * 24,
+    "structs": [{"a": 1}] * 24,
+}
+for name, content in BYTES.items():
+    pool_file(name, lambda path, good, content=content: path.write_bytes(content))
+for name, content in TORCH.items():
+    pool_file(f"{name}.pt", lambda path, good, content=content: torch.save(content, path))
+for name, rows in VECTORS.items():
+    pool_file(f"{name}.parquet", lambda path, good, rows=rows: pq.write_table(pa.table({"v": rows}), path))
 pool_file("cut.pt", lambda path, good: cut_torch(path, good, 0.5))
 pool_file("cut-late.pt", lambda path, good: cut_torch(path, good, 0.97))
 pool_file("flipped.pt", flipped_torch)
-for name, content in {"list": [1, 2], "number": 7, "payload": {"a": [Payload()]}, "nested": [{}]}.items():
-    pool_file(f"{name}.pt", lambda path, good, content=content: torch.save(content, path))
-pool_file("pickle.pt", lambda path, good: path.write_bytes(pickle.dumps({"a": [Payload()]}, 2)))
-pool_file("bomb.pt", lambda path, good: compressed_torch(path, good))
+pool_file("bomb.pt", compressed_torch)
 pool_file("other.pth", other_zip)
-pool_file("empty.npy", lambda path, good: path.write_bytes(b""))
 pool_file("objects.npy", lambda path, good: np.save(path, np.array([Payload()]), allow_pickle=True))
-pool_file(
-    "lie.npy", lambda path, good: forged_npy(path, "{'descr':'<f4','fortran_order':False,'shape':(24,16)}", b"few")
-)
-pool_file(
-    "huge.npy", lambda path, good: forged_npy(path, "{'descr':'<f4','fortran_order':False,'shape':(10**9,10**9)}", b"")
-)
-pool_file("no-header.npy", lambda path, good: forged_npy(path, "nonsense", b""))
-pool_file("code.npy", lambda path, good: forged_npy(path, "__import__('pathlib').Path('ran').touch()", b""))
-pool_file("empty.npz", lambda path, good: path.write_bytes(b""))
 pool_file("objects.npz", lambda path, good: np.savez(path, X=np.array([Payload()]), allow_pickle=True))
 pool_file("several.npz", lambda path, good: np.savez(path, a=good["X"], b=good["X"]))
 pool_file("none.npz", lambda path, good: np.savez(path))
-pool_file("empty.safetensors", lambda path, good: path.write_bytes(b""))
-pool_file("long.safetensors", lambda path, good: path.write_bytes(b"\xff" * 40))
-pool_file("list.safetensors", lambda path, good: forged_safetensors(path, [1, 2]))
-pool_file("numbers.safetensors", lambda path, good: forged_safetensors(path, {"a": 3}))
-pool_file("no-json.safetensors", lambda path, good: forged_safetensors(path, b"{"))
-pool_file(
-    "offsets.safetensors",
-    lambda path, good: forged_safetensors(
-        path, {"a": {"dtype": "F32", "shape": [24, 16], "data_offsets": [-8, 10**6]}}
-    ),
-)
-pool_file(
-    "kind.safetensors",
-    lambda path, good: forged_safetensors(path, {"a": {"dtype": "F8_E4M3", "shape": [64], "data_offsets": [0, 64]}}),
-)
-pool_file("empty.parquet", lambda path, good: path.write_bytes(b""))
-pool_file("text.parquet", lambda path, good: path.write_text("PAR1 but not really PAR1"))
-pool_file("ragged.parquet", lambda path, good: pq.write_table(pa.table({"v": [[1.0], [1.0, 2.0]] * 12}), path))
-pool_file("missing.parquet", lambda path, good: pq.write_table(pa.table({"v": [[1.0, 2.0], None] * 12}), path))
-pool_file("holes.parquet", lambda path, good: pq.write_table(pa.table({"v": [[1.0, None]] * 24}), path))
-pool_file("words.parquet", lambda path, good: pq.write_table(pa.table({"v": [["a", "b"]] * 24}), path))
-pool_file("structs.parquet", lambda path, good: pq.write_table(pa.table({"v": [{"a": 1}] * 24}), path))
-pool_file("features.csv", lambda path, good: path.write_text("1,2,3"))
 
 
 @malformed
 def one_dimension_other_in_safetensors(good):
     save_file({"X": good["X"][:, :9].copy()}, "bad.safetensors")
     return "bad.safetensors", (*GOOD, "--pool", "bad.safetensors,good.npz:y")
-
-
-@malformed
-def no_such_key(good):
-    return "good.npz", (*GOOD, "--pool", "nothing,y")
-
-
-@malformed
-def no_labels_named(good):
-    return "--pool X", (*GOOD, "--pool", "X")
 
 
 @malformed
@@ -219,17 +202,6 @@ def half_a_tip_cache(good):
 
 
 @malformed
-def backbone_of_other_dimension(good):
-    arguments = [a if a != "mine" else "ViT-B-16" for a in GOOD]
-    return "good.npz", (*arguments, "--pool", "X,y")
-
-
-@malformed
-def a_name_that_is_no_folder_name(good):
-    return "../outside", (*GOOD, "--pool", "X,y", "--dataset", "../outside")
-
-
-@malformed
 def ids_that_repeat(good):
     np.savez("bad.npz", ids=np.array(["a"] * 24))
     return "ids repeat", (*GOOD, "--pool", "X,y,bad.npz:ids")
@@ -241,38 +213,47 @@ def fewer_ids(good):
     return "bad.npz", (*GOOD, "--pool", "X,y,bad.npz:ids")
 
 
-def classes_file(name, content):
+ARGUMENTS = {
+    "no_such_key": ("good.npz", (*GOOD, "--pool", "nothing,y")),
+    "no_labels_named": ("--pool X", (*GOOD, "--pool", "X")),
+    "backbone_of_other_dimension": ("good.npz", (GOOD[0], "--backbone", "ViT-B-16", *GOOD[3:], "--pool", "X,y")),
+    "a_name_that_is_no_folder_name": ("../outside", (*GOOD, "--pool", "X,y", "--dataset", "../outside")),
+}
+CASES |= {name: lambda good, case=case: case for name, case in ARGUMENTS.items()}
+
+
+CLASS_NAMES = {
+    "cut.json": b'["cat", "dog"',
+    "numbers.json": b"[1, 2, 3]",
+    "deep.json": b"[" * 100_000,
+    "latin.txt": b"caf\xe9\ndog\nfox\n",
+    "empty.txt": b"",
+    "split.json": b'{"train": [["a.jpg", 0, "cat"], ["b.jpg", 0, "dog"]], "val": [], "test": []}',
+}
+
+
+def classes_file(name):
     def make(good):
-        Path(name).write_bytes(content)
+        Path(name).write_bytes(CLASS_NAMES[name])
         return name, (*GOOD[:-2], "--pool", "X,y", "--classes", name)
 
-    ZOO[f"{name}_{len(ZOO)}"] = make
+    return make
 
 
-classes_file("cut.json", b'["cat", "dog"')
-classes_file("numbers.json", b"[1, 2, 3]")
-classes_file("deep.json", b"[" * 100_000)
-classes_file("latin.txt", b"caf\xe9\ndog\nfox\n")
-classes_file("empty.txt", b"")
-classes_file("split.json", b'{"train": [["a.jpg", 0, "cat"], ["b.jpg", 0, "dog"]], "val": [], "test": []}')
-classes_file("gap.json", b'{"train": [["a.jpg", 0, "cat"], ["b.jpg", 2, "dog"]], "val": [], "test": []}')
-classes_file("twice.json", b'{"train": [["a.jpg", 0, "cat"]], "val": [], "test": [["a.jpg", 0, "cat"]]}')
-classes_file("shape.json", b'{"train": [["a.jpg", "cat"]], "val": [], "test": []}')
-classes_file("kinds.json", b'{"train": 5, "val": [], "test": []}')
-classes_file("none.json", b'{"train": [], "val": [], "test": []}')
+CASES |= {name: classes_file(name) for name in CLASS_NAMES}
 
 
-@pytest.mark.parametrize("case", ZOO)
+@pytest.mark.parametrize("case", CASES)
 def test_malformed(kshot, arrays, case):
     np.savez("good.npz", **arrays)
-    told, arguments = ZOO[case](arrays)
+    told, arguments = CASES[case](arrays)
     assert_refused(kshot("import", *arguments), told)
     assert not Path("features").exists() or not list(Path("features").rglob("*"))
     assert not Path("ran").exists()
 
 
 def test_there_are_at_least_forty_and_the_good_file_passes(imported, arrays):
-    assert len(ZOO) >= 40
+    assert len(CASES) >= 40
     np.savez("good.npz", **arrays)
     code, out, error = imported(*GOOD, "--pool", "X,y")
     assert (code, error) == (0, "")

@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshot.encode.augment import RECIPES, draw_view
-from kshot.encode.preprocess import Preprocessing
+from kshot.encode.preprocess import RECIPES, Preprocessing, draw_view
 
 sides = st.integers(1, 500)
 

@@ -5,16 +5,13 @@ import random
 from pathlib import Path
 
 import pytest
-from test_chosen import Colours
 
-from kshot.bench.records import Records
-from kshot.bench.study import Grid, MethodSpec, Study
+from colours import ColourEncoder
 from kshot.data.store import Store
 from kshot.encode.encoding import encode_pictures
 from kshot.encode.sources import find_source
 from kshot.encode.targets import Encoding
 from kshot.errors import KshotError
-from kshot.runs import run
 from picture_sets import write_shards
 
 ADDRESS = "datasets/clip-benchmark/wds_it/resolve/main"
@@ -27,8 +24,8 @@ def hub(tmp_path):
 
 
 def encode(where, features, keep=None):
-    job = Encoding("set", "colours", find_source(where, keep=keep), Colours(), batch=4, threads=1)
-    encode_pictures([job], Store(features), lambda count: None)
+    job = Encoding("set", "colours", find_source(where, keep=keep), ColourEncoder(), batch=4, threads=1)
+    encode_pictures([job], Store(features))
     return {(m.part, m.rows): m.sha256 for m in Store(features).manifests()}
 
 
@@ -117,20 +114,3 @@ def test_a_disk_that_fills_up_while_a_shard_is_fetched(hub, serve, tmp_path, mon
         with pytest.raises(KshotError, match=r"the disk is full: cannot fetch train/0.tar of clip"):
             encode(f"{server.url}/{ADDRESS}", tmp_path / "features")
     assert encode(f"{server.url}/{ADDRESS}", tmp_path / "features") == encode(str(hub / ADDRESS), tmp_path / "own")
-
-
-def test_a_disk_that_fills_up_while_a_record_is_written(hub, tmp_path, full_disk):
-    encode(str(hub / ADDRESS), tmp_path / "features")
-    grid = Grid(("set",), ("colours",), ("photo",), (1,), (0, 1, 2), (MethodSpec("ncm", "ncm"),))
-    study = Study("s", (grid,), min_residue=0, answers=False)
-
-    def hits(folder):
-        run(study, records=tmp_path / folder, features=tmp_path / "features", workers=1)
-        return [path.name for path in Records(tmp_path / folder).loose()]
-
-    full_disk |= {"suffix": ".parquet", "left": 1}
-    with pytest.raises(KshotError, match="the disk is full: cannot write"):
-        hits("records")
-    assert len(Records(tmp_path / "records").loose()) == 1
-    full_disk["suffix"] = ""
-    assert len(hits("records")) == 3

@@ -1,4 +1,4 @@
-"""Features, labels, text and class names of a cache in the form of the store; errors name the file."""
+"""Read and check features, labels, text and class names of a cache; errors name the file."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,20 +7,19 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.data.gate import NORM_TOLERANCE
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import PartFiles
-from kshot.encode.sources.coop import is_split, read_json, read_split
-from kshot.encode.sources.webdataset import text_lines
+from kshot.encode.sources.coop import is_split, read_split
+from kshot.encode.sources.source import read_json, text_lines
 from kshot.errors import InputError
+from kshot.methods.evidence import encode_labels, read_labels
 from kshot.solvers.rows import row_blocks, unit_rows
 from kshot.types import Array
 
-# What float16 storage does to a unit vector, as `kshot features check` has it.
-NORM_TOLERANCE = 2e-3
-
 
 class Rows(NamedTuple):
-    """Unit rows (N, d) with labels (N,) and ids; `notes` are what their owner should know."""
+    """Unit rows (N, d) with labels (N,) and ids; `notes` say what was changed."""
 
     X: Array
     y: Array
@@ -103,22 +102,16 @@ def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
         if not np.isin(array, (0, 1)).all() or not (np.count_nonzero(array, axis=1) == 1).all():
             raise InputError(f"{address} is {_shape(array)} but not one-hot; give labels or one-hot rows.")
         return array.argmax(axis=1)
-    y = array.reshape(-1)
-    if not len(y):
-        raise InputError(f"{address} holds no labels.")
+    y = read_labels(str(address), array.reshape(-1), array.size)
     if y.dtype.kind == "U":
-        places = {name: place for place, name in enumerate(names or ())}
-        unknown = sorted(set(map(str, y)) - set(places))
-        if unknown:
-            raise InputError(f"{address} has the label '{unknown[0]}', which is not among the class names.")
-        shared = sorted(name for name in set(map(str, y)) if f"{name} (2)" in places)
+        shared = [name for name in sorted(set(y.tolist())) if f"{name} (2)" in (names or ())]
         if shared:
             raise InputError(f"{address} has the label '{shared[0]}', which two classes share. Give labels as numbers.")
-        return np.array([places[str(name)] for name in y], np.int64)
-    if y.dtype.kind not in "iuf" or not np.array_equal(y, np.round(y)) or not np.isfinite(y).all():
-        raise InputError(f"{address} has labels of {y.dtype} that are no whole numbers.")
+        return encode_labels(str(address), y, np.array(names or ()))
+    if y.dtype.kind not in "iu":
+        raise InputError(f"{address} has labels of {y.dtype}; give whole numbers from 0, or words.")
     if y.min() < 0 or y.max() > np.iinfo(np.int32).max:
-        raise InputError(f"{address} has labels {y.min():.0f}..{y.max():.0f}; they count from 0.")
+        raise InputError(f"{address} has labels {y.min()}..{y.max()}; they count from 0.")
     return y.astype(np.int64)
 
 
