@@ -129,7 +129,9 @@ def _generate(problem: CellSize, specs: Sequence[MethodSpec], dtype: str) -> tup
     )
     pool_ids, test_ids = (tuple(map(str, range(len(part.y)))) for part in (pool, test))
     # Views cost by their number, not by what they show.
-    same = ImageFeatures(pool.X, pool.y, pool_ids, Manifest("probe", "probe", "view", "", *pool.X.shape, dtype, ()))
+    same = ImageFeatures(
+        pool.X, pool.y, pool_ids, Manifest("probe", "probe", "view", "", len(pool.X), problem.dim, dtype, ())
+    )
     views = {spec.views: StoredViews((same,) * spec.views.count, dtype) for spec in specs if spec.views is not None}
     stratum = Stratum("probe", "probe", pool, pool_ids, test, test_ids, problem.classes, True, None, {}, views=views)
     return stratum, Prior(frozen(drawn.text.astype(dtype)))

@@ -38,7 +38,7 @@ from kshot.stats.answers import Answers, answers_of, concatenate
 from kshot.types import FREE_EVIDENCE, Array, Views
 
 # A BLAS reads these when it is loaded, before any code of ours runs in a process.
-ONE_THREAD = dict.fromkeys(
+ONE_THREAD: dict[str, str] = dict.fromkeys(
     (
         "OMP_NUM_THREADS",
         "OPENBLAS_NUM_THREADS",

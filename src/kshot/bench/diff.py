@@ -102,10 +102,14 @@ def compare(first: Path, second: Path) -> Difference:
     of_a, of_b = ({k: a[k] for k in shared}, {k: b[k] for k in shared}) if paired else _of_shared_strata(a, b)
 
     def moves(name_of: Callable[[tuple], str], names: Iterable[str]) -> tuple[Move, ...]:
-        parts = {name: [{k: rows[k] for k in rows if name_of(k) == name} for rows in (of_a, of_b)] for name in names}
-        if paired:
-            return tuple(_paired_move(name, *part, printed, many, rounding) for name, part in parts.items())
-        return tuple(_unpaired_move(name, *part, printed, many) for name, part in parts.items())
+        found = []
+        for name in names:
+            one, two = ({k: rows[k] for k in rows if name_of(k) == name} for rows in (of_a, of_b))
+            if paired:
+                found.append(_paired_move(name, one, two, printed, many, rounding))
+            else:
+                found.append(_unpaired_move(name, one, two, printed, many))
+        return tuple(found)
 
     methods, strata = (dict.fromkeys(map(name_of, of_a)) for name_of in (_method, _place))
     many = len(methods) + len(strata)
