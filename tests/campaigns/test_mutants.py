@@ -18,13 +18,13 @@ EQUIVALENT = {
     # one row of ones, of which the first is read
     "stats.correlation.rank_correlation: 1 -> 2",
     # a floor for rounding: residuals of a constant side are zero, and zero times anything is zero
-    "stats.correlation._correlation: 1e-09 * total[:, 0] ** 3 -> 1e-09 / total[:, 0] ** 3",
-    "stats.correlation._correlation: total[:, 0] ** 3 -> total[:, 0] * 3",
-    "stats.correlation._correlation: 3 -> 4 #2",
-    "stats.correlation._correlation: (spread_a > floor) & (spread_b > floor) -> "
+    "stats.correlation.weighted_rank_correlation: 1e-09 * total[:, 0] ** 3 -> 1e-09 / total[:, 0] ** 3",
+    "stats.correlation.weighted_rank_correlation: total[:, 0] ** 3 -> total[:, 0] * 3",
+    "stats.correlation.weighted_rank_correlation: 3 -> 4 #2",
+    "stats.correlation.weighted_rank_correlation: (spread_a > floor) & (spread_b > floor) -> "
     "(spread_a > floor) | (spread_b > floor)",
-    "stats.correlation._correlation: spread_a > floor -> spread_a >= floor",
-    "stats.correlation._correlation: spread_b > floor -> spread_b >= floor",
+    "stats.correlation.weighted_rank_correlation: spread_a > floor -> spread_a >= floor",
+    "stats.correlation.weighted_rank_correlation: spread_b > floor -> spread_b >= floor",
     "stats.correlation._quotient: 1 -> 2",
     # clusters of one cell each have no residue, so what it is divided by does not matter
     "stats.coverage.matched_design: 1 -> 2 #2",

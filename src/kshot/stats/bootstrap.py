@@ -113,7 +113,7 @@ def cluster_sums(
     """Per cluster and column: the sum of the finite values and their number."""
     names, group = np.unique(clusters, return_inverse=True)
     member = np.zeros((len(names), len(values)))
-    member[group.reshape(-1), np.arange(len(values))] = 1
+    member[group, np.arange(len(values))] = 1
     known = np.isfinite(values)
     return member @ np.where(known, values, 0), member @ known.astype(float)
 

@@ -60,7 +60,7 @@ def draw_noise(
         if draws < LEAST_DRAWS:
             lent += share**2
             continue
-        by_seed = np.bincount(np.unique(seed[here], return_inverse=True)[1].reshape(-1), moved[here])
+        by_seed = np.bincount(np.unique(seed[here], return_inverse=True)[1], moved[here])
         shares.append(share**2)
         known.append((draws / (draws - 1) * float(by_seed @ by_seed), draws - 1))
     if not known:

@@ -155,7 +155,7 @@ def _class_accuracies(answers: Answers) -> Float[Array, " C"]:
 def _by_confidence(answers: Answers) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """Confidences from low to high with the hits of each; equal confidences get the mean of theirs."""
     values, group, sizes = np.unique(answers.confidence, return_inverse=True, return_counts=True)
-    shares = np.bincount(group.reshape(-1), answers.hits) / sizes
+    shares = np.bincount(group, answers.hits) / sizes
     return np.repeat(values, sizes), np.repeat(shares, sizes)
 
 

@@ -135,7 +135,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         raise StudyError("there are no records to compare. Run `kshot run` first.")
     _refuse_mixtures(table)
     columns = {name: _column(table, name) for name in COLUMNS}
-    numbered = np.stack([np.unique(columns[name], return_inverse=True)[1].reshape(-1) for name in CELL], axis=1)
+    numbered = np.stack([np.unique(columns[name], return_inverse=True)[1] for name in CELL], axis=1)
     _, first, cell = np.unique(numbered, axis=0, return_index=True, return_inverse=True)
     method = table["method"].to_pylist()
     place = {name: index for index, name in enumerate(dict.fromkeys(method))}
