@@ -30,7 +30,7 @@ from kshot.methods.parameters import (
     parameters_section,
     used_constants,
 )
-from kshot.types import Array, Choice, MethodInfo
+from kshot.types import Array, Choice, MethodInfo, Origin
 
 M = TypeVar("M", bound="Classifier")
 
@@ -180,7 +180,7 @@ class Classifier(Estimator):
     def _join_text(self, task: Task) -> None:
         """Add the classes without shots by their text; heads with a text side of their own override this."""
         found = missing_class_rows(self._scores(task.X), task.X, task.text, task.counts > 0)
-        self.selected_["text_slope"] = Choice(found.slope, "support")
+        self._select("support", text_slope=found.slope)
         if self.info.linear:
             self.weights_ = fill_missing_classes(self.weights_, found.rows, found.has_shots)
             no_bias = np.zeros(len(found.rows), self.bias_.dtype)
@@ -304,6 +304,10 @@ class Classifier(Estimator):
             raise not_fitted(type(self).__name__)
         array = getattr(self, self._like_data)
         return array.dtype, array.shape[-1]
+
+    def _select(self, from_: Origin, **values: Any) -> None:
+        """Add fitted quantities to `selected_`, with the evidence that they were chosen on."""
+        self.selected_ |= {name: Choice(value, from_) for name, value in values.items()}
 
     def _set_linear(
         self, weights: Float[Array, "C d"], bias: Float[Array, " C"] | None = None, scale: float = 1.0

@@ -11,7 +11,7 @@ from kshot.methods.parameters import AnchorScale, Count, LogitScale
 from kshot.solvers.cosine_optimum import fit_cosine_probe
 from kshot.solvers.cosine_probe import anchor_confidence
 from kshot.solvers.rows import unit_prototypes
-from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import Array, Choice, MethodInfo
 
 
 class FastProbe(Classifier):
@@ -23,14 +23,7 @@ class FastProbe(Classifier):
     """
 
     info = MethodInfo(
-        key="fast_probe",
-        title="Fast probe",
-        sees=FREE_EVIDENCE,
-        min_shots=1,
-        paper="kshot, docs/gauss-probe.md",
-        closed_form=False,
-        views=True,
-        constants=ENCODER_CONSTANTS,
+        key="fast_probe", title="Fast probe", paper="kshot, docs/gauss-probe.md", closed_form=False, views=True
     )
     iterations: Annotated[Count, "Steps of L-BFGS."] = 20
     anchor_scale: AnchorScale = None

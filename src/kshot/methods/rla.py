@@ -10,7 +10,7 @@ from kshot.methods.evidence import Task, view_by_view
 from kshot.methods.parameters import AdamEps, Epochs, LearningRate, LogitScale, NotNegative
 from kshot.solvers.adapter import mapped, train_linear_adapter
 from kshot.solvers.training import half_cosine, last_state
-from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import Array, MethodInfo
 
 
 class RLA(Classifier):
@@ -25,14 +25,11 @@ class RLA(Classifier):
     info = MethodInfo(
         key="rla",
         title="Regularised linear adapter",
-        sees=FREE_EVIDENCE,
-        min_shots=1,
         paper="Fahes et al., CLIP's visual embedding projector is a few-shot cornucopia, 2024",
         linear=False,
         closed_form=False,
         views=True,
         rotation_free=False,
-        constants=frozenset({"logit_scale"}),
     )
     penalty: Annotated[NotNegative | Literal["1/K", "1/K2"], "Weight of |W − I|², K being the mean shots."] = "1/K"
     lr: LearningRate = 1e-3
@@ -54,11 +51,8 @@ class RLA(Classifier):
         W = last_state(states)
         self.map_, self.text_ = W, task.text
         moved = float(np.linalg.norm(W - np.eye(len(W), dtype=W.dtype)))
-        self.selected_ = {
-            "penalty": Choice(penalty, "fixed"),
-            "lr": Choice(self.lr, "fixed"),
-            "moved": Choice(moved, "support"),
-        }
+        self._select("fixed", penalty=penalty, lr=self.lr)
+        self._select("support", moved=moved)
 
     def _penalty(self, shots: float) -> float:
         if not isinstance(self.penalty, str):

@@ -126,10 +126,10 @@ def blended(image: Float[Array, "n C"], prior: Float[Array, "n C"], w: Float[Arr
 def held_out_folds(
     axes: PrincipalAxes, folds: Iterable[Fold], gamma: float, *, downdate: bool = True
 ) -> Iterator[HeldOut]:
-    """Fold by fold, the rows asked there, scored without themselves."""
+    """For each fold its left-out rows, scored without themselves."""
     fixed = _Fixed.of(axes, gamma, downdate)
-    for kept, asked in folds:
-        yield _held_out(axes, fixed, np.flatnonzero(asked), *means_without(axes, ~kept))
+    for kept, scored in folds:
+        yield _held_out(axes, fixed, np.flatnonzero(scored), *means_without(axes, ~kept))
 
 
 def held_out_among_whole(
