@@ -114,12 +114,6 @@ def test_the_limit_is_students_at_sidaks_level(comparisons):
     assert judge(0.0, DrawNoise(0.0, 7.0), 0) == (1e-6, 0.0, AGREES)
 
 
-def test_noise_adds_by_satterthwaites_rule():
-    one, two = DrawNoise(0.03, 4.0), DrawNoise(0.05, 6.0)
-    assert one + two == pytest.approx((0.08, 0.08**2 / (0.03**2 / 4 + 0.05**2 / 6)))
-    assert DrawNoise(0.0, 4.0) + DrawNoise(0.0, 6.0) == (0.0, 10.0)
-
-
 def test_a_stratum_that_does_not_count_adds_no_noise():
     values, weights = np.array([1.0, 2.0, 4.0, 9.0, 9.5, 7.0]), np.array([1.0, 1, 1, 0, 0, 0]) / 3
     stratum, seed = np.repeat([0, 1], 3), np.tile(np.arange(3), 2)
