@@ -131,16 +131,9 @@ class APE(Classifier):
 
     def _curve(self, task: Task, refined: Refined, queries: Labelled) -> Float[Array, " L"]:
         betas, alphas, gammas = self._grids()
-        hits = weighted_search_hits(
-            unit_prototypes(queries.X[:, refined.channels]),
-            queries.y,
-            task.logit_scale * (queries.X @ task.text.T),
-            refined.keys,
-            refined.filled,
-            betas,
-            alphas,
-            [np.exp(gamma * refined.divergence) for gamma in gammas.tolist()],
-        )
+        X, base = unit_prototypes(queries.X[:, refined.channels]), task.logit_scale * (queries.X @ task.text.T)
+        weights = [np.exp(gamma * refined.divergence) for gamma in gammas.tolist()]
+        hits = weighted_search_hits(X, queries.y, base, refined.keys, refined.filled, betas, alphas, weights)
         return hits.ravel() / len(queries.y)
 
     def _grids(self) -> tuple[Float[Array, " Lb"], Float[Array, " La"], Float[Array, " Lg"]]:

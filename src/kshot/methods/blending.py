@@ -72,7 +72,6 @@ class RatioKnob:
 
     def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
         def compute() -> Float[Array, " L"]:
-            predicted = leave_one_out_predictions(task.X, task.y, task.means, task.text, task.counts)
-            return accuracy_curve(predicted, task.y)
+            return accuracy_curve(leave_one_out_predictions(task.X, task.y, task.means, task.text), task.y)
 
         return once("leave-one-out ratios", compute, task.X, task.y, task.text)

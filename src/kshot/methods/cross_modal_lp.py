@@ -69,15 +69,8 @@ class CrossModalLP(Classifier):
         rounded = X.dtype.type(np.exp(np.float64(X.dtype.type(LOG_SCALE))))
         scale = task.constants.get("logit_scale", float(rounded))
         sizes = half_sizes(len(X), task.n_classes, self.batch_size)
-        states = train_cross_modal(
-            X,
-            y,
-            task.text,
-            paired_batches(self.seed, len(X), task.n_classes, sizes),
-            warm_cosine(self.iterations, self.lr),
-            scale=scale,
-            weight_decay=self.weight_decay,
-        )
+        order, rates = paired_batches(self.seed, len(X), task.n_classes, sizes), warm_cosine(self.iterations, self.lr)
+        states = train_cross_modal(X, y, task.text, order, rates, scale=scale, weight_decay=self.weight_decay)
         return last_state(states), scale
 
     def knob_name(self) -> str:

@@ -15,7 +15,7 @@ from kshot.methods.parameters import AnchorScale, Count, LogitScale
 from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.stacking import Side, joint_information, side_weights, spread, text_scale
-from kshot.types import Array, Choice, MethodInfo
+from kshot.types import Array, MethodInfo
 
 # Two weights need no more left-out shots than these.
 MOST_LEFT_OUT = 2048
@@ -106,9 +106,9 @@ class GaussProbe(Classifier):
         text_scores = average_view(task) @ (task.logit_scale * task.text).T
         scale, information = text_scale(text_scores, task.y)
         share = information / np.log(max(task.n_classes, 2))
-        learnt = learn_probe(task, self.iterations, pull=1 + SINGLE_SHOT_PULL * share**2)
-        self.selected_ = learnt.selected | {"text_information": Choice(share, "support")}
-        self._set_linear(task.logit_scale * scale**share * unit_prototypes(learnt.weights))
+        weights, penalties = learn_probe(task, self.iterations, pull=1 + SINGLE_SHOT_PULL * share**2)
+        self._select("support", penalties=penalties, text_information=share)
+        self._set_linear(task.logit_scale * scale**share * unit_prototypes(weights))
 
     def half_probes(self, task: Task, left_out: LeftOutShots, iterations: int, pull: float = 1.0) -> HalfProbes:
         """Learn from either half of every class's shots, and score the other half."""
@@ -120,7 +120,7 @@ class GaussProbe(Classifier):
             here = number[rows] % 2 == half
             if here.any():
                 kept = single | (number % 2 != half)
-                weights = learn_probe(part_of(task, kept), iterations, pull=pull).weights
+                weights, _ = learn_probe(part_of(task, kept), iterations, pull=pull)
                 directions = unit_prototypes(weights).T
                 held_out[here] = X[rows[here]] @ directions
                 seen.append(spread(X[kept] @ directions))
@@ -145,11 +145,11 @@ class GaussProbe(Classifier):
 
     def probe_side(self, task: Task, left_out: LeftOutShots, probes: HalfProbes) -> Side:
         """Learn from all shots, starting at the mean of the half probes."""
-        learnt = learn_probe(task, self.iterations, probes.weights, probes.pull)
-        self.selected_ |= learnt.selected
+        weights, penalties = learn_probe(task, self.iterations, probes.weights, probes.pull)
+        self._select("support", penalties=penalties)
         if probes.weights is not None:
             self._select("support", pull=probes.pull)
-        coef = task.logit_scale * unit_prototypes(learnt.weights)
+        coef = task.logit_scale * unit_prototypes(weights)
         no_bias = np.zeros(len(coef), coef.dtype)
         return Side.of(coef, no_bias, left_out.X @ coef.T, probes.held_out, probes.seen_spread, 0.5)
 

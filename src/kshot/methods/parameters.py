@@ -121,7 +121,7 @@ class Estimator:
         return request
 
     def set_fit_request(self: E, **wanted: bool | str | None) -> E:
-        """For each argument of `fit`: True, False, None (refuse it) or the name under which it arrives."""
+        """Set for each argument of `fit`: True, False, None (refuse it) or the name under which it arrives."""
         request = self.get_metadata_routing()
         for name, alias in wanted.items():
             if name not in ROUTED:
@@ -180,8 +180,8 @@ def encoder_parameters(cls: type) -> frozenset[str]:
 
 
 def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Constants for a fit of this method: the encoder's that are given and the dataset's that it declares, where its
-    own parameter of that name is not set."""
+    """Constants for a fit of this method, each from its own parameter if that is set, else from those given: the
+    encoder's, and the dataset's if the method declares them."""
     takes = method.info.constants | encoder_parameters(type(method))
     strange = given.keys() - takes - ENCODER_CONSTANTS - DATASET_CONSTANTS
     if strange:

@@ -86,7 +86,7 @@ class ProKeR(Classifier):
         return [(beta, ridge) for beta in betas for ridge in ridges]
 
     def _table(self, task: Task) -> tuple[float, float]:
-        """The table's entry, each half replaced by the parameter of its name where that is given."""
+        """beta and lambda of the authors' table, or the parameters of these names if given."""
         shots = len(task.y) // task.n_classes
         beta, ridge = TABLE[max(listed for listed in TABLE if listed <= max(shots, 1))]
         return (beta if self.beta is None else float(self.beta), ridge if self.ridge is None else float(self.ridge))
@@ -107,7 +107,7 @@ class ProKeR(Classifier):
         return path_scores(X, rows, residuals(rows, y, task.text), task.text, *self._grids())
 
     def knob_folds_curve(self, task: Task, folds: Sequence[Fold]) -> Float[Array, " L"]:
-        """Exact: each fold's left-out rows, scored by coefficients of the other rows."""
+        """Exact accuracy on each fold's left-out rows, by coefficients of the other rows, without a refit."""
         rows, y = every_view(task)
         R, base = residuals(rows, y, task.text), rows @ task.text.T
         every = np.arange(len(rows)).reshape(-1, len(task.y))

@@ -38,17 +38,11 @@ class RLA(Classifier):
     logit_scale: LogitScale = None
 
     def _fit(self, task: Task) -> None:
-        penalty = self._penalty(len(task.y) / task.n_classes)
-        states = train_linear_adapter(
-            view_by_view(task),
-            task.y,
-            task.text,
-            half_cosine(np.arange(self.epochs), self.epochs, self.lr),
-            penalty=penalty,
-            scale=task.logit_scale,
-            eps=self.eps,
+        views, penalty = view_by_view(task), self._penalty(len(task.y) / task.n_classes)
+        rates, scale = half_cosine(np.arange(self.epochs), self.epochs, self.lr), task.logit_scale
+        W = last_state(
+            train_linear_adapter(views, task.y, task.text, rates, penalty=penalty, scale=scale, eps=self.eps)
         )
-        W = last_state(states)
         self.map_, self.text_ = W, task.text
         moved = float(np.linalg.norm(W - np.eye(len(W), dtype=W.dtype)))
         self._select("fixed", penalty=penalty, lr=self.lr)

@@ -92,7 +92,7 @@ class TransCLIP(Classifier):
         return np.array([accuracy(scores, queries.y) for scores in self.knob_scores(task, queries.X)])
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
-        """Labelled pictures that are no queries take their nearest query's assignment, as in the official code."""
+        """Give pictures that are no queries the assignment of the nearest query, as the official code does."""
         assert task.queries is not None
         place = nearest_query(X, task.queries)
         for gamma in GAMMAS:

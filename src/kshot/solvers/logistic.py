@@ -136,6 +136,6 @@ def _descend(
 
 
 def _principal_axes(centred: Float[Array, "N d"]) -> Float[Array, "d r"]:
-    """Eigenvectors of the covariance, without those in which nothing varies."""
+    """Eigenvectors of the covariance, without those along which nothing varies."""
     values, vectors = np.linalg.eigh((centred.T @ centred).astype(np.float64))
     return vectors[:, values > np.finfo(np.float32).eps * values[-1]].astype(centred.dtype)

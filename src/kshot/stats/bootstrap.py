@@ -103,7 +103,7 @@ def draw_counts(clusters: int, resamples: int, seed: int) -> Float[Array, "R G"]
 
 @lru_cache(maxsize=8)
 def shared_draws(clusters: int) -> Float[Array, "R G"]:
-    """One draw serves every column of a report."""
+    """The draws that all columns of a report share."""
     return draw_counts(clusters, RESAMPLES, SEED)
 
 

@@ -91,7 +91,7 @@ def within(a: Float[Array, " n"], b: Float[Array, " n"], groups: Shaped[Array, "
 
 
 def _finite(*sides: Float[Array, " n"] | None) -> tuple[list[Float[Array, " m"]], Bool[Array, " n"]]:
-    """The points that every given side knows, and which these are: ranked, a NaN would be the largest value."""
+    """The points that are finite on every given side, and their mask; a NaN would be ranked as the largest value."""
     given = [side for side in sides if side is not None]
     known = np.logical_and.reduce([np.isfinite(side) for side in given])
     return [side[known] for side in given], known
