@@ -32,6 +32,18 @@ EQUIVALENT = {
     "stats.coverage.simulate_coverage: 1 -> 2",
     "stats.coverage._worlds: sizes[:, None] * effects + np.sqrt(sizes)[:, None] * noise -> "
     "sizes[:, None] * effects - np.sqrt(sizes)[:, None] * noise",
+    # both sides of the comparison are equal where both are zero, which adds nothing
+    "stats.crossed.crossed_variance: A > TIE * E -> A >= TIE * E",
+    "stats.crossed.crossed_variance: B > TIE * E -> B >= TIE * E",
+    # the mean of a stratum without weight is zero, whatever that is divided by
+    "stats.draw_noise.draw_noise: 1 -> 2",
+    # degrees of freedom of a variance that is unknown: every comparison with it is undecided
+    "stats.draw_noise.draw_noise: 1.0 -> 2.0",
+    # a difference that is at the limit to the last bit
+    "stats.draw_noise.judge: abs(z) > limit -> abs(z) >= limit",
+    "stats.draw_noise.judge: limit * error <= MATTERS -> limit * error < MATTERS",
+    # without a dataset there are no hits either
+    "stats.leaderboard.with_draws_and_pictures: 0 < estimate.G <= FEW_DATASETS -> 0 <= estimate.G <= FEW_DATASETS",
     # equal numbers have p = 1 and are never decided
     "stats.paired_tests.SampleContrast.decided_for: self.only_first > self.only_second -> "
     "self.only_first >= self.only_second",

@@ -90,11 +90,10 @@ def test_noise_by_hand():
     assert lone.variance == pytest.approx(1.5 * moved @ moved)
 
 
-def test_two_noises_add_up_by_satterthwaites_rule():
-    added = DrawNoise(2.0, 4.0) + DrawNoise(1.0, 8.0)
-    assert added.variance == 3
-    assert added.freedom == pytest.approx(9 / (4 / 4 + 1 / 8))
-    assert DrawNoise(0.0, 4.0) + DrawNoise(0.0, 8.0) == (0, 12)
+def test_noise_adds_by_satterthwaites_rule():
+    one, two = DrawNoise(0.03, 4.0), DrawNoise(0.05, 6.0)
+    assert one + two == pytest.approx((0.08, 0.08**2 / (0.03**2 / 4 + 0.05**2 / 6)))
+    assert DrawNoise(0.0, 4.0) + DrawNoise(0.0, 6.0) == (0.0, 10.0)
 
 
 @pytest.mark.parametrize("comparisons", [1, 3])
