@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.data import Data, data, noisy
 from benchmarks.measure import alternate, verdict
-from kshot.methods.logistic_probe import MOST_ASKED, STRENGTHS, LogisticProbe
+from kshot.methods.logistic_probe import MOST_SCORED, STRENGTHS, LogisticProbe
 from kshot.solvers.leaving_out import balanced_folds
 from kshot.solvers.logistic import left_out_accuracies, logistic_path
 from kshot.solvers.rows import shot_numbers
@@ -24,7 +24,7 @@ def every_path_from_nothing(problem: Data) -> float:
 
 def warm_folds(problem: Data, path: np.ndarray) -> float:
     """As the method does it, with the path of all shots, which it needs anyway."""
-    folds = balanced_folds(shot_numbers(problem.y), problem.y, MOST_ASKED)
+    folds = balanced_folds(shot_numbers(problem.y), problem.y, MOST_SCORED)
     curve = left_out_accuracies(problem.X, problem.y, STRENGTHS, path, folds)
     return float(STRENGTHS[curve.argmax()])
 

@@ -39,7 +39,7 @@ def main() -> int:
     accuracies: list[float] = []
     taken = best_seconds(lambda: accuracies.extend(one_point(problem, *grid[i]) for i in sample), repeats=2)
     best = head.selected_["accuracy"].value
-    chosen = one_point(problem, head.selected_["beta"].value, head.selected_["lambda"].value)
+    chosen = one_point(problem, head.selected_["beta"].value, head.selected_["ridge"].value)
     assert max(accuracies) <= best + 2e-3, "the two ways disagree"
     assert abs(chosen - best) <= 2e-3, "the two ways disagree"
     what = f"ProKeR, {len(grid):,} points (baseline timed at {SAMPLED_POINTS}), C=100, K=16, d=512, n=1,000"

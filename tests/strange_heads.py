@@ -9,14 +9,14 @@ import kshot
 from kshot import CLAP, FoldGDA, ZeroShot
 from kshot.data.episode import Episode
 from kshot.data.store import Store
-from kshot.extend import ENCODER_CONSTANTS, FREE_EVIDENCE, AnchorScale, Classifier, LogitScale, MethodInfo, Task
+from kshot.extend import FREE_EVIDENCE, AnchorScale, Classifier, LogitScale, MethodInfo, Task
 from kshot.methods.ncm import NCM
 
 
 class Pair(Classifier):
     """The mean of CLAP's logits and fold-GDA's."""
 
-    info = MethodInfo("pair", "Pair", sees=FREE_EVIDENCE, min_shots=1, closed_form=False, constants=ENCODER_CONSTANTS)
+    info = MethodInfo("pair", "Pair", sees=FREE_EVIDENCE, min_shots=1, closed_form=False)
     logit_scale: LogitScale = None
     anchor_scale: AnchorScale = None
 

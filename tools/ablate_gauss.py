@@ -134,8 +134,8 @@ def single_shots(task: Task, head: GaussProbe, X: np.ndarray, y: np.ndarray) -> 
     """The head, and the probe at fixed penalties and the encoder's temperature."""
     found = {HEAD: numbers(fit_on(head, task).scores(X), y)}
     for name, pull in PULLS.items():
-        learnt = learn_probe(task, head.iterations, pull=pull)
-        found[f"penalties × {name}"] = numbers(X @ (task.logit_scale * unit_prototypes(learnt.weights)).T, y)
+        weights, _ = learn_probe(task, head.iterations, pull=pull)
+        found[f"penalties × {name}"] = numbers(X @ (task.logit_scale * unit_prototypes(weights)).T, y)
     return Outcome(found, {})
 
 

@@ -98,7 +98,7 @@ class Drawn:
 
     def probe(self, pull: float, iterations: int = 12) -> np.ndarray:
         """The probe under so many times CLAP's penalties."""
-        rows = unit_prototypes(learn_probe(self.task, iterations, pull=float(pull)).weights)
+        rows = unit_prototypes(learn_probe(self.task, iterations, pull=float(pull))[0])
         return self.X @ rows.T / spread(self.shots @ rows.T)
 
 

@@ -21,7 +21,6 @@ from kshot.stats.answers import Answers as Answers
 from kshot.stats.metrics import Metric as Metric
 from kshot.stats.selected import RATIO as RATIO
 from kshot.stats.selected import curve_name as curve_name
-from kshot.types import ENCODER_CONSTANTS as ENCODER_CONSTANTS
 from kshot.types import FREE_EVIDENCE as FREE_EVIDENCE
 from kshot.types import Choice as Choice
 from kshot.types import Labelled as Labelled

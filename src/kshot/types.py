@@ -7,6 +7,7 @@ import numpy as np
 
 Array: TypeAlias = np.ndarray
 Evidence: TypeAlias = Literal["text", "support", "queries", "pool", "few_shot_validation", "validation", "test"]
+Origin: TypeAlias = Evidence | Literal["fixed", "encoder", "assumed"]
 
 # Evidence a deployed system would have for every single picture.
 FREE_EVIDENCE: frozenset[Evidence] = frozenset({"text", "support"})
@@ -53,7 +54,7 @@ class Choice:
     ("fixed"), the encoder's constants ("encoder"), or nothing better than what most encoders have ("assumed")."""
 
     value: Any
-    from_: Evidence | Literal["fixed", "encoder", "assumed"]
+    from_: Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +70,18 @@ class Views:
 
 @dataclass(frozen=True, slots=True)
 class MethodInfo:
-    """What a method is called, what it may look at and how many shots it needs.
+    """What a method is called, what it may look at (text and shots unless told otherwise) and how many shots it needs.
 
     `linear` heads have `coef_` and `intercept_`. `views`: augmented views of the shots may be given. `closed_form`: the
     order of the shots does not matter. `rotation_free`: a rotation of the feature space does not matter. `constants`
-    are parameters whose value encoder or dataset know: `logit_scale`, `anchor_scale` (the norm of the encoder's text
-    embeddings), and what the catalog's `constants` of a dataset name. Their default is None.
+    are parameters whose value the catalog's `constants` of a dataset give. Their default is None, as is that of
+    `logit_scale` and `anchor_scale`, whose values the encoder gives.
     """
 
     key: str
     title: str
-    sees: frozenset[Evidence]
-    min_shots: int
+    sees: frozenset[Evidence] = FREE_EVIDENCE
+    min_shots: int = 1
     paper: str = ""
     linear: bool = True
     closed_form: bool = True

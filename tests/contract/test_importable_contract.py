@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kshot.extend import RATIO, Choice, Classifier, MethodInfo, Positive, Share, Task, blend
+from kshot.extend import RATIO, Choice, Classifier, MethodInfo, Share, Task, blend
 from kshot.testing import check_method, check_name, method_checks
 
 
@@ -47,12 +47,6 @@ class Coordinates(Half):
         self.coef_ = self.coef_ * np.linspace(1, 2, self.coef_.shape[1], dtype=self.coef_.dtype)
 
 
-class Undeclared(Half):
-    def __init__(self, logit_scale: Positive = 100.0):
-        self.logit_scale = logit_scale
-        self.ratio = 0.5
-
-
 class Drawn(Half):
     def _fit(self, task):
         super()._fit(task)
@@ -70,7 +64,6 @@ def test_an_honest_method_passes_as_class_and_as_instance():
         (Forgetful, "round_trip_through_the_head_file", "hidden"),
         (Peeking, "fitted_quantities_say_where_they_came_from", "comes from test, which the method does not"),
         (Coordinates, "rotation_changes_nothing", "declare rotation_free=False"),
-        (Undeclared, "parameters_are_read_set_and_cloned", "constants=frozenset"),
         (Drawn, "same_input_same_output", "two fits on the same data differ"),
     ],
 )

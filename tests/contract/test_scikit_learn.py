@@ -19,11 +19,8 @@ import kshot
 from kshot.errors import InputError
 from kshot.methods import fold_gda
 from kshot.methods.base import Classifier
-from problems import problem
+from problems import HEADS, problem, quick
 
-PUBLIC = {name: getattr(kshot, name) for name in kshot.__all__}
-HEADS = {n: head for n, head in PUBLIC.items() if isinstance(head, type) and issubclass(head, Classifier)}
-QUICK = {"epochs": 3, "iterations": 3, "beta_points": 5, "alpha_points": 3, "max_iterations": 3}
 # Tuned by folds it is fitted seven hundred times where the checks have a hundred rows per class.
 FEWER_FITS = {"LogisticProbe": {"tune": "test"}}
 
@@ -75,8 +72,7 @@ def wrapped(name: str) -> Classifier:
     # The checks pickle what they fit, so the class must be found by its name.
     WithText.__name__ = WithText.__qualname__ = f"{name}WithText"
     globals()[WithText.__name__] = WithText
-    taken = inspect.signature(head).parameters
-    return WithText(**{n: v for n, v in QUICK.items() if n in taken}, **FEWER_FITS.get(name, {}))
+    return WithText(**quick(head), **FEWER_FITS.get(name, {}))
 
 
 @pytest.mark.parametrize("name", HEADS)

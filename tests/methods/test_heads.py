@@ -1,4 +1,4 @@
-"""Single heads: a zero parameter, HOSO's held-out shot, the recorded ratio; info read off the class."""
+"""Single heads: a zero parameter, HOSO's held-out shot, the recorded ratio, precision; info read off the class."""
 
 import dataclasses
 
@@ -97,3 +97,22 @@ def test_info_is_read_off_the_class_or_follows_the_parameters():
     assert registry.info("gda_alpha1", {"alpha": 0.5}).key == GDA(alpha=0.5).info.key == "gda_alpha0.5"
     for name in registry.names():
         assert registry.info(name) == registry.create(name).info
+
+
+WORLDS = [
+    {"seed": 1, "classes": 10, "shots": 4, "dim": 64, "noise": 0.9},
+    {"seed": 2, "classes": 25, "shots": 2, "dim": 32, "noise": 0.7},
+    {"seed": 3, "classes": 5, "shots": 16, "dim": 128, "noise": 1.2},
+]
+
+
+@pytest.mark.parametrize("name", [name for name in registry.names() if name != "hoso"])
+@pytest.mark.parametrize("world", WORLDS, ids=["ten", "many", "wide"])
+def test_accuracy_does_not_depend_on_the_dtype(name, world):
+    data = problem(**world, n_test=2000)
+    accuracy = []
+    for dtype in (np.float32, np.float64):
+        cast = data.cast(dtype)
+        method = registry.create(name, **SHORTER.get(name, {}))
+        accuracy.append(method.fit(**cast.evidence(method.info.sees)).score(*cast.test))
+    assert accuracy[0] == pytest.approx(accuracy[1], abs=0.001)

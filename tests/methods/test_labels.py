@@ -3,21 +3,12 @@
 import numpy as np
 import pytest
 
-from kshot import CLAP, GDA, LPP, NCM, OracleBlend, SSText, TipAdapter, ZeroShot, load_head, save_head
+from kshot import CLAP, GDA, LPP, NCM, SSText, TipAdapter, load_head, save_head
 from kshot.errors import InputError
 from kshot.methods import registry
-from kshot.types import Labelled
 from problems import problem
 
 NAMES = ["wolf", "ant", "newt", "bee", "cod", "asp"]
-
-
-def test_classes_name_the_rows_of_text_in_any_order():
-    data = problem()
-    expected = GDA().fit(data.X, data.y, text=data.text).predict(data.test.X)
-    head = GDA().fit(data.X, [NAMES[c] for c in data.y], text=data.text, classes=NAMES)
-    assert head.predict(data.test.X).tolist() == [NAMES[c] for c in expected]
-    assert head.classes_.tolist() == NAMES
 
 
 @pytest.mark.parametrize("labels", [(0, 5), (3, 5), (-2, 0), (0, 1), (1, 0)])
@@ -47,22 +38,6 @@ def test_names_without_classes_are_the_sorted_rows_of_text():
     head = GDA().fit(data.X, [NAMES[c] for c in data.y], text=data.text[order])
     expected = GDA().fit(data.X, data.y, text=data.text).predict(data.test.X)
     assert head.predict(data.test.X).tolist() == [NAMES[c] for c in expected]
-
-
-def test_further_evidence_is_read_in_the_same_words():
-    data = problem()
-    names = np.array(NAMES)
-    test = Labelled(data.test.X, names[data.test.y])
-    head = OracleBlend().fit(data.X, names[data.y], text=data.text, classes=NAMES, test=test)
-    plain = OracleBlend().fit(data.X, data.y, text=data.text, test=data.test)
-    assert head.selected_ == plain.selected_
-
-
-def test_zero_shot_knows_its_classes_by_name():
-    data = problem()
-    found = ZeroShot().fit(text=data.text, classes=NAMES).predict(data.test.X)
-    expected = ZeroShot().fit(text=data.text).predict(data.test.X)
-    assert found.tolist() == [NAMES[c] for c in expected]
 
 
 @pytest.mark.parametrize("classes", [NAMES, [10, 20, 30, 40, 50, 60], [3, 1, 0, 2, 5, 4]])

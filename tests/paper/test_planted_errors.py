@@ -200,7 +200,7 @@ def _share_without_centring(means, text):
     return float(np.linalg.norm((text - means).mean(axis=0)))
 
 
-def _no_deflation(X, y, means, counts):
+def _no_deflation(X, y, means):
     return means[y]
 
 

@@ -4,23 +4,17 @@ Every public head is fitted through `fit`. Names of classes must not change a bi
 An order of classes or shots may change rounding; heads whose batches follow that order are not asked.
 """
 
-import inspect
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kshot
 from kshot.errors import UndefinedError
 from kshot.methods.base import Classifier
 from kshot.types import Labelled
-from problems import Problem, problem
+from problems import HEADS, Problem, problem, quick
 
-PUBLIC = {name: getattr(kshot, name) for name in kshot.__all__}
-HEADS = {n: head for n, head in PUBLIC.items() if isinstance(head, type) and issubclass(head, Classifier)}
 CLOSED = [name for name, head in HEADS.items() if head.info.closed_form]
-SHORT = {"epochs": 4, "iterations": 4, "beta_points": 5, "alpha_points": 3, "max_iterations": 4}
 few = settings(max_examples=4)
 
 # Six labels in the order of the text's rows; none is sorted but the last.
@@ -39,8 +33,7 @@ seeds = st.integers(0, 10_000)
 
 
 def made(name: str) -> Classifier:
-    taken = inspect.signature(HEADS[name]).parameters
-    return HEADS[name](**{n: v for n, v in SHORT.items() if n in taken})
+    return HEADS[name](**quick(HEADS[name]))
 
 
 def fitted(name: str, data: Problem, classes) -> Classifier | None:

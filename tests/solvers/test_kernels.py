@@ -56,7 +56,7 @@ def test_claps_plain_gradient_is_the_slope_of_its_loss():
 def test_claps_fast_steps_are_its_plain_ones(dim, size):
     data = problem(dim=dim)
     anchors, penalties = 10 * data.text, np.random.default_rng(0).random(6)
-    rates = np.repeat(cosine_rates(20, 0.1, 1e-5), max(1, 24 // size))
+    rates = cosine_rates(20, 0.1, 1e-5, max(1, 24 // size))
     W, velocity = anchors.copy(), np.zeros_like(anchors)
     for rate, chosen in zip(rates, batches(7, 24, 24, size), strict=False):
         rows = slice(None) if chosen is None else chosen

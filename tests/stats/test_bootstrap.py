@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kshot.stats.bootstrap import (
-    RESAMPLES,
-    Estimate,
-    cluster_mean,
-    cluster_means,
-    cluster_sums,
-    finite_mean,
-    finite_median,
-    resampled_means,
-)
+from kshot.stats.bootstrap import RESAMPLES, Estimate, cluster_mean, finite_mean, finite_median
 
 
 def clustered(seed=0, sizes=(5, 9, 3, 7, 6, 8)):
@@ -42,30 +33,6 @@ def test_standard_error_and_percentiles_agree_with_scipy():
     assert ours.percentile[1] == pytest.approx(theirs.confidence_interval.high, abs=0.1 * ours.error)
 
 
-def test_interval_is_student_t_with_one_degree_less_than_clusters():
-    values, names = clustered()
-    found = cluster_mean(values, names)
-    error = resampled_means(*cluster_sums(values[:, None], names)).std(ddof=1)
-    assert found.mean == pytest.approx(values.mean())
-    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, 5) * error)
-    assert found.mean - found.low == pytest.approx(found.high - found.mean)
-    assert (found.n, found.G) == (38, 6)
-
-
-def test_columns_together_equal_columns_alone_with_different_holes():
-    rng = np.random.default_rng(3)
-    values, names = rng.normal(size=(38, 4)), clustered()[1]
-    values[names == "d0", 1] = np.nan
-    values[::3, 2] = np.nan
-    values[names != "d4", 3] = np.nan
-    together = cluster_means(values, names)
-    for estimate, alone in zip(together, (cluster_mean(values[:, j], names) for j in range(4)), strict=True):
-        assert estimate.mean == pytest.approx(alone.mean)
-        assert estimate.error == pytest.approx(alone.error)
-    assert [e.G for e in together] == [6, 5, 6, 1]
-    assert together[1].error == pytest.approx(cluster_mean(values[names != "d0", 1], names[names != "d0"]).error)
-
-
 def test_missing_values_are_left_out_and_one_cluster_has_no_interval():
     values, names = clustered()
     values[0] = np.nan
@@ -82,13 +49,6 @@ def test_a_mean_and_a_median_of_what_is_known():
     values = np.array([1.0, np.nan, 2.0, 9.0, np.inf])
     assert (finite_mean(values), finite_median(values)) == (4.0, 2.0)
     assert np.isnan([finite_mean(values[1:2]), finite_median(values[:0])]).all()
-
-
-def test_cluster_interval_is_wider_than_one_that_ignores_clusters():
-    values, names = clustered(sizes=(50, 50, 50, 50))
-    found = cluster_mean(values, names)
-    naive = stats.t.ppf(0.975, 199) * values.std(ddof=1) / np.sqrt(200)
-    assert found.high - found.mean > 3 * naive
 
 
 @pytest.mark.parametrize("estimate", [Estimate(-0.5, None, None, 14400, 1), Estimate(-0.5, -1.0, 0.0, 14400, 9)])

@@ -109,6 +109,19 @@ def test_datasets_of_different_weight_share_their_degrees_of_freedom():
     assert found.freedom == pytest.approx(variance**2 / sum(share**4 * square for share, _, square in parts))
 
 
+@pytest.mark.parametrize(
+    ("differences", "below_one"), [([[1, 0], [0, -1], [1, 0]], False), ([[0, 1], [-1, 1], [0, 0]], True)]
+)
+def test_degrees_of_freedom_follow_satterthwaite_down_to_one(differences, below_one):
+    rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (4,), range(3), ("clap", "lpp"))
+    differences = np.array(differences)
+    variance, square = crossed_variance(differences, np.arange(3))
+    assert (variance**2 / square < 1) == below_one
+    found = on_these_datasets(panel(as_table(rows)), list(differences), list(np.zeros_like(differences)))
+    assert found.freedom == pytest.approx(max(1, variance**2 / square))
+    assert found.freedom < 2
+
+
 def test_cells_of_one_dataset_with_other_test_pictures_have_no_such_interval():
     rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (4,), range(3), ("clap", "lpp"))
     hits = [np.ones(size, np.int8) for size in (5, 6, 5)]

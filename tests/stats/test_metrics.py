@@ -8,7 +8,6 @@ from scipy.special import softmax
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss
 
-from kshot.errors import StudyError
 from kshot.stats.answers import answers_from_table, answers_of, answers_table
 from kshot.stats.bootstrap import cluster_means
 from kshot.stats.metrics import (
@@ -19,7 +18,6 @@ from kshot.stats.metrics import (
     calibration_error,
     calibration_noise,
     class_mean_accuracy,
-    find_metric,
     negative_log_likelihood,
     selective_risk,
     worst_decile_accuracy,
@@ -142,8 +140,3 @@ def test_intervals_of_nll_cover_less_where_datasets_differ_much():
     held = coverage(spread=0.2)
     assert 0.87 <= held["nll"] <= 0.91
     assert 0.91 <= held["ece"] <= 0.95
-
-
-def test_a_metric_that_nobody_knows():
-    with pytest.raises(StudyError, match="nll"):
-        find_metric("nl")

@@ -316,3 +316,5 @@ def test_a_metric_of_your_own_must_be_one():
     assert find_metric("nll") is METRICS["nll"]
     with pytest.raises(StudyError, match="BINS is a int"):
         find_metric("kshot.stats.metrics:BINS")
+    with pytest.raises(StudyError, match="Did you mean nll"):
+        find_metric("nl")

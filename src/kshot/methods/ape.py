@@ -15,18 +15,15 @@ from kshot.methods.parameters import AlphaPoints, BetaPoints, Count, LogitScale,
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, weighted_search_hits
 from kshot.solvers.channels import key_divergence, refined_channels
 from kshot.solvers.rows import unit_prototypes
-from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
 
 INFO = MethodInfo(
     key="ape",
     title="APE (training-free)",
-    sees=FREE_EVIDENCE,
-    min_shots=1,
     paper="Zhu et al., Not all features matter: enhancing few-shot CLIP with adaptive prior refinement, ICCV 2023",
     linear=False,
     views=True,
     rotation_free=False,
-    constants=frozenset({"logit_scale"}),
 )
 VALIDATION_INFO = replace(
     INFO, key="ape_val", title="APE (grid on validation)", sees=frozenset({*FREE_EVIDENCE, "validation"})
@@ -81,16 +78,15 @@ class APE(Classifier):
         refined = self._refine(task)
         self.channels_, self.keys_, self.filled_, self.divergence_ = refined
         self.text_ = task.text
-        values, from_ = (float(self.beta), float(self.alpha), float(self.gamma)), "fixed"
+        self.beta_, self.alpha_, self.gamma_ = float(self.beta), float(self.alpha), float(self.gamma)
         if self.tune == "val":
             assert task.validation is not None
             curve = self._curve(task, refined, task.validation)
-            values, from_ = self.knob_grid()[int(curve.argmax())], "validation"
-            self.selected_["accuracy"] = Choice(float(curve.max()), from_)
-        self.beta_, self.alpha_, self.gamma_ = values
-        named = zip(("beta", "alpha", "gamma"), values, strict=True)
-        self.selected_ |= {name: Choice(value, from_) for name, value in named}
-        self.selected_["channels"] = Choice(len(refined.channels), "fixed")
+            self.beta_, self.alpha_, self.gamma_ = self.knob_grid()[int(curve.argmax())]
+            self._select("validation", accuracy=float(curve.max()))
+        from_ = "validation" if self.tune == "val" else "fixed"
+        self._select(from_, beta=self.beta_, alpha=self.alpha_, gamma=self.gamma_)
+        self._select("fixed", channels=len(refined.channels))
 
     def _refine(self, task: Task) -> Refined:
         if task.n_classes < 2:
@@ -135,16 +131,9 @@ class APE(Classifier):
 
     def _curve(self, task: Task, refined: Refined, queries: Labelled) -> Float[Array, " L"]:
         betas, alphas, gammas = self._grids()
-        hits = weighted_search_hits(
-            unit_prototypes(queries.X[:, refined.channels]),
-            queries.y,
-            task.logit_scale * (queries.X @ task.text.T),
-            refined.keys,
-            refined.filled,
-            betas,
-            alphas,
-            [np.exp(gamma * refined.divergence) for gamma in gammas.tolist()],
-        )
+        X, base = unit_prototypes(queries.X[:, refined.channels]), task.logit_scale * (queries.X @ task.text.T)
+        weights = [np.exp(gamma * refined.divergence) for gamma in gammas.tolist()]
+        hits = weighted_search_hits(X, queries.y, base, refined.keys, refined.filled, betas, alphas, weights)
         return hits.ravel() / len(queries.y)
 
     def _grids(self) -> tuple[Float[Array, " Lb"], Float[Array, " La"], Float[Array, " Lg"]]:

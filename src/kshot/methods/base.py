@@ -30,7 +30,7 @@ from kshot.methods.parameters import (
     parameters_section,
     used_constants,
 )
-from kshot.types import Array, Choice, MethodInfo
+from kshot.types import Array, Choice, MethodInfo, Origin
 
 M = TypeVar("M", bound="Classifier")
 
@@ -179,14 +179,14 @@ class Classifier(Estimator):
 
     def _join_text(self, task: Task) -> None:
         """Add the classes without shots by their text; heads with a text side of their own override this."""
-        found = missing_class_rows(self._scores(task.X), task.X, task.text, task.counts > 0)
-        self.selected_["text_slope"] = Choice(found.slope, "support")
+        has_shots = task.counts > 0
+        slope, rows = missing_class_rows(self._scores(task.X), task.X, task.text, has_shots)
+        self._select("support", text_slope=slope)
         if self.info.linear:
-            self.weights_ = fill_missing_classes(self.weights_, found.rows, found.has_shots)
-            no_bias = np.zeros(len(found.rows), self.bias_.dtype)
-            self.bias_ = fill_missing_classes(self.bias_, no_bias, found.has_shots)
+            self.weights_ = fill_missing_classes(self.weights_, rows, has_shots)
+            self.bias_ = fill_missing_classes(self.bias_, np.zeros(len(rows), self.bias_.dtype), has_shots)
         else:
-            self.has_shots_, self.missing_rows_ = found.has_shots, found.rows
+            self.has_shots_, self.missing_rows_ = has_shots, rows
 
     def among(self: M, classes: ArrayLike) -> M:
         """A copy of the head restricted to these of its classes, in this order."""
@@ -222,7 +222,7 @@ class Classifier(Estimator):
         return scores if self.subset_ is None else scores[:, self.subset_]
 
     def decision_function(self, X: ArrayLike) -> Float[Array, "n C"] | Float[Array, " n"]:
-        """The scores; of two classes, as scikit-learn has it, the second's minus the first's."""
+        """The scores; for two classes the second's minus the first's, as in scikit-learn."""
         scores = self.scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -270,7 +270,7 @@ class Classifier(Estimator):
         return torch_head(self)
 
     def _torch_scores(self, fitted: Any, X: Any) -> Any:
-        """What `_scores` computes, of tensors: unit rows X, and a module that has the fitted arrays."""
+        """`_scores` for tensors: unit rows X, and a module that has the fitted arrays."""
         if not self.info.linear:
             raise InputError(
                 f"{self.info.title} has no form in torch: it is not one linear map. Choose CLAP, LPP or another head, "
@@ -305,6 +305,10 @@ class Classifier(Estimator):
         array = getattr(self, self._like_data)
         return array.dtype, array.shape[-1]
 
+    def _select(self, from_: Origin, **values: Any) -> None:
+        """Add fitted quantities to `selected_`, with the evidence that they were chosen on."""
+        self.selected_ |= {name: Choice(value, from_) for name, value in values.items()}
+
     def _set_linear(
         self, weights: Float[Array, "C d"], bias: Float[Array, " C"] | None = None, scale: float = 1.0
     ) -> None:
@@ -320,7 +324,7 @@ def log_probabilities(probabilities: Float[Array, "n C"]) -> Float[Array, "n C"]
 
 
 def _scaled(scale: float, array: Array) -> Array:
-    """The product is read-only, because a change of it would not reach the head."""
+    """scale·array; read-only, because a change of the product would not reach the head."""
     if scale == 1:
         return array
     product = array.dtype.type(scale) * array

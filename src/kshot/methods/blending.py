@@ -13,7 +13,7 @@ from kshot.methods.shared_work import once
 from kshot.solvers.ratio_sweep import GRID, accuracy_curve, leave_one_out_predictions, sweep_predictions
 from kshot.solvers.rows import unit_prototypes
 from kshot.stats.selected import RATIO
-from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
+from kshot.types import Array, Labelled, MethodInfo
 
 
 def blend(
@@ -42,12 +42,10 @@ class FixedBlend(Classifier):
 
     @info_by_parameters
     def info(self) -> MethodInfo:
-        title = f"Blend at ratio {self.ratio:g}"
-        constants = frozenset({"logit_scale"})
-        return MethodInfo("fixed_blend", title, FREE_EVIDENCE, 1, "paper, Eq. 1", constants=constants)
+        return MethodInfo("fixed_blend", f"Blend at ratio {self.ratio:g}", paper="paper, Eq. 1")
 
     def _fit(self, task: Task) -> None:
-        self.selected_ = {RATIO: Choice(self.ratio, "fixed")}
+        self._select("fixed", **{RATIO: self.ratio})
         self._set_linear(blend(task.means, task.text, self.ratio), scale=task.logit_scale)
 
 
@@ -74,7 +72,6 @@ class RatioKnob:
 
     def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
         def compute() -> Float[Array, " L"]:
-            predicted = leave_one_out_predictions(task.X, task.y, task.means, task.text, task.counts)
-            return accuracy_curve(predicted, task.y)
+            return accuracy_curve(leave_one_out_predictions(task.X, task.y, task.means, task.text), task.y)
 
         return once("leave-one-out ratios", compute, task.X, task.y, task.text)

@@ -10,12 +10,11 @@ from kshot.errors import InputError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, part_of
+from kshot.methods.knob import folds_of
 from kshot.methods.parameters import AnchorScale, LogitScale
 from kshot.methods.selectors import fit_on
-from kshot.solvers.leaving_out import balanced_folds, ranks_by_text
-from kshot.solvers.rows import shot_numbers
 from kshot.solvers.softmax import calibrate, in_range_of
-from kshot.types import ENCODER_CONSTANTS, Array, Choice, MethodInfo
+from kshot.types import Array, MethodInfo
 
 
 class Calibrated(Classifier):
@@ -45,23 +44,23 @@ class Calibrated(Classifier):
             title=f"{inner.title}, calibrated by {self.by}",
             min_shots=inner.min_shots + (self.by == "folds"),
             linear=False,
-            constants=ENCODER_CONSTANTS,
+            constants=frozenset(),
         )
 
     def _fit(self, task: Task) -> None:
         self.head_: Classifier = fit_on(registry.create(self.method), task)
         self.selected_ = dict(self.head_.selected_)
         self.text_ = task.text
-        self.temperature_ = self._left_out_temperature(task) if self.by == "folds" else 1.0
+        self.temperature_ = 1.0
         if self.by == "folds":
-            self.selected_["temperature"] = Choice(self.temperature_, "support")
+            self.temperature_ = self._left_out_temperature(task)
+            self._select("support", temperature=self.temperature_)
 
     def _left_out_temperature(self, task: Task) -> float:
-        number = ranks_by_text(task.X, task.y, task.text) if len(task.text) else shot_numbers(task.y)
         scores, labels = [], []
-        for kept, asked in balanced_folds(number, task.y):
-            scores.append(fit_on(registry.create(self.method), part_of(task, kept)).scores(task.X[asked]))
-            labels.append(task.y[asked])
+        for kept, scored in folds_of(task):
+            scores.append(fit_on(registry.create(self.method), part_of(task, kept)).scores(task.X[scored]))
+            labels.append(task.y[scored])
         return calibrate(np.concatenate(scores), np.concatenate(labels))
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:

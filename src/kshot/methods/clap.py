@@ -21,17 +21,14 @@ from kshot.methods.parameters import (
 from kshot.solvers.cosine_probe import anchor_confidence, train_cosine_probe
 from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.training import batches, cosine_rates, steps_per_epoch
-from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import Array, MethodInfo
 
 INFO = MethodInfo(
     key="clap",
     title="CLAP",
-    sees=FREE_EVIDENCE,
-    min_shots=1,
     paper="Silva-Rodríguez et al., A closer look at the few-shot adaptation of large VLMs, CVPR 2024",
     closed_form=False,
     views=True,
-    constants=ENCODER_CONSTANTS,
 )
 
 
@@ -66,25 +63,18 @@ class CLAP(Classifier):
     def _fit(self, task: Task) -> None:
         X, y = every_view(task)
         penalties = self._penalties(task, X, y)
-        steps = steps_per_epoch(len(task.X), self.batch_size)
-        weights = train_cosine_probe(
-            X,
-            y,
-            task.anchor_scale * task.text,
-            penalties,
-            batches(self.seed, len(X), len(task.X), self.batch_size),
-            np.repeat(cosine_rates(self.epochs, self.lr, self.warmup_lr), steps),
-            scale=task.logit_scale,
-            momentum=self.momentum,
-        )
+        anchors, scale = task.anchor_scale * task.text, task.logit_scale
+        order = batches(self.seed, len(X), len(task.X), self.batch_size)
+        rates = cosine_rates(self.epochs, self.lr, self.warmup_lr, steps_per_epoch(len(task.X), self.batch_size))
+        weights = train_cosine_probe(X, y, anchors, penalties, order, rates, scale=scale, momentum=self.momentum)
         self._set_linear(task.logit_scale * unit_prototypes(weights))
 
     def _penalties(self, task: Task, X: Float[Array, "M d"], y: Array) -> Float[Array, " C"]:
-        self.selected_ = {"seed": Choice(self.seed, "fixed")}
+        self._select("fixed", seed=self.seed)
         if not self.penalty:
             return np.zeros(task.n_classes, X.dtype)
         penalties = anchor_confidence(X, y, task.text, task.logit_scale)
-        self.selected_["penalties"] = Choice(penalty_summary(penalties), "support")
+        self._select("support", penalties=penalty_summary(penalties))
         return penalties
 
 

@@ -1,12 +1,12 @@
 """CLIP-Adapter: a bottleneck on the image feature at a fixed residual ratio (Gao et al., 2024)."""
 
-from typing import Annotated, Any, ClassVar, TypeAlias
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
 
-import numpy as np
 from jaxtyping import Float
 
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, every_view
 from kshot.methods.parameters import (
     BatchSize,
     Count,
@@ -19,17 +19,36 @@ from kshot.methods.parameters import (
     WarmupRate,
 )
 from kshot.solvers.adapter import Adapter, adapt, blended_feature, initial_adapter, train_adapter
-from kshot.solvers.training import batches, cosine_rates, momentum_sgd, steps_per_epoch
-from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
-
-AdapterSeed: TypeAlias = Annotated[Seed, "Seed of the adapter's random start and of the order of the batches."]
-Reduction: TypeAlias = Annotated[Count, "The adapter's hidden layer has d/reduction units."]
+from kshot.solvers.training import Update, batches, cosine_rates, momentum_sgd, steps_per_epoch
+from kshot.types import Array, MethodInfo
 
 
 class AdaptedFeature(Classifier):
     """Scores of a fitted adapter: logit_scale·unit(r·A(x) + (1−r)·x)·t_c."""
 
     _like_data = "text_"
+    seed: Annotated[Seed, "Seed of the adapter's random start and of the order of the batches."] = 0
+    reduction: Annotated[Count, "The adapter's hidden layer has d/reduction units."] = 4
+    logit_scale: LogitScale = None
+    epochs: Epochs = 300
+    lr: LearningRate = 0.1
+    warmup_lr: WarmupRate = 1e-5
+    batch_size: BatchSize = 256
+
+    def _train(self, task: Task, ratio: float, rule: Callable[[Adapter], Update]) -> Adapter:
+        """An adapter that learnt from all shots at one ratio; `rule` makes its optimiser."""
+        X, y = every_view(task)
+        images = len(task.y)
+        adapter = initial_adapter(X.shape[1], self.reduction, self.seed, X.dtype)
+        order = batches(self.seed, len(X), images, self.batch_size)
+        rates = cosine_rates(self.epochs, self.lr, self.warmup_lr, steps_per_epoch(images, self.batch_size))
+        scale = task.logit_scale
+        train_adapter(adapter, X, y, task.text, order, rates, rule(adapter), ratio=ratio, scale=scale)
+        return adapter
+
+    def _keep(self, adapter: Adapter, text: Float[Array, "C d"], ratio: float) -> None:
+        self.down_, self.up_ = adapter
+        self.text_, self.ratio_ = text, ratio
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         adapted = adapt(Adapter(self.down_, self.up_), X)
@@ -39,10 +58,6 @@ class AdaptedFeature(Classifier):
         adapted = ((X @ fitted.down_.T).relu() @ fitted.up_.T).relu()
         blend = self.ratio_ * adapted + (1 - self.ratio_) * X
         return self.logit_scale_ * (blend / blend.norm(dim=1, keepdim=True)) @ fitted.text_.T
-
-    def _keep(self, adapter: Adapter, text: Float[Array, "C d"], ratio: float) -> None:
-        self.down_, self.up_ = adapter
-        self.text_, self.ratio_ = text, ratio
 
     def _join_text(self, task: Task) -> None:
         self.text_ = task.text
@@ -61,38 +76,15 @@ class CLIPAdapter(AdaptedFeature):
     info = MethodInfo(
         key="clip_adapter",
         title="CLIP-Adapter",
-        sees=FREE_EVIDENCE,
-        min_shots=1,
         paper="Gao et al., CLIP-Adapter: better vision-language models with feature adapters, IJCV 2024",
         linear=False,
         closed_form=False,
         rotation_free=False,
-        constants=frozenset({"logit_scale"}),
     )
-    seed: AdapterSeed = 0
     ratio: Annotated[Share, "Share of the adapted feature."] = 0.2
-    reduction: Reduction = 4
-    logit_scale: LogitScale = None
-    epochs: Epochs = 300
-    lr: LearningRate = 0.1
-    warmup_lr: WarmupRate = 1e-5
     momentum: Momentum = 0.9
-    batch_size: BatchSize = 256
 
     def _fit(self, task: Task) -> None:
-        n, d = task.X.shape
-        adapter = initial_adapter(d, self.reduction, self.seed, task.X.dtype)
-        steps = steps_per_epoch(n, self.batch_size)
-        train_adapter(
-            adapter,
-            task.X,
-            task.y,
-            task.text,
-            batches(self.seed, n, n, self.batch_size),
-            np.repeat(cosine_rates(self.epochs, self.lr, self.warmup_lr), steps),
-            momentum_sgd(adapter, self.momentum),
-            ratio=self.ratio,
-            scale=task.logit_scale,
-        )
+        adapter = self._train(task, self.ratio, lambda adapter: momentum_sgd(adapter, self.momentum))
         self._keep(adapter, task.text, self.ratio)
-        self.selected_ = {"ratio": Choice(self.ratio, "fixed"), "seed": Choice(self.seed, "fixed")}
+        self._select("fixed", ratio=self.ratio, seed=self.seed)

@@ -13,18 +13,15 @@ from kshot.methods.parameters import BatchSeed, Count, LearningRate, Positive, S
 from kshot.solvers.cross_modal import half_sizes, paired_batches, train_cross_modal, warm_cosine
 from kshot.solvers.rows import accuracy
 from kshot.solvers.training import last_state
-from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
+from kshot.types import Array, Labelled, MethodInfo
 
 INFO = MethodInfo(
     key="cross_modal_lp",
     title="Cross-modal linear probe",
-    sees=FREE_EVIDENCE,
-    min_shots=1,
     paper="Lin et al., Multimodality helps unimodality: cross-modal few-shot learning, CVPR 2023",
     closed_form=False,
     views=True,
     rotation_free=False,
-    constants=frozenset({"logit_scale"}),
 )
 LOG_SCALE = 4.60517
 TEXT_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -60,15 +57,10 @@ class CrossModalLP(Classifier):
     def _fit(self, task: Task) -> None:
         W, scale = self._train(task)
         X, _ = every_view(task)
-        fixed = {
-            "lr": self.lr,
-            "weight_decay": self.weight_decay,
-            "batch_size": sum(half_sizes(len(X), task.n_classes, self.batch_size)),
-            "text_share": self.text_share,
-            "seed": self.seed,
-        }
-        self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
-        self.selected_["logit_scale"] = Choice(scale, "assumed")
+        batch_size = sum(half_sizes(len(X), task.n_classes, self.batch_size))
+        self._select("fixed", lr=self.lr, weight_decay=self.weight_decay, batch_size=batch_size)
+        self._select("fixed", text_share=self.text_share, seed=self.seed)
+        self._select("assumed", logit_scale=scale)
         self._set_linear(_mixed(W, task.text, self.text_share, scale))
 
     def _train(self, task: Task) -> tuple[Float[Array, "C d"], float]:
@@ -77,15 +69,8 @@ class CrossModalLP(Classifier):
         rounded = X.dtype.type(np.exp(np.float64(X.dtype.type(LOG_SCALE))))
         scale = task.constants.get("logit_scale", float(rounded))
         sizes = half_sizes(len(X), task.n_classes, self.batch_size)
-        states = train_cross_modal(
-            X,
-            y,
-            task.text,
-            paired_batches(self.seed, len(X), task.n_classes, sizes),
-            warm_cosine(self.iterations, self.lr),
-            scale=scale,
-            weight_decay=self.weight_decay,
-        )
+        order, rates = paired_batches(self.seed, len(X), task.n_classes, sizes), warm_cosine(self.iterations, self.lr)
+        states = train_cross_modal(X, y, task.text, order, rates, scale=scale, weight_decay=self.weight_decay)
         return last_state(states), scale
 
     def knob_name(self) -> str:

@@ -154,8 +154,8 @@ def without_own_image(task: Task, means: Float[Array, "C d"]) -> Float[Array, "M
     Rows of a class with a single picture get its whole mean; callers do not score them.
     """
     if task.views is None:
-        return deflated_means(task.X, task.y, means, task.counts)
-    left = deflated_means(task.views.mean(axis=0), task.y, means, task.counts)
+        return deflated_means(task.X, task.y, means)
+    left = deflated_means(task.views.mean(axis=0), task.y, means)
     return np.tile(left, (len(task.views), 1))
 
 
@@ -166,7 +166,7 @@ def labelled(what: str, X: ArrayLike, y: ArrayLike, dtype: np.dtype, classes: Sh
 
 
 def shared_unit_rows(X: Any, what: str, dtype: np.dtype) -> Float[Array, "N d"]:
-    """Unit rows, which all methods of a cell make of the same evidence."""
+    """`unit_rows`, computed once for all methods of a cell."""
     return once("unit rows", lambda: unit_rows(X, what, dtype), np.asarray(X), dtype)
 
 
@@ -209,7 +209,7 @@ def _check_shots(
 
 
 def _text_can_join(info: MethodInfo, classes_with_shots: int) -> bool:
-    """Whether text gives classes without shots a row: not from one class, and not where further pictures show all."""
+    """Whether text can give rows to classes without shots: for methods of text and shots, from two classes on."""
     return info.sees == FREE_EVIDENCE and classes_with_shots > 1
 
 

@@ -1,6 +1,6 @@
 """The fast probe: CLAP's objective minimised in a few quasi-Newton steps."""
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from jaxtyping import Float
 
@@ -11,7 +11,7 @@ from kshot.methods.parameters import AnchorScale, Count, LogitScale
 from kshot.solvers.cosine_optimum import fit_cosine_probe
 from kshot.solvers.cosine_probe import anchor_confidence
 from kshot.solvers.rows import unit_prototypes
-from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import Array, MethodInfo
 
 
 class FastProbe(Classifier):
@@ -23,39 +23,26 @@ class FastProbe(Classifier):
     """
 
     info = MethodInfo(
-        key="fast_probe",
-        title="Fast probe",
-        sees=FREE_EVIDENCE,
-        min_shots=1,
-        paper="kshot, docs/gauss-probe.md",
-        closed_form=False,
-        views=True,
-        constants=ENCODER_CONSTANTS,
+        key="fast_probe", title="Fast probe", paper="kshot, docs/gauss-probe.md", closed_form=False, views=True
     )
     iterations: Annotated[Count, "Steps of L-BFGS."] = 20
     anchor_scale: AnchorScale = None
     logit_scale: LogitScale = None
 
     def _fit(self, task: Task) -> None:
-        learnt = learn_probe(task, self.iterations)
-        self.selected_ = learnt.selected
-        self._set_linear(task.logit_scale * unit_prototypes(learnt.weights))
-
-
-class LearntProbe(NamedTuple):
-    """Weights of any length, and what `selected_` records."""
-
-    weights: Float[Array, "C d"]
-    selected: dict[str, Choice]
+        weights, penalties = learn_probe(task, self.iterations)
+        self._select("support", penalties=penalties)
+        self._set_linear(task.logit_scale * unit_prototypes(weights))
 
 
 def learn_probe(
     task: Task, iterations: int, start: Float[Array, "C d"] | None = None, pull: float = 1.0
-) -> LearntProbe:
-    """Minimise from the anchors, or from `start`; `pull` multiplies CLAP's penalties."""
+) -> tuple[Float[Array, "C d"], dict[str, float]]:
+    """Minimise from the anchors, or from `start`: weights of any length, and a summary of the penalties, which are
+    CLAP's times `pull`."""
     X, y = every_view(task)
     penalties = pull * anchor_confidence(X, y, task.text, task.logit_scale)
     weights = fit_cosine_probe(
         X, y, task.anchor_scale * task.text, penalties, scale=task.logit_scale, iterations=iterations, start=start
     )
-    return LearntProbe(weights, {"penalties": Choice(penalty_summary(penalties), "support")})
+    return weights, penalty_summary(penalties)

@@ -13,18 +13,18 @@ from kshot.methods.parameters import AnchorScale, LogitScale
 from kshot.solvers.folds import PrincipalAxes, held_out_among_whole, held_out_folds, principal_axes, text_prior
 from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.ratio_sweep import winning_range, wins_by_weight
-from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import Array, MethodInfo
 
 GAMMAS = np.array([0.1, 0.3, 1, 3, 10, 30, 100])
 KAPPAS = np.array([0, 0.5, 1, 2, 4, 8, 16])
 ALPHAS = np.logspace(-4, 1, 31)
 SMALLEST_WEIGHT = 1e-3
 # Enough held-out shots to tell apart two triples whose accuracies differ by half a point.
-MOST_VOTES = 4096
+MOST_SCORED = 4096
 
 
 class Search(NamedTuple):
-    """Correct rows and spread of the scores of every (gamma, kappa, alpha); `scored` rows were asked."""
+    """Correct rows and spread of the scores of every (gamma, kappa, alpha), over `scored` left-out rows."""
 
     hits: Int[Array, "G Q A"]
     spread: Float[Array, "G Q A"]
@@ -40,8 +40,8 @@ class Members(NamedTuple):
     kappas: Float[Array, " Q"]
 
     def held_out(self, folds: Sequence[Fold]) -> Float[Array, "n C"]:
-        """Logits of the rows asked in these folds, fold by fold, by the average fitted without them."""
-        scores = [self.text_scores[fold.asked] for fold in folds]
+        """Logits of the folds' left-out rows, fold by fold, by the average fitted without them."""
+        scores = [self.text_scores[fold.scored] for fold in folds]
         for gamma, of_gamma in zip(GAMMAS.tolist(), self.shares, strict=True):
             if of_gamma.any():
                 for logits, fold in zip(scores, held_out_folds(self.axes, folds, gamma), strict=True):
@@ -61,15 +61,7 @@ class FoldGDA(Classifier):
     is nothing to hold out and no covariance: the head is CLAP's.
     """
 
-    info = MethodInfo(
-        key="fold_gda",
-        title="Fold-GDA",
-        sees=FREE_EVIDENCE,
-        min_shots=1,
-        paper="kshot, docs/fold-gda.md",
-        views=True,
-        constants=ENCODER_CONSTANTS,
-    )
+    info = MethodInfo("fold_gda", "Fold-GDA", paper="kshot, docs/fold-gda.md", views=True)
     folds: Annotated[bool, "Leave one shot of every class out, not of one class only."] = True
     downdate: Annotated[bool, "Take left-out shots out of the covariance too."] = True
     text_prior: Annotated[bool, "Shrink class means towards re-centred text; else kappa is 0."] = True
@@ -89,7 +81,7 @@ class FoldGDA(Classifier):
         X = average_view(task)
         axes = principal_axes(X, task.y, task.text)
         kappas = KAPPAS if self.text_prior else KAPPAS[:1]
-        folds = list(balanced_folds(ranks_by_text(X, task.y, task.text), task.y, MOST_VOTES))
+        folds = list(balanced_folds(ranks_by_text(X, task.y, task.text), task.y, MOST_SCORED))
         text_scores = X @ (task.logit_scale * task.text).T
         search = self._search(axes, folds, text_scores, kappas)
         weights = self._weights(search)
@@ -103,7 +95,7 @@ class FoldGDA(Classifier):
 
     def _fit_single_shots(self, task: Task) -> None:
         probe = CLAP().fit(task.X, task.y, text=task.text, views=task.views, constants=task.constants)
-        self.selected_ = {"single_shots": Choice("clap", "fixed")}
+        self._select("fixed", single_shots="clap")
         self._set_linear(probe.coef_, probe.intercept_)
 
     def _search(
@@ -111,7 +103,7 @@ class FoldGDA(Classifier):
     ) -> Search:
         hits = np.zeros((len(GAMMAS), len(kappas), len(ALPHAS)), np.int64)
         moments = np.zeros((3, len(GAMMAS), len(kappas), 1))
-        scored = sum(int(np.count_nonzero(fold.asked)) for fold in folds)
+        scored = sum(int(np.count_nonzero(fold.scored)) for fold in folds)
         for g, gamma in enumerate(GAMMAS.tolist()):
             for held_out in held_out_folds(axes, folds, gamma, downdate=self.downdate):
                 base, y = text_scores[held_out.rows], axes.y[held_out.rows]
@@ -145,14 +137,14 @@ class FoldGDA(Classifier):
         return weights / weights.sum()
 
     def _record(self, search: Search, weights: Float[Array, "G Q A"], kappas: Float[Array, " Q"]) -> None:
-        quantities = {
-            "gamma": np.exp(np.log(GAMMAS) @ weights.sum(axis=(1, 2))),
-            "kappa": kappas @ weights.sum(axis=(0, 2)),
-            "alpha": np.exp(np.log(ALPHAS) @ weights.sum(axis=(0, 1))),
-            "fold_accuracy": search.hits.max() / search.scored,
-        }
-        self.selected_ = {name: Choice(float(value), "support") for name, value in quantities.items()}
-        self.selected_["triples"] = Choice(int(np.count_nonzero(weights)), "support")
+        self._select(
+            "support",
+            gamma=float(np.exp(np.log(GAMMAS) @ weights.sum(axis=(1, 2)))),
+            kappa=float(kappas @ weights.sum(axis=(0, 2))),
+            alpha=float(np.exp(np.log(ALPHAS) @ weights.sum(axis=(0, 1)))),
+            fold_accuracy=float(search.hits.max() / search.scored),
+            triples=int(np.count_nonzero(weights)),
+        )
 
 
 def _moments(base: Float[Array, "n C"], extra: Float[Array, "n C"]) -> tuple[float, float, float]:

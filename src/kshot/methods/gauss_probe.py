@@ -15,7 +15,7 @@ from kshot.methods.parameters import AnchorScale, Count, LogitScale
 from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.stacking import Side, joint_information, side_weights, spread, text_scale
-from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import Array, MethodInfo
 
 # Two weights need no more left-out shots than these.
 MOST_LEFT_OUT = 2048
@@ -41,7 +41,7 @@ class LeftOutShots(NamedTuple):
     @property
     def rows(self) -> Int[Array, " n"]:
         """The left-out rows, fold by fold."""
-        return np.concatenate([np.empty(0, np.int64), *(np.flatnonzero(fold.asked) for fold in self.folds)])
+        return np.concatenate([np.empty(0, np.int64), *(np.flatnonzero(fold.scored) for fold in self.folds)])
 
 
 class HalfProbes(NamedTuple):
@@ -68,16 +68,8 @@ class GaussProbe(Classifier):
     """
 
     grids: ClassVar = {"iterations": (4, 12, 40)}
-
     info = MethodInfo(
-        key="gauss_probe",
-        title="Gauss-probe",
-        sees=FREE_EVIDENCE,
-        min_shots=1,
-        paper="kshot, docs/gauss-probe.md",
-        closed_form=False,
-        views=True,
-        constants=ENCODER_CONSTANTS,
+        key="gauss_probe", title="Gauss-probe", paper="kshot, docs/gauss-probe.md", closed_form=False, views=True
     )
     probe: Annotated[bool, "Use the probe; without it the head is fold-GDA alone."] = True
     gaussian: Annotated[bool, "Use fold-GDA; without it the head is the probe alone."] = True
@@ -114,9 +106,9 @@ class GaussProbe(Classifier):
         text_scores = average_view(task) @ (task.logit_scale * task.text).T
         scale, information = text_scale(text_scores, task.y)
         share = information / np.log(max(task.n_classes, 2))
-        learnt = learn_probe(task, self.iterations, pull=1 + SINGLE_SHOT_PULL * share**2)
-        self.selected_ = learnt.selected | {"text_information": Choice(share, "support")}
-        self._set_linear(task.logit_scale * scale**share * unit_prototypes(learnt.weights))
+        weights, penalties = learn_probe(task, self.iterations, pull=1 + SINGLE_SHOT_PULL * share**2)
+        self._select("support", penalties=penalties, text_information=share)
+        self._set_linear(task.logit_scale * scale**share * unit_prototypes(weights))
 
     def half_probes(self, task: Task, left_out: LeftOutShots, iterations: int, pull: float = 1.0) -> HalfProbes:
         """Learn from either half of every class's shots, and score the other half."""
@@ -125,12 +117,12 @@ class GaussProbe(Classifier):
         held_out = np.empty((len(rows), task.n_classes), X.dtype)
         ends, seen = [], []
         for half in (0, 1):
-            asked = number[rows] % 2 == half
-            if asked.any():
+            here = number[rows] % 2 == half
+            if here.any():
                 kept = single | (number % 2 != half)
-                weights = learn_probe(part_of(task, kept), iterations, pull=pull).weights
+                weights, _ = learn_probe(part_of(task, kept), iterations, pull=pull)
                 directions = unit_prototypes(weights).T
-                held_out[asked] = X[rows[asked]] @ directions
+                held_out[here] = X[rows[here]] @ directions
                 seen.append(spread(X[kept] @ directions))
                 ends.append(weights)
         if not ends:
@@ -153,11 +145,11 @@ class GaussProbe(Classifier):
 
     def probe_side(self, task: Task, left_out: LeftOutShots, probes: HalfProbes) -> Side:
         """Learn from all shots, starting at the mean of the half probes."""
-        learnt = learn_probe(task, self.iterations, probes.weights, probes.pull)
-        self.selected_ |= learnt.selected
+        weights, penalties = learn_probe(task, self.iterations, probes.weights, probes.pull)
+        self._select("support", penalties=penalties)
         if probes.weights is not None:
-            self.selected_["pull"] = Choice(probes.pull, "support")
-        coef = task.logit_scale * unit_prototypes(learnt.weights)
+            self._select("support", pull=probes.pull)
+        coef = task.logit_scale * unit_prototypes(weights)
         no_bias = np.zeros(len(coef), coef.dtype)
         return Side.of(coef, no_bias, left_out.X @ coef.T, probes.held_out, probes.seen_spread, 0.5)
 
@@ -165,8 +157,8 @@ class GaussProbe(Classifier):
         """Fold-GDA and its exact held-out scores."""
         X = left_out.X
         head = FoldGDA()
+        head.selected_ = self.selected_
         members = head.learn(task)
-        self.selected_ |= head.selected_
         held_out = members.held_out(left_out.folds) if left_out.folds else np.empty((0, task.n_classes), X.dtype)
         scores = X @ head.coef_.T + head.intercept_
         correction = shots_correction(task.counts)
@@ -179,6 +171,6 @@ class GaussProbe(Classifier):
         correction = shots_correction(task.counts)
         weights, from_shots = side_weights(list(sides.values()), task.y[rows], text_scores, correction)
         for name, weight in zip(sides, weights.tolist(), strict=True):
-            self.selected_[f"{name}_weight"] = Choice(weight, "support")
-        self.selected_["from_shots"] = Choice(from_shots, "support")
+            self._select("support", **{f"{name}_weight": weight})
+        self._select("support", from_shots=from_shots)
         return weights.astype(left_out.X.dtype)

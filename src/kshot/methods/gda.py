@@ -14,16 +14,13 @@ from kshot.methods.shared_work import once
 from kshot.solvers.gaussian import GaussianBranch, alpha_hits, fit_gaussian
 from kshot.solvers.rows import class_means
 from kshot.stats.selected import curve_name
-from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 
 INFO = MethodInfo(
     key="gda_alpha1",
     title="GDA (alpha=1)",
-    sees=FREE_EVIDENCE,
-    min_shots=1,
     paper="Wang et al., A hard-to-beat baseline for training-free CLIP-based adaptation, ICLR 2024",
     views=True,
-    constants=frozenset({"logit_scale"}),
 )
 ALPHAS = 10.0 ** np.arange(-4, 3)
 
@@ -60,7 +57,7 @@ class GDA(Classifier):
 
     def _choose(self, task: Task, branch: GaussianBranch) -> float:
         if not isinstance(self.alpha, str):
-            self.selected_ = {"alpha": Choice(float(self.alpha), "fixed")}
+            self._select("fixed", alpha=float(self.alpha))
             return float(self.alpha)
         if self.alpha == "loo":
             curve, evidence = self._loo_curve(task, branch), "support"
@@ -68,7 +65,7 @@ class GDA(Classifier):
             assert task.validation is not None
             curve, evidence = self._curve(task, branch, task.validation), "validation"
         alpha = float(ALPHAS[curve.argmax()])
-        self.selected_ = {"alpha": Choice(alpha, evidence), curve_name(evidence): Choice(curve.tolist(), evidence)}
+        self._select(evidence, **{"alpha": alpha, curve_name(evidence): curve.tolist()})
         return alpha
 
     def _curve(self, task: Task, branch: GaussianBranch, queries: Labelled) -> Float[Array, " L"]:

@@ -8,7 +8,7 @@ from kshot.methods.evidence import Task
 from kshot.methods.parameters import LogitScale
 from kshot.solvers.rows import common_offset, james_stein_ratio, mean_variances, squared_norms
 from kshot.stats.selected import RATIO
-from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import Array, MethodInfo
 
 
 class JSBlend(Classifier):
@@ -17,17 +17,15 @@ class JSBlend(Classifier):
     info = MethodInfo(
         key="js_blend",
         title="James–Stein blend",
-        sees=FREE_EVIDENCE,
         min_shots=2,
         paper="James and Stein, Estimation with quadratic loss, 1961; paper, Eq. 7",
-        constants=frozenset({"logit_scale"}),
     )
     logit_scale: LogitScale = None
 
     def _fit(self, task: Task) -> None:
         v = mean_variances(task.X, task.y, task.means)
         ratios = james_stein_ratio(v, squared_norms(self._target(task) - task.means))
-        self.selected_ = {RATIO: Choice(ratio_summary(ratios), "support")}
+        self._select("support", **{RATIO: ratio_summary(ratios)})
         self._set_linear(blend(task.means, task.text, ratios), scale=task.logit_scale)
 
     def _target(self, task: Task) -> Float[Array, "C d"]:
@@ -43,10 +41,8 @@ class CentredJSBlend(JSBlend):
     info = MethodInfo(
         key="centred_js_blend",
         title="Centred JS blend",
-        sees=FREE_EVIDENCE,
         min_shots=2,
         paper="paper, Sec. 3.4: the common offset is removed from the distance",
-        constants=frozenset({"logit_scale"}),
     )
 
     def _target(self, task: Task) -> Float[Array, "C d"]:

@@ -159,9 +159,13 @@ def leave_one_out_curve(method: Knob, task: Task) -> Float[Array, " L"]:
 
 def balanced_fold_curve(method: Knob, task: Task, most_folds: int | None = None) -> Float[Array, " L"]:
     """As many refits as the largest class has shots, or about `most_folds`: each class of two or more loses a shot."""
+    return held_out_curve(method, task, list(folds_of(task, most_folds)))
+
+
+def folds_of(task: Task, most_folds: int | None = None) -> Iterator[Fold]:
+    """Balanced folds in the order of closeness to text, or of the shots where there is no text."""
     number = ranks_by_text(task.X, task.y, task.text) if len(task.text) else shot_numbers(task.y)
-    most_asked = None if most_folds is None else most_folds * task.n_classes
-    return held_out_curve(method, task, list(balanced_folds(number, task.y, most_asked)))
+    return balanced_folds(number, task.y, None if most_folds is None else most_folds * task.n_classes)
 
 
 def held_out_curve(method: Knob, task: Task, folds: Sequence[Fold]) -> Float[Array, " L"]:
@@ -170,9 +174,9 @@ def held_out_curve(method: Knob, task: Task, folds: Sequence[Fold]) -> Float[Arr
         raise UndefinedError(f"{method.info.key} needs 2 shots per class to leave one out.")
     if isinstance(method, KnobWithFolds):
         return method.knob_folds_curve(task, folds)
-    hits, scored = np.zeros(len(method.knob_grid())), 0
-    for kept, asked in folds:
-        queries = Labelled(task.X[asked], task.y[asked])
+    hits, total = np.zeros(len(method.knob_grid())), 0
+    for kept, scored in folds:
+        queries = Labelled(task.X[scored], task.y[scored])
         hits += len(queries.y) * method.knob_curve(part_of(task, kept), queries)
-        scored += len(queries.y)
-    return hits / scored
+        total += len(queries.y)
+    return hits / total

@@ -12,7 +12,7 @@ from kshot.methods.knob import Knob, KnobWithFolds, KnobWithLeaveOneOut
 from kshot.methods.parameters import AnchorScale, Count, LogitScale
 from kshot.methods.selectors import fit_on, knob_of, scores_over_grid, selector_curve
 from kshot.solvers.rows import accuracy
-from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, MethodInfo
+from kshot.types import Array, Choice, Evidence, MethodInfo
 
 LABELLED = ("few_shot_validation", "validation", "test")
 
@@ -36,9 +36,7 @@ class KnobSurvey(Classifier):
         method = registry.create(self.method)
         sees: frozenset[Evidence] = frozenset({*method.info.sees, "few_shot_validation", "validation", "test"})
         title = f"{method.info.title}: {knob_of(method, self.knob).knob_name()}"
-        return MethodInfo(
-            f"{self.method}:survey", title, sees, 1, method.info.paper, linear=False, constants=ENCODER_CONSTANTS
-        )
+        return MethodInfo(f"{self.method}:survey", title, sees, 1, method.info.paper, linear=False)
 
     def _fit(self, task: Task) -> None:
         from scipy.special import softmax

@@ -5,16 +5,17 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task
+from kshot.methods.knob import held_out_curve
 from kshot.methods.parameters import Count, NotNegative, Positive
 from kshot.solvers.leaving_out import balanced_folds
 from kshot.solvers.logistic import left_out_accuracies, logistic_path
 from kshot.solvers.rows import accuracy, shot_numbers
 from kshot.stats.selected import curve_name
-from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
+from kshot.types import Array, Evidence, Labelled, MethodInfo
 
 INFO = MethodInfo(
     key="logistic_probe",
@@ -26,7 +27,7 @@ INFO = MethodInfo(
 )
 STRENGTHS = 10.0 ** np.arange(-2, 5)
 # Enough left-out shots to tell the strengths apart; where there are more, some folds are left out.
-MOST_ASKED = 800
+MOST_SCORED = 800
 # From so many shots per class on, a fold starts from the weights of all shots.
 WARM_SHOTS = 8
 
@@ -57,20 +58,17 @@ class LogisticProbe(Classifier):
 
     def _fit(self, task: Task) -> None:
         if self.tune == "fixed":
-            self.selected_ = {"strength": Choice(self.strength, "fixed")}
-            self._keep(self._path(task.X, task.y, task.n_classes, [self.strength])[0], task.X.dtype)
+            self._select("fixed", strength=self.strength)
+            self._keep(self._path(task, np.array([self.strength]))[0], task.X.dtype)
             return
-        path = self._path(task.X, task.y, task.n_classes)
+        path = self._path(task)
         if self.tune == "test":
             assert task.test is not None
             curve, evidence = _accuracies(path, task.test), "test"
         else:
             curve, evidence = self._left_out_curve(task, path), "support"
         best = int(curve.argmax())
-        self.selected_ = {
-            "strength": Choice(float(STRENGTHS[best]), evidence),
-            curve_name(evidence): Choice(curve.tolist(), evidence),
-        }
+        self._select(evidence, **{"strength": float(STRENGTHS[best]), curve_name(evidence): curve.tolist()})
         self._keep(path[best], task.X.dtype)
 
     def _keep(self, path: Float[Array, "C e"], dtype: np.dtype) -> None:
@@ -87,35 +85,24 @@ class LogisticProbe(Classifier):
         return self.with_params(tune="fixed", strength=value)
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
-        for w in self._path(task.X, task.y, task.n_classes):
+        for w in self._path(task):
             yield X @ w[:, :-1].T + w[:, -1]
 
     def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
-        return _accuracies(self._path(task.X, task.y, task.n_classes), queries)
+        return _accuracies(self._path(task), queries)
 
     def knob_loo_curve(self, task: Task) -> Float[Array, " L"]:
-        return self._left_out_curve(task, self._path(task.X, task.y, task.n_classes))
+        return self._left_out_curve(task, self._path(task))
 
     def _left_out_curve(self, task: Task, path: Float[Array, "L C e"]) -> Float[Array, " L"]:
-        folds = balanced_folds(shot_numbers(task.y), task.y, MOST_ASKED)
-        if len(task.y) > MOST_ASKED and task.counts.min() >= WARM_SHOTS:
+        folds = balanced_folds(shot_numbers(task.y), task.y, MOST_SCORED)
+        if len(task.y) > MOST_SCORED and task.counts.min() >= WARM_SHOTS:
             return left_out_accuracies(task.X, task.y, STRENGTHS, path, folds)
-        hits, scored = np.zeros(len(STRENGTHS)), 0
-        for kept, asked in folds:
-            own = self._path(task.X[kept], task.y[kept], task.n_classes)
-            hits += _accuracies(own, Labelled(task.X[asked], task.y[asked])) * np.count_nonzero(asked)
-            scored += np.count_nonzero(asked)
-        return hits / scored
+        return held_out_curve(self, task, list(folds))
 
-    def _path(
-        self,
-        X: Float[Array, "N d"],
-        y: Int[Array, " N"],
-        n_classes: int,
-        strengths: Sequence[float] = STRENGTHS.tolist(),
-    ) -> Float[Array, "L C e"]:
+    def _path(self, task: Task, strengths: Float[Array, " L"] = STRENGTHS) -> Float[Array, "L C e"]:
         limits = {"tolerance": self.tolerance, "max_iterations": self.max_iterations}
-        return logistic_path(X, y, n_classes, np.array(strengths), **limits)
+        return logistic_path(task.X, task.y, task.n_classes, strengths, **limits)
 
 
 def _accuracies(path: Float[Array, "L C e"], queries: Labelled) -> Float[Array, " L"]:

@@ -12,16 +12,9 @@ from kshot.methods.parameters import LogitScale
 from kshot.solvers.ratio_sweep import GRID
 from kshot.solvers.rows import correct_for_shots
 from kshot.stats.selected import RATIO, curve_name
-from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
+from kshot.types import FREE_EVIDENCE, MethodInfo
 
-INFO = MethodInfo(
-    key="loo_blend",
-    title="LOO blend",
-    sees=FREE_EVIDENCE,
-    min_shots=2,
-    paper="paper, Algorithm 1",
-    constants=frozenset({"logit_scale"}),
-)
+INFO = MethodInfo(key="loo_blend", title="LOO blend", sees=FREE_EVIDENCE, min_shots=2, paper="paper, Algorithm 1")
 K_CORRECTED_INFO = replace(
     INFO, key="loo_blend_kcorr", title="LOO blend + K-correction", paper="paper, Eq. 18: odds × K/(K−1)"
 )
@@ -47,10 +40,10 @@ class LOOBlend(RatioKnob, Classifier):
     def _fit(self, task: Task) -> None:
         curve = self.knob_loo_curve(task)
         ratio = float(GRID[curve.argmax()])
-        self.selected_ = {RATIO: Choice(ratio, "support"), curve_name("support"): Choice(curve.tolist(), "support")}
+        self._select("support", **{RATIO: ratio, curve_name("support"): curve.tolist()})
         if self.k_correction:
             before, ratio = ratio, _corrected(ratio, task.counts)
-            self.selected_ |= {RATIO: Choice(ratio, "support"), f"{RATIO}_before": Choice(before, "support")}
+            self._select("support", **{RATIO: ratio, f"{RATIO}_before": before})
         self._set_linear(blend(task.means, task.text, ratio), scale=task.logit_scale)
 
 

@@ -11,7 +11,7 @@ from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import Count, Epochs, Momentum, NotNegative, Seed
 from kshot.solvers.rows import class_sums
 from kshot.solvers.text_probe import step_sizes, train_text_probe
-from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import Array, MethodInfo
 
 
 class LPP(Classifier):
@@ -29,8 +29,6 @@ class LPP(Classifier):
     info = MethodInfo(
         key="lpp",
         title="LP++",
-        sees=FREE_EVIDENCE,
-        min_shots=1,
         paper="Huang et al., LP++: a surprisingly strong linear probe for few-shot CLIP, CVPR 2024",
         closed_form=False,
         views=True,
@@ -58,12 +56,9 @@ class LPP(Classifier):
             momentum=self.momentum,
             alpha_every=self.alpha_every,
         )
-        self.selected_ = {
-            "lr_w": Choice(lr_w, "support"),
-            "lr_alpha": Choice(lr_alpha, "support"),
-            "alpha": Choice({"init": alpha_init, "min": float(alpha.min()), "max": float(alpha.max())}, "support"),
-            "bias_init": Choice("given" if self.bias_init is not None else f"seed {self.seed}", "fixed"),
-        }
+        learnt = {"init": alpha_init, "min": float(alpha.min()), "max": float(alpha.max())}
+        self._select("support", lr_w=lr_w, lr_alpha=lr_alpha, alpha=learnt)
+        self._select("fixed", bias_init=f"seed {self.seed}" if self.bias_init is None else "given")
         self._set_linear(W + alpha[:, None] * task.text, b)
 
     def _initial_bias(self, task: Task) -> Float[Array, " C"]:

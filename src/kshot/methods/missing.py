@@ -11,8 +11,6 @@ scores of the other classes stay as they are, and a linear head stays linear. To
 class comes with one row: its text, moved as far as the other classes' pictures lie from theirs.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -20,24 +18,17 @@ from kshot.solvers.rows import class_counts, unit_prototypes
 from kshot.types import Array
 
 
-class MissingRows(NamedTuple):
-    """Scores of the classes without shots above the mean of the others, as rows; and which classes have shots."""
-
-    slope: float
-    rows: Float[Array, "U d"]
-    has_shots: Bool[Array, " C"]
-
-
 def missing_class_rows(
     scores: Float[Array, "N S"], X: Float[Array, "N d"], text: Float[Array, "C d"], has_shots: Bool[Array, " C"]
-) -> MissingRows:
-    """Rows for the classes without shots, from the head's scores of the shots. The slope a is clipped at zero."""
+) -> tuple[float, Float[Array, "U d"]]:
+    """Fit the slope a, clipped at zero, to the head's scores of the shots; return it and a row for each class without
+    shots. A picture's product with that row is the class's score minus the mean of the other classes' scores."""
     centre = text[has_shots].mean(axis=0)
     z = (X @ (text[has_shots] - centre).T).astype(np.float64)
     steps = float(np.vdot(z, z))
     # The means of z over the classes are zero, so those of the scores need not be taken out.
     slope = max(0.0, float(np.vdot(z, scores)) / steps) if steps else 0.0
-    return MissingRows(slope, (slope * (text[~has_shots] - centre)).astype(text.dtype), has_shots)
+    return slope, (slope * (text[~has_shots] - centre)).astype(text.dtype)
 
 
 def fill_missing_classes(

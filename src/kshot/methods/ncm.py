@@ -14,9 +14,7 @@ class NCM(Classifier):
         key="ncm",
         title="NCM",
         sees=frozenset({"support"}),
-        min_shots=1,
         paper="Snell et al., Prototypical networks for few-shot learning, 2017",
-        constants=frozenset({"logit_scale"}),
     )
     logit_scale: LogitScale = None
 

@@ -10,19 +10,14 @@ from kshot.methods.parameters import LogitScale
 from kshot.solvers.ratio_sweep import GRID
 from kshot.solvers.rows import class_counts, optimal_ratio, population_moments, squared_norms
 from kshot.stats.selected import RATIO, curve_name
-from kshot.types import Choice, MethodInfo
+from kshot.types import MethodInfo
 
 
 class OracleBlend(RatioKnob, Classifier):
     """The ratio on the grid with the best test accuracy, the smallest of equals: an upper bound of blending."""
 
     info = MethodInfo(
-        key="oracle_lambda",
-        title="Oracle ratio",
-        sees=frozenset({"text", "support", "test"}),
-        min_shots=1,
-        paper="paper, Sec. 4.3",
-        constants=frozenset({"logit_scale"}),
+        key="oracle_lambda", title="Oracle ratio", sees=frozenset({"text", "support", "test"}), paper="paper, Sec. 4.3"
     )
     logit_scale: LogitScale = None
 
@@ -30,7 +25,7 @@ class OracleBlend(RatioKnob, Classifier):
         assert task.test is not None
         curve = self.knob_curve(task, task.test)
         ratio = float(GRID[curve.argmax()])
-        self.selected_ = {RATIO: Choice(ratio, "test"), curve_name("test"): Choice(curve.tolist(), "test")}
+        self._select("test", **{RATIO: ratio, curve_name("test"): curve.tolist()})
         self._set_linear(blend(task.means, task.text, ratio), scale=task.logit_scale)
 
 
@@ -41,9 +36,7 @@ class MSEOracleBlend(Classifier):
         key="mse_oracle",
         title="MSE-oracle blend",
         sees=frozenset({"text", "support", "pool"}),
-        min_shots=1,
         paper="paper, Prop. 1 with pool moments",
-        constants=frozenset({"logit_scale"}),
     )
     logit_scale: LogitScale = None
 
@@ -55,5 +48,5 @@ class MSEOracleBlend(Classifier):
         mu_star, trace = population_moments(task.pool.X, task.pool.y, task.n_classes)
         g2 = squared_norms(task.text - mu_star)
         ratios = optimal_ratio(g2, trace / task.counts.astype(g2.dtype))
-        self.selected_ = {RATIO: Choice(ratio_summary(ratios), "pool")}
+        self._select("pool", **{RATIO: ratio_summary(ratios)})
         self._set_linear(blend(task.means, task.text, ratios), scale=task.logit_scale)

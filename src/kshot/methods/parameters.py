@@ -121,7 +121,7 @@ class Estimator:
         return request
 
     def set_fit_request(self: E, **wanted: bool | str | None) -> E:
-        """For each argument of `fit`: True, False, None (refuse it) or the name under which it arrives."""
+        """Set for each argument of `fit`: True, False, None (refuse it) or the name under which it arrives."""
         request = self.get_metadata_routing()
         for name, alias in wanted.items():
             if name not in ROUTED:
@@ -173,10 +173,16 @@ def check_parameters(method: Any) -> None:
             raise InputError(f"{type(method).__name__}: {name} must be {allowed}, not {value!r}.")
 
 
+@cache
+def encoder_parameters(cls: type) -> frozenset[str]:
+    """Parameters of the class whose values an encoder gives: `logit_scale`, `anchor_scale`, both or none."""
+    return ENCODER_CONSTANTS.intersection(parameter_names(cls))
+
+
 def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Constants for a fit of this method: the encoder's that are given and the dataset's that it declares, where its
-    own parameter of that name is not set."""
-    takes = method.info.constants
+    """Constants for a fit of this method, each from its own parameter if that is set, else from those given: the
+    encoder's, and the dataset's if the method declares them."""
+    takes = method.info.constants | encoder_parameters(type(method))
     strange = given.keys() - takes - ENCODER_CONSTANTS - DATASET_CONSTANTS
     if strange:
         allowed = ", ".join(sorted({*takes, *ENCODER_CONSTANTS}))
@@ -186,8 +192,8 @@ def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         own = getattr(method, name, None) if name in takes else None
         if own is not None and inspect.signature(type(method)).parameters[name].default is not None:
             raise InputError(
-                f"{type(method).__name__} declares {name} as a constant that encoder or dataset know, so its "
-                f"default must be None: write {name}: Positive | None = None and use task.{name} in _fit."
+                f"{type(method).__name__}: {name} is a constant that encoder or dataset know, so its default must be "
+                f"None: write {name}: Positive | None = None and use task.{name} in _fit."
             )
         value = given.get(name) if own is None else own
         if value is not None:
@@ -198,9 +204,9 @@ def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def used_constants(method: Any, known: Mapping[str, Any]) -> dict[str, Choice]:
-    """The encoder's constants that the method declares, and where each value is from."""
+    """The encoder's constants that are parameters of the method, and where each value is from."""
     used = {}
-    for name in sorted(method.info.constants & ENCODER_CONSTANTS):
+    for name in sorted(encoder_parameters(type(method))):
         if getattr(method, name, None) is not None:
             used[name] = Choice(known[name], "fixed")
         elif name in known:

@@ -13,17 +13,14 @@ from kshot.methods.parameters import BetaPoints, Count, LogitScale, NotNegative,
 from kshot.solvers.kernel_ridge import Spectrum, fit_kernel_ridge, kernel_scores, path_scores, residuals
 from kshot.solvers.leaving_out import Fold
 from kshot.solvers.rows import accuracy
-from kshot.types import FREE_EVIDENCE, Array, Choice, Labelled, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
 
 INFO = MethodInfo(
     key="proker",
     title="ProKeR",
-    sees=FREE_EVIDENCE,
-    min_shots=1,
     paper="Bendou et al., ProKeR: a kernel perspective on few-shot adaptation of large VLMs, CVPR 2025",
     linear=False,
     views=True,
-    constants=frozenset({"logit_scale"}),
 )
 VALIDATION_INFO = replace(
     INFO, key="proker_val", title="ProKeR (grid on validation)", sees=frozenset({*FREE_EVIDENCE, "validation"})
@@ -69,11 +66,10 @@ class ProKeR(Classifier):
             assert task.validation is not None
             curve = self.knob_curve(task, task.validation)
             beta, ridge = self.knob_grid()[int(curve.argmax())]
-            from_, accuracy = "validation", {"accuracy": Choice(float(curve.max()), "validation")}
+            self._select("validation", beta=beta, ridge=ridge, accuracy=float(curve.max()))
         else:
             beta, ridge = self._table(task)
-            from_, accuracy = "fixed", {}
-        self.selected_ = {"beta": Choice(beta, from_), "ridge": Choice(ridge, from_), **accuracy}
+            self._select("fixed", beta=beta, ridge=ridge)
         return beta, ridge
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
@@ -90,7 +86,7 @@ class ProKeR(Classifier):
         return [(beta, ridge) for beta in betas for ridge in ridges]
 
     def _table(self, task: Task) -> tuple[float, float]:
-        """The table's entry, each half replaced by the parameter of its name where that is given."""
+        """beta and lambda of the authors' table, or the parameters of these names if given."""
         shots = len(task.y) // task.n_classes
         beta, ridge = TABLE[max(listed for listed in TABLE if listed <= max(shots, 1))]
         return (beta if self.beta is None else float(self.beta), ridge if self.ridge is None else float(self.ridge))
@@ -111,21 +107,21 @@ class ProKeR(Classifier):
         return path_scores(X, rows, residuals(rows, y, task.text), task.text, *self._grids())
 
     def knob_folds_curve(self, task: Task, folds: Sequence[Fold]) -> Float[Array, " L"]:
-        """Exact: what each fold asks is predicted by the coefficients fitted on what it keeps."""
+        """Exact accuracy on each fold's left-out rows, by coefficients of the other rows, without a refit."""
         rows, y = every_view(task)
         R, base = residuals(rows, y, task.text), rows @ task.text.T
         every = np.arange(len(rows)).reshape(-1, len(task.y))
         groups = [every[:, ~fold.kept].ravel() for fold in folds]
-        asked = np.concatenate([np.tile(fold.asked[~fold.kept], len(every)) for fold in folds])
+        scored = np.concatenate([np.tile(fold.scored[~fold.kept], len(every)) for fold in folds])
         batches = [np.stack(groups)] if len({len(g) for g in groups}) == 1 else [g[None] for g in groups]
-        order = np.concatenate(groups)[asked]
+        order = np.concatenate(groups)[scored]
         betas, ridges = self._grids()
         curve = []
         for beta in betas:
             spectrum = Spectrum.of(rows, R, beta)
             for ridge in ridges:
                 parts = [spectrum.held_out(R, batch, ridge).reshape(-1, task.n_classes) for batch in batches]
-                scores = np.concatenate(parts)[asked] + base[order]
+                scores = np.concatenate(parts)[scored] + base[order]
                 curve.append(accuracy(scores, y[order]))
         return np.array(curve)
 

@@ -80,7 +80,7 @@ def names() -> list[str]:
 
 
 def create(name: str, **params: Any) -> Classifier:
-    """An unfitted method; `params` override the defaults of that name."""
+    """Make an unfitted method; `params` override the defaults of that name."""
     if name in _held:
         return _held[name][0].with_params(**params)
     entry = _entry(name)
@@ -138,7 +138,7 @@ def is_held(use: str) -> bool:
 
 
 def path_of(name: str) -> str:
-    """`package.module:Class` of a method by its name; any other word as it is."""
+    """`package.module:Class` of a method by its name; a name that is not known is returned as it is."""
     return BUILTIN[name].path if name in BUILTIN else _installed().get(name, name)
 
 

@@ -10,7 +10,7 @@ from kshot.methods.evidence import Task, view_by_view
 from kshot.methods.parameters import AdamEps, Epochs, LearningRate, LogitScale, NotNegative
 from kshot.solvers.adapter import mapped, train_linear_adapter
 from kshot.solvers.training import half_cosine, last_state
-from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import Array, MethodInfo
 
 
 class RLA(Classifier):
@@ -25,14 +25,11 @@ class RLA(Classifier):
     info = MethodInfo(
         key="rla",
         title="Regularised linear adapter",
-        sees=FREE_EVIDENCE,
-        min_shots=1,
         paper="Fahes et al., CLIP's visual embedding projector is a few-shot cornucopia, 2024",
         linear=False,
         closed_form=False,
         views=True,
         rotation_free=False,
-        constants=frozenset({"logit_scale"}),
     )
     penalty: Annotated[NotNegative | Literal["1/K", "1/K2"], "Weight of |W − I|², K being the mean shots."] = "1/K"
     lr: LearningRate = 1e-3
@@ -41,24 +38,15 @@ class RLA(Classifier):
     logit_scale: LogitScale = None
 
     def _fit(self, task: Task) -> None:
-        penalty = self._penalty(len(task.y) / task.n_classes)
-        states = train_linear_adapter(
-            view_by_view(task),
-            task.y,
-            task.text,
-            half_cosine(np.arange(self.epochs), self.epochs, self.lr),
-            penalty=penalty,
-            scale=task.logit_scale,
-            eps=self.eps,
+        views, penalty = view_by_view(task), self._penalty(len(task.y) / task.n_classes)
+        rates, scale = half_cosine(np.arange(self.epochs), self.epochs, self.lr), task.logit_scale
+        W = last_state(
+            train_linear_adapter(views, task.y, task.text, rates, penalty=penalty, scale=scale, eps=self.eps)
         )
-        W = last_state(states)
         self.map_, self.text_ = W, task.text
         moved = float(np.linalg.norm(W - np.eye(len(W), dtype=W.dtype)))
-        self.selected_ = {
-            "penalty": Choice(penalty, "fixed"),
-            "lr": Choice(self.lr, "fixed"),
-            "moved": Choice(moved, "support"),
-        }
+        self._select("fixed", penalty=penalty, lr=self.lr)
+        self._select("support", moved=moved)
 
     def _penalty(self, shots: float) -> float:
         if not isinstance(self.penalty, str):

@@ -28,7 +28,7 @@ from kshot.methods.evidence import Task
 from kshot.methods.knob import Knob, KnobWithHeads, KnobWithScores, balanced_fold_curve, leave_one_out_curve
 from kshot.methods.parameters import AnchorScale, LogitScale
 from kshot.solvers.rows import accuracy
-from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, Labelled, MethodInfo
+from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
 
 SELECTORS: dict[str, Evidence | None] = {
     "fixed": None,
@@ -138,7 +138,7 @@ class Tuned(Classifier):
             min_shots=max(2, inner.min_shots) if self.by in ("loo", "folds") else inner.min_shots,
             linear=False,
             closed_form=False,
-            constants=ENCODER_CONSTANTS,
+            constants=frozenset(),
         )
 
     def _fit(self, task: Task) -> None:

@@ -35,7 +35,7 @@ def class_code(cls: type, *more: Any) -> str:
 
 
 def _walk(value: Any, met: dict[int, Any], home: str) -> Iterator[str | bytes]:
-    """`met` keeps what it met: the place of a value that is gone would be that of the next."""
+    """`met` keeps every value: if one were freed, the next could get its address."""
     if isinstance(value, PLAIN):
         yield repr(value)
         return
@@ -48,7 +48,7 @@ def _walk(value: Any, met: dict[int, Any], home: str) -> Iterator[str | bytes]:
 
 
 def _parts(value: Any, home: str) -> Iterator[Any]:
-    """What a value is made of; nothing that depends on where it lies in memory."""
+    """The parts of a value; nothing that depends on its address in memory."""
     if isinstance(value, ModuleType):
         yield from (value.__name__, own_code_hash(value.__name__))
     elif isinstance(value, type | FunctionType) and value.__module__ != home:
@@ -82,7 +82,7 @@ def _parts(value: Any, home: str) -> Iterator[Any]:
 
 
 def _state(value: Any) -> Any:
-    """What an object is made again from; its attributes where it cannot say, as with locks and open files."""
+    """What pickle rebuilds an object from; its attributes if it cannot be pickled, as with locks and open files."""
     if is_dataclass(value):
         return [getattr(value, field.name) for field in fields(value)]
     try:

@@ -53,7 +53,7 @@ class SharedWork:
 
 
 def _cannot_change(array: Array) -> bool:
-    """Whether the memory is a bytes object, as that of a cell's evidence."""
+    """Whether the memory belongs to a bytes object, as a cell's evidence does."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base

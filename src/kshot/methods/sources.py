@@ -15,7 +15,7 @@ INSTALLED = {"site-packages", "dist-packages"}
 
 
 def code_hash(digests: Mapping[str, str]) -> str:
-    """Of source files, given the sha256 of each by its name; empty where there are none."""
+    """A hash of source files, given the sha256 of each by its name; empty if there are none."""
     lines = "".join(f"{name} {digest}\n" for name, digest in sorted(digests.items()))
     return hashlib.sha256(lines.encode()).hexdigest()[:16] if digests else ""
 
@@ -26,7 +26,7 @@ def is_installed(folder: Path) -> bool:
 
 
 def own_code_hash(module: str | None) -> str:
-    """The `code_hash` of a module that somebody edits; empty for Python's own, kshot's and installed ones."""
+    """The `code_hash` of a module that its user edits; empty for modules of Python, of kshot and installed ones."""
     top = (module or "").partition(".")[0]
     if top in sys.stdlib_module_names or top in ("", "kshot", "__main__"):
         return ""
@@ -65,7 +65,7 @@ def _read_file(path: Path) -> tuple[str, frozenset[str]]:
 
 
 def _spec(top: str) -> ModuleSpec | None:
-    """As an import would find it, whatever was imported before; the current folder comes last."""
+    """The module as an import would find it, whatever was imported before; the current folder is searched last."""
     try:
         return PathFinder.find_spec(top, [*sys.path, os.getcwd()]) or find_spec(top)
     except (ImportError, ValueError):

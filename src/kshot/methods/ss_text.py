@@ -8,16 +8,13 @@ from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import LogitScale
 from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.text_shift import penalties, pulled_prototypes, repelled
-from kshot.types import FREE_EVIDENCE, Choice, MethodInfo
+from kshot.types import MethodInfo
 
 INFO = MethodInfo(
     key="ss_text",
     title="SS-Text",
-    sees=FREE_EVIDENCE,
-    min_shots=1,
     paper="Silva-Rodríguez et al., SS-Text: few-shot, now for real, IPMI 2025 (code jusiro/SS-Text 4ff4897)",
     views=True,
-    constants=frozenset({"logit_scale"}),
 )
 
 
@@ -45,13 +42,9 @@ class SSText(Classifier):
         prototypes = pulled_prototypes(average_view(task), task.y, task.text, lambdas, task.logit_scale)
         if self.plus:
             prototypes, lengths = repelled(prototypes)
-            shot = task.counts > 0
-            self.selected_ = {
-                "penalties": Choice({"min": float(lambdas.min()), "max": float(lambdas[shot].max())}, "support"),
-                "smallest_length": Choice(float(lengths.min()), "support"),
-                "turned_over": Choice(int((lengths < 2).sum()), "support"),
-            }
+            ends = {"min": float(lambdas.min()), "max": float(lambdas[task.counts > 0].max())}
+            turned_over = int((lengths < 2).sum())
+            self._select("support", penalties=ends, smallest_length=float(lengths.min()), turned_over=turned_over)
         else:
-            weight = task.logit_scale / (len(task.y) * float(lambdas[0]))
-            self.selected_ = {"image_weight": Choice(weight, "support")}
+            self._select("support", image_weight=task.logit_scale / (len(task.y) * float(lambdas[0])))
         self._set_linear(task.logit_scale * unit_prototypes(prototypes))

@@ -19,7 +19,7 @@ from kshot.methods.parameters import (
 from kshot.solvers.residual_probe import train_residual
 from kshot.solvers.rows import squared_norms, unit_prototypes
 from kshot.solvers.training import batches, cosine_rates, last_state, steps_per_epoch
-from kshot.types import ENCODER_CONSTANTS, FREE_EVIDENCE, Choice, MethodInfo
+from kshot.types import MethodInfo
 
 # From so many classes on, the official scripts use a tenth of the rate (ImageNet).
 MANY_CLASSES = 1000
@@ -38,13 +38,10 @@ class TaskRes(Classifier):
     info = MethodInfo(
         key="taskres",
         title="TaskRes",
-        sees=FREE_EVIDENCE,
-        min_shots=1,
         paper="Yu et al., Task residual for tuning vision-language models, CVPR 2023",
         closed_form=False,
         views=True,
         rotation_free=False,
-        constants=ENCODER_CONSTANTS,
     )
     seed: BatchSeed = 0
     alpha: Annotated[NotNegative, "Factor of the residual in the prototype."] = 0.5
@@ -66,7 +63,7 @@ class TaskRes(Classifier):
             task.y,
             base,
             batches(self.seed, n, n, self.batch_size),
-            np.repeat(cosine_rates(epochs, lr, self.warmup_lr), per_epoch),
+            cosine_rates(epochs, lr, self.warmup_lr, per_epoch),
             steps_per_epoch=per_epoch,
             alpha=self.alpha,
             scale=task.logit_scale,
@@ -74,7 +71,6 @@ class TaskRes(Classifier):
         )
         residual = last_state(states)
         moved = float(np.sqrt(squared_norms(self.alpha * residual)).mean())
-        fixed = {"alpha": self.alpha, "lr": lr, "epochs": epochs, "seed": self.seed}
-        self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
-        self.selected_["mean_residual"] = Choice(moved, "support")
+        self._select("fixed", alpha=self.alpha, lr=lr, epochs=epochs, seed=self.seed)
+        self._select("support", mean_residual=moved)
         self._set_linear(task.logit_scale * unit_prototypes(base + self.alpha * residual))

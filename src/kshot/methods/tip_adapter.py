@@ -11,17 +11,15 @@ from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import AlphaPoints, BetaPoints, LogitScale, NotNegative, Positive
 from kshot.solvers.cache import cache_scores, lay_out, search_grid, search_hits
 from kshot.solvers.rows import accuracy
-from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 
 INFO = MethodInfo(
     key="tip_adapter",
     title="Tip-Adapter",
-    sees=FREE_EVIDENCE,
-    min_shots=1,
     paper="Zhang et al., Tip-Adapter: training-free adaption of CLIP for few-shot classification, ECCV 2022",
     linear=False,
     views=True,
-    constants=frozenset({"logit_scale", "beta_scale", "alpha_scale"}),
+    constants=frozenset({"beta_scale", "alpha_scale"}),
 )
 
 
@@ -106,7 +104,7 @@ class TipAdapter(CacheHead):
     def _fit(self, task: Task) -> None:
         self._lay_out(task, float(self.beta), float(self.alpha))
         if self.tune == "fixed":
-            self.selected_ = {"beta": Choice(self.beta_, "fixed"), "alpha": Choice(self.alpha_, "fixed")}
+            self._select("fixed", beta=self.beta_, alpha=self.alpha_)
             return
         if self.tune == "test":
             assert task.test is not None
@@ -115,11 +113,7 @@ class TipAdapter(CacheHead):
             curve, evidence = self.knob_loo_curve(task), "support"
         best = int(curve.argmax())
         self.beta_, self.alpha_ = self._places(task)[best]
-        self.selected_ = {
-            "beta": Choice(self.beta_, evidence),
-            "alpha": Choice(self.alpha_, evidence),
-            "accuracy": Choice(float(curve[best]), evidence),
-        }
+        self._select(evidence, beta=self.beta_, alpha=self.alpha_, accuracy=float(curve[best]))
 
     def knob_name(self) -> str:
         return "beta, alpha"

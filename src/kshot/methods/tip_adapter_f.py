@@ -14,7 +14,7 @@ from kshot.methods.tip_adapter import INFO as TRAINING_FREE
 from kshot.methods.tip_adapter import CacheHead
 from kshot.solvers.cache import search_hits, train_keys
 from kshot.solvers.training import batches, half_cosine, last_state, steps_per_epoch
-from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, MethodInfo
 
 INFO = replace(TRAINING_FREE, key="tip_adapter_f", title="Tip-Adapter-F", closed_form=False, rotation_free=False)
 OFFICIAL_INFO = replace(
@@ -68,8 +68,7 @@ class TipAdapterF(CacheHead):
             self._fit_officially(task, start, epochs)
             return
         self.keys_ = last_state(self._epochs(task, start, epochs))
-        fixed = {"alpha": self.alpha_, "beta": self.beta, "lr": self.lr, "epochs": epochs, "seed": self.seed}
-        self.selected_ = {name: Choice(value, "fixed") for name, value in fixed.items()}
+        self._select("fixed", alpha=self.alpha_, beta=self.beta, lr=self.lr, epochs=epochs, seed=self.seed)
 
     def _fit_officially(self, task: Task, start: Float[Array, "K C d"], epochs: int) -> None:
         assert task.validation is not None
@@ -84,17 +83,13 @@ class TipAdapterF(CacheHead):
         at = np.unravel_index(int(hits.argmax()), hits.shape)
         beta, alpha = (float(grid[i]) for grid, i in zip(self._grids(task), at, strict=True))
         searched = self._accuracy(task.test, self.keys_, beta, alpha)
-        if searched > max(accuracies):
+        better = searched > max(accuracies)
+        if better:
             self.beta_, self.alpha_ = beta, alpha
-        self.selected_ = {
-            "alpha": Choice(alpha, "validation"),
-            "beta": Choice(beta, "validation"),
-            "epoch": Choice(int(np.argmax(accuracies)), "test"),
-            "accuracy_per_epoch": Choice(accuracies, "test"),
-            "accuracy_after_search": Choice(searched, "test"),
-            "reported": Choice("search" if searched > max(accuracies) else "epoch", "test"),
-            "seed": Choice(self.seed, "fixed"),
-        }
+        self._select("validation", alpha=alpha, beta=beta)
+        self._select("test", epoch=int(np.argmax(accuracies)), accuracy_per_epoch=accuracies)
+        self._select("test", accuracy_after_search=searched, reported="search" if better else "epoch")
+        self._select("fixed", seed=self.seed)
 
     def _epochs(self, task: Task, start: Float[Array, "K C d"], epochs: int) -> Iterator[Float[Array, "K C d"]]:
         """The keys after every epoch."""

@@ -13,18 +13,16 @@ from kshot.methods.evidence import Task
 from kshot.methods.parameters import LogitScale, NotNegative
 from kshot.solvers.rows import accuracy, row_blocks
 from kshot.solvers.transduction import NEIGHBOURS, transduce
-from kshot.types import Array, Choice, Labelled, MethodInfo
+from kshot.types import Array, Labelled, MethodInfo
 
 INFO = MethodInfo(
     key="transclip",
     title="TransCLIP",
     sees=frozenset({"text", "support", "queries"}),
-    min_shots=1,
     paper="Zanella et al., Boosting vision-language models with transduction, NeurIPS 2024",
     linear=False,
     closed_form=False,
     rotation_free=False,
-    constants=frozenset({"logit_scale"}),
 )
 ALIGNED_INFO = replace(INFO, key="transclip_aligned", title="TransCLIP (rows aligned)", closed_form=True)
 GAMMAS = (0.002, 0.01, 0.02, 0.2)
@@ -65,7 +63,8 @@ class TransCLIP(Classifier):
         self.assignments_ = self._transduce(task, gamma)
         zero_shot = (task.queries @ task.text.T).argmax(axis=1)
         moved = float(np.mean(self.assignments_.argmax(axis=1) != zero_shot))
-        self.selected_ = {"gamma": Choice(gamma, "fixed"), "moved": Choice(moved, "queries")}
+        self._select("fixed", gamma=gamma)
+        self._select("queries", moved=moved)
 
     def _transduce(self, task: Task, gamma: float) -> Float[Array, "Q C"]:
         assert task.queries is not None
@@ -93,7 +92,7 @@ class TransCLIP(Classifier):
         return np.array([accuracy(scores, queries.y) for scores in self.knob_scores(task, queries.X)])
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
-        """Labelled pictures that are no queries take their nearest query's assignment, as in the official code."""
+        """Give pictures that are no queries the assignment of the nearest query, as the official code does."""
         assert task.queries is not None
         place = nearest_query(X, task.queries)
         for gamma in GAMMAS:

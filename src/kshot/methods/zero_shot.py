@@ -15,7 +15,6 @@ class ZeroShot(Classifier):
         sees=frozenset({"text"}),
         min_shots=0,
         paper="Radford et al., Learning transferable visual models from natural language supervision, 2021",
-        constants=frozenset({"logit_scale"}),
     )
     logit_scale: LogitScale = None
 

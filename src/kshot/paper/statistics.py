@@ -190,7 +190,7 @@ def _spearman(cells: Slice) -> Figure:
             [rank_correlation(a, b) for a, b in zip(*np.broadcast_arrays(cells.values, cells.other), strict=True)]
         )
     else:
-        rho = weighted_rank_correlation(cells.values[0], cells.other[0], cells.weights)
+        rho = weighted_rank_correlation([cells.values[0], cells.other[0]], cells.weights)
     G = len(np.unique(cells.dataset))
     found = lambda: spearman(cells.values[0], cells.other[0], cells.dataset)  # noqa: E731
     return Figure(rho, cells.values.shape[1], G, draws=cells.draws, estimated=found)

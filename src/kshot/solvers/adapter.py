@@ -48,7 +48,7 @@ def blended_feature(
 def gradients(
     adapter: Adapter, X: Float[Array, "b d"], y: Int[Array, " b"], text: Float[Array, "C d"], ratio: float, scale: float
 ) -> tuple[Float[Array, "h d"], Float[Array, "d h"]]:
-    """Of the mean cross-entropy with respect to (down, up)."""
+    """Gradients of the mean cross-entropy with respect to (down, up)."""
     hidden = np.maximum(X @ adapter.down.T, 0)
     adapted = np.maximum(hidden @ adapter.up.T, 0)
     feature, inverse = blended_feature(adapted, X, ratio)

@@ -32,8 +32,7 @@ def class_similarity(keys: Float[Array, "N d"], y: Int[Array, " N"], text: Float
 
 def key_divergence(keys: Float[Array, "N e"], y: Int[Array, " N"], text: Float[Array, "C e"]) -> Float[Array, " N"]:
     """D_j = log2(1/q_j), q_j the softmax of key j's cosines to the texts at its own class; no logit scale."""
-    cosines = keys @ text.T
-    cosines -= cosines.max(axis=1, keepdims=True)
-    np.exp(cosines, out=cosines)
-    own = cosines[np.arange(len(y)), y] / cosines.sum(axis=1)
+    from scipy.special import softmax
+
+    own = softmax(keys @ text.T, axis=1)[np.arange(len(y)), y]
     return np.log2((1 + SMALLEST) / (own + SMALLEST)).astype(keys.dtype)

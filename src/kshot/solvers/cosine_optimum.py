@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from kshot.solvers.rows import row_blocks, span_basis, squared_norms
-from kshot.solvers.softmax import exponentials
+from kshot.solvers.softmax import losses_and_residuals
 from kshot.types import Array
 
 # q falls from up to 1 to near 0 on the way; only the speed depends on the value taken for all of it.
@@ -69,10 +69,7 @@ def _cross_entropy(
     scaled = (scale * directions).T
     for block in row_blocks(len(X)):
         residual = X[block] @ scaled
-        losses, total = exponentials(residual, y[block])
-        residual *= (1 / total)[:, None]
-        residual[np.arange(len(residual)), y[block]] -= 1
-        loss += float(np.sum(losses, dtype=np.float64))
+        loss += float(np.sum(losses_and_residuals(residual, y[block]), dtype=np.float64))
         gradient += residual.T @ X[block]
     return loss, gradient
 

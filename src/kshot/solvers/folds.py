@@ -71,7 +71,7 @@ class TextPrior(NamedTuple):
 
 
 def text_prior(means: Float[Array, "C r"], text: Float[Array, "C r"]) -> TextPrior:
-    """The slope is least squares over all classes and axes; text that does not vary has slope 0."""
+    """Fit the slope by least squares over all classes and axes; text that does not vary has slope 0."""
     spread = float(squared_norms(text).sum(dtype=np.float64))
     shared = float(np.einsum("cr,cr->", means - means.mean(axis=0), text))
     smallest = len(text) * float(np.finfo(text.dtype).eps) ** 2
@@ -126,16 +126,16 @@ def blended(image: Float[Array, "n C"], prior: Float[Array, "n C"], w: Float[Arr
 def held_out_folds(
     axes: PrincipalAxes, folds: Iterable[Fold], gamma: float, *, downdate: bool = True
 ) -> Iterator[HeldOut]:
-    """Fold by fold, the rows asked there, scored without themselves."""
+    """For each fold its left-out rows, scored without themselves."""
     fixed = _Fixed.of(axes, gamma, downdate)
-    for kept, asked in folds:
-        yield _held_out(axes, fixed, np.flatnonzero(asked), *means_without(axes, ~kept))
+    for kept, scored in folds:
+        yield _held_out(axes, fixed, np.flatnonzero(scored), *means_without(axes, ~kept))
 
 
 def held_out_among_whole(
     axes: PrincipalAxes, gamma: float, rows: Int[Array, " n"], *, downdate: bool = True
 ) -> HeldOut:
-    """The same rows against whole classes: all the other classes of a leave-one-out that is not balanced."""
+    """These rows scored without themselves against classes that keep all their shots: leave-one-out, not balanced."""
     counts = class_counts(axes.y, len(axes.means))
     return _held_out(axes, _Fixed.of(axes, gamma, downdate), rows, axes.means, counts)
 

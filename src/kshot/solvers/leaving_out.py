@@ -19,7 +19,7 @@ class Fold(NamedTuple):
     """Rows to learn from and left-out rows to score."""
 
     kept: Bool[Array, " N"]
-    asked: Bool[Array, " N"]
+    scored: Bool[Array, " N"]
 
 
 def ranks_by_text(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> Int[Array, " N"]:
@@ -35,17 +35,17 @@ def has_siblings(y: Int[Array, " N"]) -> Bool[Array, " N"]:
     return np.bincount(y)[y] > 1
 
 
-def balanced_folds(number: Int[Array, " N"], y: Int[Array, " N"], most_asked: int | None = None) -> Iterator[Fold]:
-    """As many folds as the largest class has shots; every shot with a sibling is asked in exactly one.
+def balanced_folds(number: Int[Array, " N"], y: Int[Array, " N"], most_scored: int | None = None) -> Iterator[Fold]:
+    """As many folds as the largest class has shots; every shot with a sibling is scored in exactly one.
 
     A class with fewer shots than there are folds starts over, and so loses one shot in each of them as well. Where
-    about `most_asked` rows are enough, folds at equal distances stand for all.
+    about `most_scored` rows are enough, folds at equal distances stand for all.
     """
     siblings = has_siblings(y)
     counts = np.bincount(y)[y]
     folds = int(number.max()) + 1
-    taken = folds if most_asked is None else min(folds, max(1, round(folds * most_asked / len(y))))
+    taken = folds if most_scored is None else min(folds, max(1, round(folds * most_scored / len(y))))
     for fold in ((np.arange(taken) + 0.5) * folds / taken).astype(int).tolist():
-        asked = siblings & (number == fold)
-        if asked.any():
-            yield Fold(~siblings | (number != fold % counts), asked)
+        scored = siblings & (number == fold)
+        if scored.any():
+            yield Fold(~siblings | (number != fold % counts), scored)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from kshot.solvers.leaving_out import Fold
 from kshot.solvers.rows import span_basis
-from kshot.solvers.softmax import exponentials
+from kshot.solvers.softmax import losses_and_residuals
 from kshot.types import Array
 
 # A fold starts next to its optimum, so few steps are enough.
@@ -66,7 +66,7 @@ def left_out_accuracies(
     path: Float[Array, "L C e"],
     folds: Iterable[Fold],
 ) -> Float[Array, " L"]:
-    """Accuracy on the asked rows of each fold, learnt from its kept ones, per strength.
+    """Accuracy on the left-out rows of each fold, learnt from its kept ones, per strength.
 
     Each fold starts at `path`, learnt from all rows, and stops once the gradient, which the left-out rows cause, has
     fallen to a twentieth. Steps are scaled by the curvature of the loss: that of class c is about mean(p_c(1 − p_c))
@@ -76,15 +76,15 @@ def left_out_accuracies(
     axes = _principal_axes(X - centre)
     rows, starts = (X - centre) @ axes, path[:, :, :-1] @ axes
     bias = path[:, :, -1] + path[:, :, :-1] @ centre
-    hits, asked_rows = np.zeros(len(strengths)), 0
-    for kept, asked in folds:
+    hits, total = np.zeros(len(strengths)), 0
+    for kept, scored in folds:
         loss, spread = SoftmaxLoss(rows[kept], y[kept]), np.mean(rows[kept].astype(np.float64) ** 2, axis=0)
         for index, strength in enumerate(strengths.tolist()):
             start = np.column_stack([starts[index], bias[index]])
             W = _descend(loss, start, 1 / (len(loss.y) * strength), spread)
-            hits[index] += np.count_nonzero((rows[asked] @ W[:, :-1].T + W[:, -1]).argmax(axis=1) == y[asked])
-        asked_rows += np.count_nonzero(asked)
-    return hits / asked_rows
+            hits[index] += np.count_nonzero((rows[scored] @ W[:, :-1].T + W[:, -1]).argmax(axis=1) == y[scored])
+        total += np.count_nonzero(scored)
+    return hits / total
 
 
 class SoftmaxLoss:
@@ -92,14 +92,12 @@ class SoftmaxLoss:
 
     def __init__(self, X: Float[Array, "N r"], y: Int[Array, " N"]):
         self.rows = np.concatenate([X, np.ones((len(X), 1), X.dtype)], axis=1)
-        self.y, self.here = y, np.arange(len(y))
+        self.y = y
 
     def at(self, W: Float[Array, "C e"], ridge: float) -> tuple[float, Float[Array, "C e"], Float[Array, "N C"]]:
         """The loss, its gradient, and probabilities minus one-hot labels."""
         logits = self.rows @ W.T.astype(self.rows.dtype)
-        losses, total = exponentials(logits, self.y)
-        logits *= (1 / total)[:, None]
-        logits[self.here, self.y] -= 1
+        losses = losses_and_residuals(logits, self.y)
         gradient = (logits.T @ self.rows).astype(np.float64) / len(self.y)
         gradient[:, :-1] += ridge * W[:, :-1]
         loss = np.mean(losses, dtype=np.float64) + ridge / 2 * np.sum(W[:, :-1] ** 2)
@@ -117,7 +115,7 @@ def _descend(
     # p(1 − p) of the own class as of the others: |p − onehot| times one minus itself.
     sure = (np.abs(residual) * (1 - np.abs(residual))).astype(np.float64).mean(axis=0)[:, None]
     unit = 1 / np.sqrt(np.column_stack([sure * spread + ridge, sure + np.finfo(np.float32).eps]))
-    # scipy's first step has length one; this makes it the step that the curvature asks for.
+    # scipy's first step has length one; this makes it the step that fits the curvature.
     unit *= max(float(np.linalg.norm(gradient * unit)), np.finfo(np.float64).tiny)
     largest = np.inf
 
@@ -138,6 +136,6 @@ def _descend(
 
 
 def _principal_axes(centred: Float[Array, "N d"]) -> Float[Array, "d r"]:
-    """Eigenvectors of the covariance, without those in which nothing varies."""
+    """Eigenvectors of the covariance, without those along which nothing varies."""
     values, vectors = np.linalg.eigh((centred.T @ centred).astype(np.float64))
     return vectors[:, values > np.finfo(np.float32).eps * values[-1]].astype(centred.dtype)

@@ -65,11 +65,9 @@ def sweep_predictions(
     return predicted
 
 
-def deflated_means(
-    X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"], counts: Int[Array, " C"]
-) -> Float[Array, "N d"]:
+def deflated_means(X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"]) -> Float[Array, "N d"]:
     """Row i's own class mean without row i; a class of one shot keeps its mean."""
-    n = counts[y].astype(X.dtype)[:, None]
+    n = np.bincount(y)[y].astype(X.dtype)[:, None]
     left = means[y]
     left *= n
     left -= X
@@ -80,31 +78,21 @@ def deflated_means(
 
 
 def held_out_scores(
-    X: Float[Array, "N d"],
-    y: Int[Array, " N"],
-    means: Float[Array, "C d"],
-    text: Float[Array, "C d"],
-    counts: Int[Array, " C"],
-    grid: Float[Array, " L"] = GRID,
+    X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"], text: Float[Array, "C d"]
 ) -> Float[Array, "N L"]:
-    """Each shot's cosine to its own class at every ratio, its own class mean deflated."""
-    held_out = deflated_means(X, y, means, counts)
-    lam = grid.astype(X.dtype)
+    """Each shot's cosine to its own class at every ratio of GRID, its own class mean deflated."""
+    held_out = deflated_means(X, y, means)
+    lam = GRID.astype(X.dtype)
     own_image = np.einsum("ij,ij->i", X, held_out)[:, None]
     own_text = np.einsum("ij,ij->i", X, text[y])[:, None]
-    return (lam * own_image + (1 - lam) * own_text) * inverse_blend_norms(held_out, text[y], grid).T
+    return (lam * own_image + (1 - lam) * own_text) * inverse_blend_norms(held_out, text[y], GRID).T
 
 
 def leave_one_out_predictions(
-    X: Float[Array, "N d"],
-    y: Int[Array, " N"],
-    means: Float[Array, "C d"],
-    text: Float[Array, "C d"],
-    counts: Int[Array, " C"],
-    grid: Float[Array, " L"] = GRID,
+    X: Float[Array, "N d"], y: Int[Array, " N"], means: Float[Array, "C d"], text: Float[Array, "C d"]
 ) -> Int[Array, "L N"]:
-    """What each ratio predicts for each shot when its own class mean is deflated (paper, Algorithm 1)."""
-    return sweep_predictions(X, means, text, grid, (y, held_out_scores(X, y, means, text, counts, grid)))
+    """What each ratio of GRID predicts for each shot when its own class mean is deflated (paper, Algorithm 1)."""
+    return sweep_predictions(X, means, text, own_class=(y, held_out_scores(X, y, means, text)))
 
 
 def accuracy_curve(predicted: Int[Array, "L N"], y: Int[Array, " N"]) -> Float[Array, " L"]:

@@ -21,7 +21,7 @@ def row_blocks(n: int, most: int | None = None) -> Iterator[slice]:
 
 
 def frozen(array: Array) -> Array:
-    """A copy over read-only memory; a writeable flag alone could be set back."""
+    """A copy in read-only memory; a flag alone could be set back."""
     return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
 
 
@@ -114,7 +114,7 @@ def _rows(bad: Array) -> str:
 
 
 def unit_prototypes(prototypes: Float[Array, "C d"], smallest: float | None = None) -> Float[Array, "C d"]:
-    """Directions; prototypes no longer than `smallest` (the dtype's eps) are taken for zero and stay as they are."""
+    """Prototypes scaled to length one; those no longer than `smallest` (the dtype's eps) count as zero and are kept."""
     norms = np.sqrt(squared_norms(prototypes))[:, None]
     least = np.finfo(prototypes.dtype).eps if smallest is None else smallest
     return prototypes / np.where(norms > least, norms, 1)

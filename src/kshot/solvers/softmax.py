@@ -15,6 +15,14 @@ def exponentials(logits: Float[Array, "n C"], y: Int[Array, " n"]) -> tuple[Floa
     return np.log(total) - own, total
 
 
+def losses_and_residuals(logits: Float[Array, "n C"], y: Int[Array, " n"]) -> Float[Array, " n"]:
+    """Replace logits by probabilities minus one-hot labels, in place; return the cross-entropies."""
+    losses, total = exponentials(logits, y)
+    logits *= (1 / total)[:, None]
+    logits[np.arange(len(y)), y] -= 1
+    return losses
+
+
 def calibrate(scores: Float[Array, "M C"], y: Int[Array, " M"]) -> float:
     """The temperature whose softmax gives left-out pictures the best likelihood.
 

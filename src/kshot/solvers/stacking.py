@@ -91,8 +91,10 @@ class Side(NamedTuple):
         seen_spread: float,
         shots_share: float,
     ) -> "Side":
-        """`scores` are the head's on its shots. The heads behind `held_out` learnt from `shots_share` of these, and
-        spread them by `seen_spread`; the excess over new pictures falls as one over the shots.
+        """Divide a head by the spread of `scores`, which it gives its own shots.
+
+        The heads that gave `held_out` learnt from `shots_share` of these, and spread them by `seen_spread`; the excess
+        over new pictures falls as one over the shots.
         """
         own_spread, new_spread = spread(scores), spread(held_out)
         excess = max(seen_spread / new_spread - 1, 0) * shots_share if len(held_out) else 0.0

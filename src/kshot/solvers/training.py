@@ -23,11 +23,11 @@ def half_cosine(steps: Int[Array, " n"], period: int, peak: float) -> Float[Arra
     return peak / 2 * (1 + np.cos(np.pi * steps / period))
 
 
-def cosine_rates(epochs: int, peak: float, warmup: float) -> Float[Array, " epochs"]:
-    """One epoch at `warmup`, then half a cosine from `peak` towards 0 (CLAP's schedule)."""
+def cosine_rates(epochs: int, peak: float, warmup: float, steps: int = 1) -> Float[Array, " T"]:
+    """CLAP's schedule: an epoch of so many steps at `warmup`, then half a cosine from `peak` towards 0 by epochs."""
     rates = half_cosine(np.arange(epochs) - 1, epochs, peak)
     rates[:1] = warmup
-    return rates
+    return np.repeat(rates, steps)
 
 
 def steps_per_epoch(images: int, size: int, *, keep_short: bool = False) -> int:

@@ -68,15 +68,15 @@ def transduce(
     The official code stacks the shots first in the affinity matrix and the queries first in [z; Y], so that rows are
     coupled that do not belong together and the order of the queries matters; `aligned` puts the queries first in both.
     """
+    from scipy.special import log_softmax
+
     n_queries, n, dtype = len(queries), len(y), queries.dtype
     labels = np.zeros((n, len(text)), dtype)
     labels[np.arange(n), y] = 1
     stacked = (queries, X) if aligned else (X, queries)
     affinity = neighbour_affinity(np.concatenate(stacked), queries)
     incoming, outgoing = affinity.T.tocsr(), affinity[:n_queries]
-    log_text = scale * (queries @ text.T)
-    log_text -= log_text.max(axis=1, keepdims=True)
-    log_text -= np.log(np.exp(log_text).sum(axis=1, keepdims=True))
+    log_text = log_softmax(scale * (queries @ text.T), axis=1)
     sums = class_sums(X, y, len(text))
     shot_weight = TEMPERATURE * gamma / n
     z, means, variances = start or first_assignment(log_text, sums)

@@ -61,14 +61,9 @@ def answers_of(probabilities: Float[Array, "n C"], truth: Int[Array, " n"], pred
 
 def concatenate(parts: list[Answers]) -> Answers:
     """Join the answers about several blocks of pictures."""
-    return Answers(
-        truth=np.concatenate([part.truth for part in parts]),
-        predicted=np.concatenate([part.predicted for part in parts]),
-        true_surprise=np.concatenate([part.true_surprise for part in parts]),
-        top_surprise=np.concatenate([part.top_surprise for part in parts]),
-        squares=np.concatenate([part.squares for part in parts]),
-        n_classes=parts[0].n_classes,
-    )
+    names = ("truth", "predicted", "true_surprise", "top_surprise", "squares")
+    joined = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+    return Answers(*joined, n_classes=parts[0].n_classes)
 
 
 def answers_table(answers: Mapping[str, Answers]) -> "pa.Table":

@@ -103,7 +103,7 @@ def draw_counts(clusters: int, resamples: int, seed: int) -> Float[Array, "R G"]
 
 @lru_cache(maxsize=8)
 def shared_draws(clusters: int) -> Float[Array, "R G"]:
-    """One draw serves every column of a report."""
+    """The draws that all columns of a report share."""
     return draw_counts(clusters, RESAMPLES, SEED)
 
 
@@ -113,7 +113,7 @@ def cluster_sums(
     """Per cluster and column: the sum of the finite values and their number."""
     names, group = np.unique(clusters, return_inverse=True)
     member = np.zeros((len(names), len(values)))
-    member[group.reshape(-1), np.arange(len(values))] = 1
+    member[group, np.arange(len(values))] = 1
     known = np.isfinite(values)
     return member @ np.where(known, values, 0), member @ known.astype(float)
 

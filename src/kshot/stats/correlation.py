@@ -1,5 +1,6 @@
 """Rank correlations with cluster-bootstrap intervals; ranks are taken anew in every resample."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ def rank_correlation(a: Float[Array, " n"], b: Float[Array, " n"], given: Float[
     """
     columns, known = _finite(a, b, given)
     n = np.count_nonzero(known)
-    return float(_correlation(columns, np.ones((1, n)))[0]) if n > 2 else float("nan")
+    return float(weighted_rank_correlation(columns, np.ones((1, n)))[0]) if n > 2 else float("nan")
 
 
 def spearman(
@@ -33,27 +34,18 @@ def spearman(
     if len(names) < 2 or not np.isfinite(rho):
         return Estimate(rho, None, None, n, len(names))
     weights = shared_draws(len(names))
-    resampled = np.concatenate(
-        [
-            _correlation(columns, weights[start : start + BLOCK][:, group.reshape(-1)])
-            for start in range(0, len(weights), BLOCK)
-        ]
-    )
+    blocks = (weights[start : start + BLOCK] for start in range(0, len(weights), BLOCK))
+    resampled = np.concatenate([weighted_rank_correlation(columns, block[:, group]) for block in blocks])
     return with_interval(rho, n, len(names), resampled[np.isfinite(resampled)], (-1.0, 1.0))
-
-
-def weighted_rank_correlation(
-    a: Float[Array, " n"], b: Float[Array, " n"], weights: Float[Array, "R n"]
-) -> Float[Array, " R"]:
-    """`rank_correlation` of finite points when each is repeated `weight` times, per row of weights."""
-    return _correlation([a, b], weights)
 
 
 def rank_correlations(
     a: Float[Array, "R n"], b: Float[Array, "R n"], given: Float[Array, "R n"] | None = None
 ) -> Float[Array, " R"]:
     """`rank_correlation` of few finite points, row by row."""
-    ranks = [_mid_ranks(side) for side in (a, b, given) if side is not None]
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(side, axis=1) for side in (a, b, given) if side is not None]
     centred = [side - side.mean(axis=1, keepdims=True) for side in ranks]
     with np.errstate(invalid="ignore", divide="ignore"):
         unit = [side / np.sqrt((side**2).sum(axis=1, keepdims=True)) for side in centred]
@@ -62,12 +54,6 @@ def rank_correlations(
             return rho
         first, second = ((side * unit[2]).sum(axis=1) for side in unit[:2])
         return (rho - first * second) / np.sqrt((1 - first**2) * (1 - second**2))
-
-
-def _mid_ranks(values: Float[Array, "R n"]) -> Float[Array, "R n"]:
-    below = (values[:, None, :] < values[:, :, None]).sum(axis=2)
-    equal = (values[:, None, :] == values[:, :, None]).sum(axis=2)
-    return below + (equal + 1) / 2
 
 
 @dataclass(frozen=True)
@@ -105,7 +91,7 @@ def within(a: Float[Array, " n"], b: Float[Array, " n"], groups: Shaped[Array, "
 
 
 def _finite(*sides: Float[Array, " n"] | None) -> tuple[list[Float[Array, " m"]], Bool[Array, " n"]]:
-    """The points that every given side knows, and which these are: ranked, a NaN would be the largest value."""
+    """The points that are finite on every given side, and their mask; a NaN would be ranked as the largest value."""
     given = [side for side in sides if side is not None]
     known = np.logical_and.reduce([np.isfinite(side) for side in given])
     return [side[known] for side in given], known
@@ -114,7 +100,6 @@ def _finite(*sides: Float[Array, " n"] | None) -> tuple[list[Float[Array, " m"]]
 def weighted_ranks(values: Float[Array, " n"], weights: Float[Array, "R n"]) -> Float[Array, "R n"]:
     """Mid-ranks of `values` when each is repeated `weight` times, per row of weights."""
     _, tie = np.unique(values, return_inverse=True)
-    tie = tie.reshape(-1)
     order = np.argsort(tie, kind="stable")
     starts = np.searchsorted(tie[order], np.arange(tie.max() + 1))
     per_value = np.add.reduceat(weights[:, order], starts, axis=1)
@@ -122,7 +107,10 @@ def weighted_ranks(values: Float[Array, " n"], weights: Float[Array, "R n"]) -> 
     return (below + (per_value + 1) / 2)[:, tie]
 
 
-def _correlation(columns: list[Float[Array, " n"]], weights: Float[Array, "R n"]) -> Float[Array, " R"]:
+def weighted_rank_correlation(
+    columns: Sequence[Float[Array, " n"]], weights: Float[Array, "R n"]
+) -> Float[Array, " R"]:
+    """`rank_correlation` of two or three columns of finite points, each repeated `weight` times, per row of weights."""
     centred = []
     total = weights.sum(axis=1, keepdims=True)
     for values in columns:

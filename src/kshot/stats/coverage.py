@@ -43,7 +43,7 @@ def matched_design(differences: Float[Array, " n"], clusters: Shaped[Array, " n"
     known = np.isfinite(differences)
     sums, counts = cluster_sums(differences[known][:, None], clusters[known])
     sizes, means = counts[:, 0], sums[:, 0] / counts[:, 0]
-    group = np.unique(clusters[known], return_inverse=True)[1].reshape(-1)
+    group = np.unique(clusters[known], return_inverse=True)[1]
     residue = differences[known] - means[group]
     within = float(residue @ residue) / max(len(residue) - len(sizes), 1)
     grand = differences[known].mean()

@@ -72,7 +72,7 @@ def crossed_variance(differences: Shaped[Array, "c n"], seeds: Int[Array, " c"])
     if S < LEAST_DRAWS or n < 2:
         return None
     member = np.zeros((S, cells), np.float32)
-    member[place.reshape(-1), np.arange(cells)] = S / cells
+    member[place, np.arange(cells)] = S / cells
     # One row a draw: its cells' mean, weighted so that all rows together have the mean over all cells, minus that mean.
     rows = member @ differences.astype(np.float32) - member.sum(axis=1, keepdims=True) * differences.mean()
     by_draw = n * float(np.square(rows.mean(axis=1)).sum())

@@ -28,7 +28,7 @@ class DrawNoise(NamedTuple):
     freedom: float
 
     def __add__(self, other: "DrawNoise") -> "DrawNoise":  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Of the difference of two independent means; degrees of freedom by Satterthwaite's rule."""
+        """Noise of the difference of two independent means; degrees of freedom by Satterthwaite's rule."""
         total = self.variance + other.variance
         square = self.variance**2 / self.freedom + other.variance**2 / other.freedom
         return DrawNoise(total, total**2 / square if square > 0 else self.freedom + other.freedom)
@@ -60,7 +60,7 @@ def draw_noise(
         if draws < LEAST_DRAWS:
             lent += share**2
             continue
-        by_seed = np.bincount(np.unique(seed[here], return_inverse=True)[1].reshape(-1), moved[here])
+        by_seed = np.bincount(np.unique(seed[here], return_inverse=True)[1], moved[here])
         shares.append(share**2)
         known.append((draws / (draws - 1) * float(by_seed @ by_seed), draws - 1))
     if not known:
@@ -72,8 +72,11 @@ def draw_noise(
 
 
 def judge(difference: float, noise: DrawNoise, comparisons: int) -> Judged:
-    """Agreement means that a difference of one point would have been seen. Of so many comparisons of runs without
-    faults, none differs in 95 % of the cases (Šidák's bound)."""
+    """Compare a difference of two runs with its noise.
+
+    They agree only if a difference of one point would have been seen. In 95 % of cases none of so many comparisons of
+    runs without faults differs (Šidák's bound).
+    """
     from scipy.special import stdtrit
 
     error = float(np.sqrt(max(noise.variance, ROUNDING**2))) if np.isfinite(noise.variance) else float("nan")

@@ -49,7 +49,7 @@ def paired(panel: Panel, method: str, baseline: str) -> Estimate:
 
 
 def paired_with(panel: Panel, methods: list[str], baseline: str) -> dict[str, Estimate]:
-    """The same for several methods in one pass of the bootstrap."""
+    """`paired` for several methods, in one pass of the bootstrap."""
     if not methods:
         return {}
     differences = np.stack([panel.column(m) - panel.column(baseline) for m in methods], axis=1)
@@ -61,8 +61,8 @@ def paired_with(panel: Panel, methods: list[str], baseline: str) -> dict[str, Es
 
 
 def with_draws_and_pictures(estimate: Estimate, panel: Panel, first: Hits, second: Hits) -> Estimate:
-    """With the interval on these datasets: beside the one over datasets where there are three to five, in its place
-    where there are fewer."""
+    """Add the interval over draws and pictures: beside the one over datasets if there are three to five of these, in
+    its place if there are fewer."""
     here = on_these_datasets(panel, first, second) if 0 < estimate.G <= FEW_DATASETS else None
     if here is None or here.n != estimate.n:
         return estimate
@@ -72,7 +72,7 @@ def with_draws_and_pictures(estimate: Estimate, panel: Panel, first: Hits, secon
 
 
 def side_by_side(panel: Panel, methods: list[str], baseline: str) -> dict[str, Estimate]:
-    """Differences that may stand beside each other: all over the baseline's cells; none for a method that lacks one."""
+    """Mean differences over the same cells, all that the baseline has; UNKNOWN for a method that lacks one of them."""
     common = panel.where(np.isfinite(panel.column(baseline)))
     everywhere = {m: bool(np.isfinite(common.column(m)).all()) for m in methods}
     paired = paired_with(common, [m for m in methods if everywhere[m]], baseline)
@@ -80,8 +80,7 @@ def side_by_side(panel: Panel, methods: list[str], baseline: str) -> dict[str, E
 
 
 def counting(panel: Panel) -> Panel:
-    """The cells that means and differences are taken over: from K = 2 on, where every method exists; all where the
-    records end at K = 1."""
+    """Cells for means and differences: those with K ≥ 2, where every method exists; all if the records end at K = 1."""
     later = panel.shots >= 2
     return panel.where(later) if later.any() else panel
 
@@ -120,5 +119,5 @@ def best_first(metric: Metric, value: float) -> float:
 
 
 def _mean(values: Float[Array, " n"]) -> float:
-    """Only where the method exists in every cell: a mean over fewer is another mean."""
+    """Mean over the cells; NaN if the method lacks one, because a mean over fewer cells is another mean."""
     return float(values.mean()) if len(values) else float("nan")

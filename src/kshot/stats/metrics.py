@@ -48,7 +48,7 @@ def calibration_error(answers: Answers) -> float:
     """Expected calibration error of the predicted class over 15 bins of equal mass: Σ_b n_b/n·|accuracy − confidence|
     (Nguyen & O'Connor 2015). Pictures of equal confidence share their hits, so that their order does not matter.
 
-    It is biased upwards: `calibration_noise` tells what a head without any error would show.
+    It is biased upwards: `calibration_noise` is what a head without any error would show.
     """
     confidence, hits = _by_confidence(answers)
     gaps = [abs(float(np.sum(hits[bin]) - np.sum(confidence[bin]))) for bin in _equal_masses(len(hits), BINS)]
@@ -67,7 +67,7 @@ def calibration_noise(answers: Answers) -> float:
 
 
 def class_mean_accuracy(answers: Answers) -> float:
-    """Every class that has test pictures counts the same."""
+    """Mean over the classes with test pictures of the accuracy on each."""
     return float(np.mean(_class_accuracies(answers)))
 
 
@@ -155,7 +155,7 @@ def _class_accuracies(answers: Answers) -> Float[Array, " C"]:
 def _by_confidence(answers: Answers) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """Confidences from low to high with the hits of each; equal confidences get the mean of theirs."""
     values, group, sizes = np.unique(answers.confidence, return_inverse=True, return_counts=True)
-    shares = np.bincount(group.reshape(-1), answers.hits) / sizes
+    shares = np.bincount(group, answers.hits) / sizes
     return np.repeat(values, sizes), np.repeat(shares, sizes)
 
 

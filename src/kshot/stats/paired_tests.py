@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.stats.crossed import hits_of
 from kshot.stats.panel import Panel
 from kshot.types import Array
 
@@ -32,12 +33,11 @@ class SampleContrast:
 
 def sample_contrast(panel: Panel, first: str, second: str) -> SampleContrast:
     """McNemar's exact test in every cell where both methods left their hits."""
-    contrasts = []
-    hits = (panel.recorded(method, "hits") for method in (first, second))
-    for *packed, pictures in zip(*hits, panel.n_test.tolist(), strict=True):
-        if all(packed):
-            one, two = (np.unpackbits(np.frombuffer(bits, np.uint8), count=pictures) > 0 for bits in packed)
-            contrasts.append((np.count_nonzero(one & ~two), np.count_nonzero(two & ~one), pictures))
+    contrasts = [
+        (np.count_nonzero(one > two), np.count_nonzero(two > one), len(one))
+        for one, two in zip(hits_of(panel, first), hits_of(panel, second), strict=True)
+        if one is not None and two is not None
+    ]
     only_first, only_second, pictures = np.array(contrasts, int).reshape(-1, 3).T
     return SampleContrast(first, second, only_first, only_second, pictures, holm(mcnemar(only_first, only_second)))
 

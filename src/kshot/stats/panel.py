@@ -107,7 +107,7 @@ class Panel:
         return [m for m in self.methods if m not in self.reference_points | self.transductive]
 
     def with_all(self, methods: Iterable[str]) -> "Panel":
-        """Cells in which each of these methods exists; one that exists in no cell at all is no condition."""
+        """Cells in which all of these methods exist; methods that exist in no cell are ignored."""
         columns = [np.isfinite(self.column(method)) for method in methods]
         known = [column for column in columns if column.any()]
         return self.where(np.all(known, axis=0)) if known else self
@@ -122,7 +122,7 @@ class Panel:
         return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
 
     def present_at_every_shot_count(self) -> Bool[Array, " n"]:
-        """The combination guard: without it, dropped cells look like trends over K."""
+        """Cells whose combination exists at every K; otherwise cells that are missing would look like trends over K."""
         group = self.combinations()
         counts = np.zeros((group.max(initial=-1) + 1, len(np.unique(self.shots))), int)
         np.add.at(counts, (group, np.unique(self.shots, return_inverse=True)[1]), 1)
@@ -135,7 +135,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         raise StudyError("there are no records to compare. Run `kshot run` first.")
     _refuse_mixtures(table)
     columns = {name: _column(table, name) for name in COLUMNS}
-    numbered = np.stack([np.unique(columns[name], return_inverse=True)[1].reshape(-1) for name in CELL], axis=1)
+    numbered = np.stack([np.unique(columns[name], return_inverse=True)[1] for name in CELL], axis=1)
     _, first, cell = np.unique(numbered, axis=0, return_index=True, return_inverse=True)
     method = table["method"].to_pylist()
     place = {name: index for index, name in enumerate(dict.fromkeys(method))}
@@ -176,7 +176,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
 
 
 def _titles(recorded: dict[str, str]) -> dict[str, str]:
-    """As recorded; of an own method without its address (`module:Class`) unless two methods would share a title."""
+    """Titles for reports: an own method's loses its address (`module:Class`) unless two methods would share a title."""
     short = {name: title.removesuffix(f" ({name})") if ":" in name else title for name, title in recorded.items()}
     borne = Counter(short.values())
     return {name: title if borne[title] == 1 else recorded[name] for name, title in short.items()}
@@ -206,7 +206,7 @@ def _column(table: "pa.Table", name: str) -> Shaped[Array, " N"]:
 
 
 def _and_nan(values: Float[Array, " N"]) -> Float[Array, " M"]:
-    """With a NaN at the end, which row −1 finds."""
+    """The values and a NaN at the end, which row −1 selects."""
     return np.append(values, np.nan)
 
 

@@ -2,7 +2,7 @@
 
 The *ratio* is the pictures' weight in a blend with text: a number, or a summary over classes with a `mean`. A *curve*
 is the accuracy at every value of a knob, as seen by the evidence that chooses. A ratio's *grid* is evenly spaced from 0
-to 1; how many points it has is told by the curve.
+to 1, with as many points as the curve.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ FLAT_RATIOS = (RATIO, f"{RATIO}.mean")
 
 
 def curve_name(evidence: str) -> str:
-    """Leave-one-out on the shots has a name of its own; all other evidence is labelled pictures."""
+    """`loo_accuracy` for leave-one-out on the shots, `accuracy` for labelled pictures."""
     return "loo_accuracy" if evidence == "support" else "accuracy"
 
 

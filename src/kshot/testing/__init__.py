@@ -32,12 +32,12 @@ def method_checks(method: type[Classifier] | Classifier) -> Iterator[partial[Non
 
 
 def check_name(check: "partial[None]") -> str:
-    """What a test runner shows."""
+    """The name of a check, for a test runner."""
     return check.func.__name__
 
 
 def _maker(method: type[Classifier] | Classifier) -> Callable[[], Classifier]:
-    """Makes unfitted methods with the same parameters."""
+    """A function that makes unfitted methods with the same parameters."""
     if isinstance(method, type):
         return method
     return lambda: type(method)(**method.get_params())

@@ -12,9 +12,9 @@ import numpy as np
 from kshot.methods import registry
 from kshot.methods.base import Classifier
 from kshot.methods.headfile import load_head, save_head
-from kshot.methods.parameters import parameter_names
+from kshot.methods.parameters import encoder_parameters, parameter_names
 from kshot.testing.problems import Problem, problem
-from kshot.types import ENCODER_CONSTANTS, Array, Choice, Evidence, Labelled
+from kshot.types import Array, Choice, Evidence, Labelled
 
 Make = Callable[[], Classifier]
 
@@ -59,7 +59,7 @@ def probabilities_agree_with_predictions(make: Make) -> None:
 
 
 def encoder_constants_are_used_and_told(make: Make) -> None:
-    data, takes = problem(), make().info.constants & ENCODER_CONSTANTS
+    data, takes = problem(), encoder_parameters(type(make()))
     given = data.evidence(make().info.sees)
     told = {"logit_scale": 20.0, "anchor_scale": 3.0}
     unknown, known = make().fit(**given), make().fit(**given, constants=told)
@@ -71,7 +71,7 @@ def encoder_constants_are_used_and_told(make: Make) -> None:
     same = make().set_params(**{name: told[name] for name in takes}).fit(**given)
     assert np.array_equal(known.scores(data.test.X), same.scores(data.test.X)), (
         "constants given to fit do not act as parameters do: use task.logit_scale and task.anchor_scale in _fit, and "
-        "declare those that you use as parameters and in info.constants"
+        "make those that you use parameters"
     )
 
 
@@ -187,9 +187,6 @@ def parameters_are_read_set_and_cloned(make: Make) -> None:
     twin: Any = clone(method)
     assert twin is not method
     assert twin.get_params() == method.get_params(), "clone changes parameters"
-    known = ENCODER_CONSTANTS & set(parameter_names(type(method)))
-    undeclared = known - method.info.constants
-    assert not undeclared, f"declare in info: constants=frozenset({sorted(undeclared)}), or they are never given"
     strange = method.info.constants - set(parameter_names(type(method)))
     assert not strange, f"info.constants names {sorted(strange)}, which are no parameters"
 

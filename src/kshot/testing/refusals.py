@@ -106,9 +106,9 @@ def labels_that_name_no_class(make: Make) -> None:
 
 
 def a_class_without_shots(make: Make) -> None:
-    """Where all classes are named: defined, because text stands in, or refused as undefined; nothing between.
+    """With all classes named, a head is fitted, because text stands in, or refused as undefined.
 
-    Who sees text and shots alone answers about the other classes as if these had never been named.
+    A method that sees text and shots alone scores the other classes as if the empty ones had not been named.
     """
     method = make()
     sees, least = method.info.sees, method._min_shots()

@@ -78,16 +78,14 @@ def per_class_loo(support: Labelled, text: Float[Array, "C d"]) -> Float[Array, 
     K shots are too few to choose a ratio per class (paper, Sec. 4.1).
     """
     X, y, n_classes = support.X, support.y, len(text)
-    means, counts = class_means(X, y, n_classes), class_counts(y, n_classes)
-    own = held_out_scores(X, y, means, text, counts)
-    return coordinate_ascent(support, means, text, leave_one_out_ratio(support, means, text, counts), own)[0]
+    means = class_means(X, y, n_classes)
+    own = held_out_scores(X, y, means, text)
+    return coordinate_ascent(support, means, text, leave_one_out_ratio(support, means, text), own)[0]
 
 
-def leave_one_out_ratio(
-    support: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"], counts: Int[Array, " C"]
-) -> float:
+def leave_one_out_ratio(support: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"]) -> float:
     """The one ratio of Algorithm 1, the smallest of the best."""
-    predicted = leave_one_out_predictions(support.X, support.y, means, text, counts)
+    predicted = leave_one_out_predictions(support.X, support.y, means, text)
     return float(GRID[accuracy_curve(predicted, support.y).argmax()])
 
 
@@ -123,9 +121,8 @@ def _leave_one_out(
     support: Labelled, test: Labelled, means: Float[Array, "C d"], text: Float[Array, "C d"]
 ) -> dict[str, float]:
     """Points gained by one ratio per class over one for all, both chosen by leave-one-out; takes two shots."""
-    counts = class_counts(support.y, len(text))
-    if counts.min() < 2:
+    if class_counts(support.y, len(text)).min() < 2:
         return {}
-    shared = np.full(len(text), leave_one_out_ratio(support, means, text, counts))
+    shared = np.full(len(text), leave_one_out_ratio(support, means, text))
     own = blend_accuracy(test, means, text, per_class_loo(support, text))
     return {"per-class LOO": 100 * (own - blend_accuracy(test, means, text, shared))}
