@@ -71,14 +71,6 @@ def paired_table(accuracy: dict[str, dict[Cell, float]]) -> None:
         print(f"| {other} | " + " | ".join(map(shown, [*by_shots, late])) + " |")
 
 
-def short_table(accuracy: dict[str, dict[Cell, float]]) -> None:
-    """For docs/recommendations.md."""
-    print("\n| Gauss-probe minus | " + " | ".join(f"K={k}" for k in SHOTS) + " |\n|" + "---|" * 6)
-    for other, title in {"clap": "CLAP", "lpp": "LP++", "fold_gda": "Fold-GDA"}.items():
-        found = [difference(accuracy[OURS], accuracy[other], lambda c, k=k: c[1] == k) for k in SHOTS]
-        print(f"| {title} | " + " | ".join(map(shown, found)) + " |")
-
-
 def kinds_table(accuracy: dict[str, dict[Cell, float]]) -> None:
     """Every head minus CLAP on real, open and all sets."""
     sets = {cell[0] for cell in accuracy[OURS]}
@@ -207,7 +199,6 @@ def print_tables(folders: list[Path]) -> list[dict]:
     accuracy, classes = read(folders)
     single = set.union(*map(single_draws, folders))
     paired_table(accuracy)
-    short_table(accuracy)
     kinds_table(accuracy)
     for other in ("clap", "lpp"):
         dataset_table(accuracy, other, single)
