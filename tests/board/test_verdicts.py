@@ -14,7 +14,7 @@ from kshot.board.about import blank_about, parse_about
 from kshot.board.recompute import Trial, _suspicions, chosen_cells
 from kshot.board.rules import open_board
 from kshot.board.submission import read_submission
-from kshot.board.verdict import Recomputation, judge_folder, other_hits, read_verdict
+from kshot.board.verdict import Recomputation, judge_folder, read_verdict
 from kshot.board.wheel import write_wheel
 from kshot.data.store import Store
 from kshot.data.stratum import load_stratum
@@ -138,11 +138,10 @@ def test_impossible_probabilities_are_refused(yard, copied):
 def test_a_copy_of_another_entry_and_of_a_head_of_kshot_is_refused(yard, tmp_path):
     shutil.copytree(yard / "submissions" / "pair", tmp_path / "pair")
     twin = shutil.copytree(yard / "submissions" / "pair", tmp_path / "twin")
-    board = open_board(study(yard), FEATURES)
-    found = verdict_on(yard, twin, others=other_hits(twin, board, [yard / "kept"]))
+    found = verdict_on(yard, twin, kept=[yard / "kept"])
     assert found.reasons == ("in 8 of 8 cells it has the hits of pair, picture by picture",)
     clap = submission_of(yard, "Outside", "outside-clap")
-    found = verdict_on(yard, clap, others=other_hits(clap, board, [yard / "kept"]))
+    found = verdict_on(yard, clap, kept=[yard / "kept"])
     shutil.rmtree(clap)
     assert found.reasons == ("in 8 of 8 cells it has the hits of clap, picture by picture",)
 

@@ -1,4 +1,4 @@
-"""Whether a submission holds what it says: every sentence that comes out is a reason to refuse it."""
+"""Check what a submission holds; each sentence that a check gives is a reason to refuse it."""
 
 import json
 import re
@@ -39,7 +39,7 @@ TABLES = ("leaderboard", "transductive", "metrics", "cost")
 
 
 def refusals(submission: Submission, board: Board) -> Iterator[str]:
-    """Wheel, header, records and answers, each only where those before it are sound."""
+    """Check wheel, header, records and answers in this order; stop at the first that is wrong."""
     codes = check_wheel(submission.wheel, submission.entry.method)
     _check_header(submission, board)
     with bounded_memory():
@@ -67,7 +67,7 @@ def _check_header(submission: Submission, board: Board) -> None:
 
 
 def _cells(submission: Submission, board: Board, table: "pa.Table", codes: set[str]) -> Iterator[str]:
-    """What is wrong in the first cell where something is."""
+    """Say what is wrong in the first bad cell."""
     rows, cells = table.to_pylist(), cells_of(table)
     missing, foreign = set(board.cells) - set(cells), set(cells) - set(board.cells)
     if missing or foreign or len(cells) != len(set(cells)):
@@ -100,7 +100,7 @@ def _cells(submission: Submission, board: Board, table: "pa.Table", codes: set[s
 
 
 def _contradiction(row: dict[str, Any], first: dict[str, Any], board: Board, known: KnownCell, method: str) -> str:
-    """What the row says of its cell and its method against what the board knows of them."""
+    """Compare what a row says about its cell and method with what the board knows."""
     facts = asdict(known.facts)
     expected = {name: facts[name] for name in ("simulated", "dtype", "n_classes", "protocol")}
     expected |= {"method": method, "study": board.base.name, "n_test": len(known.truth)}

@@ -15,7 +15,7 @@ from kshot.bench.study import MethodSpec, bundled_studies, load_study
 from kshot.board.about import blank_about, parse_about
 from kshot.board.rules import open_board
 from kshot.board.submission import ABOUT, ENTRY, RECORDS, EntryFile
-from kshot.board.wheel import check_wheel, wheel_name, write_wheel
+from kshot.board.wheel import TAG, check_wheel, write_wheel
 from kshot.errors import KshotError
 from kshot.files import is_temporary, safe_name, sha256, write_bytes, write_text
 from kshot.methods.registry import source_files
@@ -65,7 +65,7 @@ def _put_wheel(method: str, output: Path, given: Path | None) -> Path:
     for old in output.glob("*.whl"):
         old.unlink()
     top = method.partition(":")[0].partition(".")[0]
-    path = output / (given.name if given else wheel_name(top))
+    path = output / (given.name if given else f"{top}-0-{TAG}.whl")
     if given:
         write_bytes(path, given.read_bytes())
     else:

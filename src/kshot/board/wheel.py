@@ -38,10 +38,6 @@ def write_wheel(path: Path, name: str, files: Mapping[str, Path]) -> None:
     write_atomically(path, write)
 
 
-def wheel_name(name: str) -> str:
-    return f"{name}-0-{TAG}.whl"
-
-
 def check_wheel(path: Path, use: str) -> set[str]:
     """Refuse what does not belong into a wheel of plain modules; the possible hashes of its code: of all its source
     files, and of those of the method's package."""
@@ -63,7 +59,7 @@ def _looked_into(archive: zipfile.ZipFile, wheel: str, use: str) -> set[str]:
     for entry in entries:
         _check_place(entry, wheel)
         if not entry.is_dir():
-            digests[entry.filename] = hashlib.sha256(_content(archive, entry, wheel)).hexdigest()
+            digests[entry.filename] = hashlib.sha256(archive.read(entry)).hexdigest()
     if not any(name.endswith(".dist-info/WHEEL") for name in names):
         raise KshotError(f"{wheel} is no wheel: it has no dist-info/WHEEL.")
     top = use.partition(":")[0].partition(".")[0]
@@ -91,20 +87,6 @@ def _check_place(entry: zipfile.ZipInfo, wheel: str) -> None:
     top = first.removesuffix(".py")
     if top in sys.stdlib_module_names or top in ("kshot", "numpy", "scipy", "sklearn", "sitecustomize"):
         raise KshotError(f"{wheel} holds {first}, which would take the place of another library.")
-
-
-def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, wheel: str) -> bytes:
-    with archive.open(entry) as file:
-        content = file.read(entry.file_size + 1)
-    if len(content) != entry.file_size:
-        raise KshotError(f"{wheel} says that {entry.filename} has {entry.file_size} bytes; it has others.")
-    return content
-
-
-def install(wheel: Path, target: Path) -> None:
-    """Unpack a checked wheel: nothing is fetched, built or run."""
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(target)
 
 
 def _short(content: bytes) -> str:

@@ -1,6 +1,6 @@
 """`kshot board`: submit a method's results, check a submission, build the page."""
 
-from datetime import date
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +9,11 @@ from typer import Argument, Option
 
 from kshot.bench.run import choose_engine
 from kshot.bench.study import load_study
-from kshot.board.rules import open_board
 from kshot.board.site import build as build_pages
-from kshot.board.submission import read_submission
 from kshot.board.submit import submit as write_submission
-from kshot.board.verdict import REFUSED, BoardVerdict, Recomputation, judge_folder, named_study, other_hits
+from kshot.board.verdict import REFUSED, BoardVerdict, Recomputation, judge_folder
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
-from kshot.errors import InputError, KshotError
 from kshot.files import write_text
 
 app = shared.command_group(add_completion=False, help="Submit, check and show results of outside methods.")
@@ -49,22 +46,17 @@ def check(
     study: StudyOption = None,
     records: KeptOption = None,
     output: Annotated[Path | None, Option("--output", "-o", help="File to write the verdict to.")] = None,
-    day: Annotated[str | None, Option("--date", help="Date in the verdict; today unless given.")] = None,
+    day: Annotated[
+        datetime | None, Option("--date", formats=["%Y-%m-%d"], help="Date in the verdict; today unless given.")
+    ] = None,
     seconds: Annotated[int, Option(min=1, help="Time limit of one fit.")] = 600,
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
 ) -> None:
     """Check a submission without running it, or with --recompute in a closed room; exit code 1 if it is refused."""
     again = Recomputation(cells, seed, seconds, workers) if cells else None
-    base, others = load_study(study) if study else None, {}
-    try:
-        submission = read_submission(folder)
-        board = open_board(base or named_study(submission), features)
-        others = other_hits(folder, board, records or ())
-    except KshotError:
-        # The verdict says why.
-        pass
-    verdict = judge_folder(folder.absolute(), features, base, others, again, _day(day))
+    base = load_study(study) if study else None
+    verdict = judge_folder(folder.absolute(), features, base, records or [], again, day and day.date())
     if output:
         write_text(output, verdict.to_json())
     _print(verdict)
@@ -88,13 +80,6 @@ def build(
     for name, reason in built.left_out.items():
         out.print(f"{name}: left out, {reason}", markup=False)
     out.print(f"wrote {built.page}", markup=False)
-
-
-def _day(text: str | None) -> date | None:
-    try:
-        return None if text is None else date.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"--date {text}: write a day such as 2026-01-31.") from None
 
 
 def _print(verdict: BoardVerdict) -> None:
