@@ -34,7 +34,3 @@ def main() -> int:
     assert np.allclose(found[:SAMPLED_POINTS], expected, atol=2e-3), "the two ways disagree"
     what = f"Tip-Adapter-F, {hits.size:,} points (baseline timed at {SAMPLED_POINTS}), C=100, K=16, n=1,000"
     return verdict(what, taken / SAMPLED_POINTS * hits.size / ours, 50)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
