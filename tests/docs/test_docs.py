@@ -206,7 +206,7 @@ def test_the_page_of_gauss_probe_and_the_advice_say_what_the_records_say():
 
 
 def test_clip_records_are_whole_and_its_page_shows_what_they_say():
-    from tools.update_clip import PAGE, RECORDS, filled
+    from tools.update_clip import PAGE, RECORDS, blocks, filled
 
     from kshot.bench.records import Records
     from kshot.bench.status import run_status
@@ -214,7 +214,7 @@ def test_clip_records_are_whole_and_its_page_shows_what_they_say():
 
     assert Records(RECORDS).study() == load_study("clip"), "run `make clip`"
     assert run_status(RECORDS).missing == 0
-    assert filled(PAGE.read_text()) == PAGE.read_text(), "run tools/update_clip.py"
+    assert filled(PAGE.read_text(), blocks()) == PAGE.read_text(), "run tools/update_clip.py"
 
 
 def test_the_page_of_promises_shows_what_was_measured():
