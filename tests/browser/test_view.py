@@ -192,6 +192,9 @@ def wide_report(tmp_path_factory):
 def test_no_two_methods_look_alike_in_any_chart(browser, wide_report):
     page = browser.new_page()
     page.goto(wide_report.as_uri())
+    lines = page.locator("#shots > div").first.locator("path.line")
+    inks = lines.evaluate_all("all => all.map(one => getComputedStyle(one).stroke)")
+    assert len(set(inks)) == len(inks) == page.locator('[data-legend][aria-pressed="true"]').count() == 8
     page.get_by_role("button", name="Lines: all").click()
     looks = page.locator("[data-legend] svg").evaluate_all("all => all.map((one) => one.innerHTML)")
     assert len(set(looks)) == len(looks) == 38
