@@ -69,7 +69,7 @@ def blank_about() -> str:
 
 
 def parse_about(text: str) -> AuthorsAnswers:
-    """Every wrong or missing answer is one sentence."""
+    """Read and check all answers; the first wrong or missing one is the error."""
     try:
         given = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -110,7 +110,7 @@ def _date(value: Any) -> datetime.date:
 
 
 def _line(key: str, value: Any, may_be_empty: bool = False) -> str:
-    """One line of visible characters: others could hide or turn round what stands beside them."""
+    """Check one line of visible characters; invisible ones could hide or reverse the text beside them."""
     if not isinstance(value, str) or len(value) > LONGEST or not value.isprintable():
         raise _wrong(key, f"one line of at most {LONGEST} visible characters in quotes")
     if not value.strip() and not may_be_empty:

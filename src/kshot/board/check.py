@@ -71,7 +71,8 @@ def _cells(submission: Submission, board: Board, table: "pa.Table", codes: set[s
     rows, cells = table.to_pylist(), cells_of(table)
     missing, foreign = set(board.cells) - set(cells), set(cells) - set(board.cells)
     if missing or foreign or len(cells) != len(set(cells)):
-        yield f"{len(missing)} cells are missing, {len(foreign)} are foreign, {len(cells) - len(set(cells))} double"
+        twice = len(cells) - len(set(cells))
+        yield f"{len(missing)} cells are missing, {len(foreign)} are not cells of this board, {twice} are there twice"
         return
     statuses: dict[tuple, set[str]] = {}
     for cell, row in zip(cells, rows, strict=True):
@@ -118,9 +119,9 @@ def _contradiction(row: dict[str, Any], first: dict[str, Any], board: Board, kno
     if not row["sees"] or not set(row["sees"]) <= EVIDENCE:
         return f"it sees the test labels, or says nothing of what it sees: allowed are {', '.join(sorted(EVIDENCE))}"
     if row["version"] == IMPORTED or not re.fullmatch(r"[\w.+-]{1,40}", row["version"] or "", re.ASCII):
-        return "it names no version of kshot that computed it"
+        return "it does not name the version of kshot that computed it"
     if not all(isinstance(row[name], str) and len(row[name]) <= LONGEST_TEXT for name in ("title", "reason", "views")):
-        return "title, reason or views are no text, or too long"
+        return "title, reason or views are not text, or are too long"
     fitted, chosen = (_named(row[name]) for name in ("selected", "selected_from"))
     if fitted is None or chosen is None or not all(isinstance(word, str) for word in chosen.values()):
         return "what it fitted cannot be read"
@@ -128,7 +129,7 @@ def _contradiction(row: dict[str, Any], first: dict[str, Any], board: Board, kno
         return f"it chose {', '.join(chosen)} from {', '.join(sorted(foreign))[:60]}, which no head may do"
     seconds = (row["fit_seconds"], row["score_seconds"])
     if not all(isinstance(value, float) and 0 <= value < 1e9 for value in seconds):
-        return "its seconds are no durations"
+        return "its seconds are negative or not finite"
     return ""
 
 

@@ -102,7 +102,7 @@ def _trial(submission: Submission, board: Board, row: dict[str, Any], room: Encl
 
 
 def _other_answers(again: Answers, kept: Answers) -> Iterator[str]:
-    """Pictures of which the head says another class, or is surer or less sure of itself, than was kept."""
+    """Count the pictures whose class or probabilities differ from the kept ones."""
     n = len(kept.truth)
     if (differing := np.count_nonzero(again.predicted != kept.predicted)) > SLACK * n:
         yield f"{differing} of {n} answers differ from the kept ones"
@@ -115,8 +115,8 @@ def _other_answers(again: Answers, kept: Answers) -> Iterator[str]:
 
 
 def _renumbered(fit: IsolatedFit, truth: Int[Array, " n"]) -> float:
-    """With the classes under other numbers, in the text as in every label: a head that knows pictures by heart, or a
-    class by its number, loses."""
+    """Accuracy with the classes renumbered in text and labels: a head that knows pictures or class numbers by heart
+    loses."""
     if len(fit.asked) < fit.n_classes:
         return np.nan
     new = np.random.default_rng(0).permutation(fit.n_classes)
@@ -130,7 +130,7 @@ def _renumbered(fit: IsolatedFit, truth: Int[Array, " n"]) -> float:
 
 
 def _shuffled(fit: IsolatedFit, truth: Int[Array, " n"]) -> float:
-    """With the labels of the shots shuffled: no head gains by that."""
+    """Accuracy with the labels of the shots shuffled, by which no honest head gains."""
     if "support" not in fit.evidence:
         return np.nan
     support = fit.evidence["support"]
@@ -140,7 +140,7 @@ def _shuffled(fit: IsolatedFit, truth: Int[Array, " n"]) -> float:
 
 
 def _suspicions(trials: list[Trial]) -> list[str]:
-    """What cannot be, over all cells run again."""
+    """Give the reasons for a refusal that only all recomputed cells together show."""
     found = []
     differing, pictures = sum(trial.differing for trial in trials), sum(trial.pictures for trial in trials)
     if differing > max(1, SLACK_IN_ALL * pictures):

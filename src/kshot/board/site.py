@@ -39,7 +39,7 @@ OWN = "kshot"
 COMPANIONS = (ZERO_SHOT, CLAP, ORACLE)
 # The page's tables by regime show so many heads; the filters show all.
 MOST_ROWS = 50
-# After every date.
+# Sorts after every date.
 LATER = "~"
 
 

@@ -21,7 +21,7 @@ from kshot.files import is_temporary, safe_name, sha256, write_bytes, write_text
 from kshot.methods.registry import source_files
 
 LIBRARIES = ("kshot", "numpy", "scipy", "scikit-learn", "pyarrow", "safetensors")
-# What a run leaves beside the records that others need.
+# Folders that a run leaves beside the records; nobody else needs them.
 LEFT = ("runs", "failures", "superseded", "damaged", "cells")
 
 
@@ -78,7 +78,7 @@ def _put_wheel(method: str, output: Path, given: Path | None) -> Path:
 
 
 def _tidy(records: Path) -> None:
-    """Machine names and locks are nobody else's concern; the header's copy is for interrupted runs."""
+    """Remove machine names, locks and the header's backup, which only the author's machine needs."""
     for name in LEFT:
         shutil.rmtree(records / name, ignore_errors=True)
     for path in records.rglob(".*"):

@@ -53,7 +53,7 @@ def check(
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
 ) -> None:
-    """Check a submission without running it, or with --recompute in a closed room; exit code 1 if it is refused."""
+    """Check a submission without running it; --recompute runs some cells again, isolated. Exit code 1 if refused."""
     again = Recomputation(cells, seed, seconds, workers) if cells else None
     base = load_study(study) if study else None
     verdict = judge_folder(folder.absolute(), features, base, records or [], again, day and day.date())

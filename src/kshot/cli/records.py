@@ -60,7 +60,7 @@ def check(
 
 @app.command()
 def compact(records: RecordsArgument) -> None:
-    """Join the small files of a records folder into one; every row is kept."""
+    """Join the small files of a records folder into one, with all their rows."""
     folder = existing_records(records)
     console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
 
@@ -198,5 +198,5 @@ def unpack(
     archive: Annotated[Path, Argument(help="A file that `kshot records pack` wrote.")],
     target: Annotated[Path, Argument(help="Folder to create.")],
 ) -> None:
-    """Unpack such a file; nothing is kept unless every checksum is right."""
+    """Unpack a file of `kshot records pack`; nothing is kept unless every checksum is right."""
     typer.echo(f"unpacked {open_release(archive, target)} files into {target}")

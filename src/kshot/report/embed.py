@@ -78,7 +78,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
 
 
 def _best_first(panel: Panel) -> list[str]:
-    """Methods of a board are as many as there are authors: charts show the best of them."""
+    """Order the many methods of a board by rank, because charts show the first ones."""
     board = leaderboard(primary(panel))
     placed = [placing.method for placing in (*board.ranked, *board.transductive, *board.reference_points)]
     return sorted(panel.methods, key=lambda method: placed.index(method) if method in placed else len(placed))

@@ -94,11 +94,11 @@ def _judged(overall: Estimate, late: Estimate) -> tuple[str, Difference | None]:
         return "no interval: fewer than three datasets, and no hits of three draws", (overall, late)
     here = where(overall.G) and f" {where(overall.G)}"
     if overall.beside and not overall.excludes_zero:
-        return f"not told apart over {overall.G} datasets; {_told(overall.beside)} on these", (overall, late)
-    return f"{_told(overall)}{here}", (overall, late)
+        return f"not told apart over {overall.G} datasets; {_outcome(overall.beside)} on these", (overall, late)
+    return f"{_outcome(overall)}{here}", (overall, late)
 
 
-def _told(difference: Estimate) -> str:
+def _outcome(difference: Estimate) -> str:
     if not difference.excludes_zero:
         return "not told apart"
     return "better" if difference.mean > 0 else "worse"
