@@ -15,8 +15,8 @@ from kshot.report.context import Context, Gate, Probed
 from kshot.report.table import interval
 from kshot.report.tables import make_table
 from kshot.report.tables.knob_atlas import _saw_queries, knob_cells, surveys
-from kshot.report.tables.one_stratum import stratum_tables
 from kshot.report.tables.shot_profiles import _both
+from kshot.report.tables.stratum_probes import stratum_tables
 from kshot.stats.leaderboard import paired
 from kshot.stats.metrics import METRICS
 from kshot.stats.panel import panel

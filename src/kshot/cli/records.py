@@ -24,7 +24,7 @@ from kshot.errors import InputError
 from kshot.progress import Progress
 from kshot.report.context import read_probes
 from kshot.report.table import Number, Table, count, signed
-from kshot.report.tables.one_stratum import stratum_tables
+from kshot.report.tables.stratum_probes import stratum_tables
 from kshot.results import load_records
 from kshot.runs import measure, parse_stratum
 from kshot.theory.probes.measure import measure_stratum
