@@ -8,6 +8,7 @@ import shutil
 import stat
 import zipfile
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from board_yard import FEATURES, edit_answers, edit_records, honest_yard, raise_results, standing_in, swap_wheel
+from board_yard import FEATURES, edit_answers, edit_records, honest_yard, raise_results, swap_wheel
 from kshot.bench.record import CELL, read_header, write_header
 from kshot.bench.records import cell_place, load_table
 from kshot.bench.study import Cell
@@ -528,7 +529,7 @@ def test_none_is_accepted_and_nothing_is_run_or_written(yard, tmp_path, name):
     folder = given if isinstance(given, Path) and given.is_dir() and given.parent == folder.parent else folder
     before = tree(tmp_path) | tree(yard)
     command = ["board", "check", str(folder), "--study", str(yard / "small.toml"), "--features", str(FEATURES)]
-    with standing_in(tmp_path):
+    with chdir(tmp_path):
         done = CliRunner().invoke(app, [*command, "--recompute", "1", "--workers", "1"])
     assert done.exit_code == 1, done.output
     assert isinstance(done.exception, SystemExit), done.exception

@@ -109,30 +109,6 @@ def test_headline(method):
     assert f"the same {sizes[1]} and {sizes[2]} cells" in TABLES["headline"].caption
 
 
-def test_leaderboard():
-    board = TABLES["leaderboard"]
-    leader = next(m for m, t in TITLE.items() if t == board.rows[0][0])
-    later = {"tier": "dataset", "backbone": TEXT, "shots": {2, 4, 16}}
-    behind = row("leaderboard", "Zero-shot")[6]
-    agrees(behind, *difference(select(method="zero_shot", **later), select(method=leader, **later)))
-    assert board.rows[-1][0] == "Oracle ratio"
-    assert board.rule == len(board.rows) - 1
-
-
-def test_per_backbone():
-    for backbone in TEXT:
-        shown = row("per_backbone", backbone)
-        wanted = {"tier": "dataset", "backbone": backbone, "shots": {2, 4, 16}}
-        zero = select(method="zero_shot", **wanted)
-        assert float(shown[1]) == pytest.approx(np.mean(list(zero.values())), abs=0.051)
-        share = select("share", method="zero_shot", backbone=backbone)
-        agrees(shown[2], 100 * np.array(list(share.values())), np.array([c[0] for c in share]), digits=1)
-        for cell, method in zip(shown[3:7], ("js_blend", "loo_blend", "clap", "lpp"), strict=True):
-            agrees(cell, *difference(*(select(method=m, **wanted) for m in (method, "oracle_lambda"))))
-        assert str(shown[-1]) == str(len(zero))
-    assert {r[0] for r in TABLES["per_backbone"].rows} == TEXT
-
-
 def test_text_free():
     table = TABLES["text_free"]
     assert table.columns == ("shots", "DINO, Logistic probe", "ViT-B-16, Logistic probe")
