@@ -18,8 +18,7 @@ function renderDatasets(chosen) {
       element("td", {}, element("button", { type: "button", onclick: () => { renderCells(name, PAGE); document.getElementById("cell-list-title").focus(); }, "aria-label": `cells of ${name}` }, "cells")));
   });
   const head = ["Dataset", `cells, ${countedShots(chosen)}`, "classes", "test pictures", ...probes.map((method) => method.title), ""];
-  document.getElementById("dataset-table").replaceChildren(
-    element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, ...rows));
+  document.getElementById("dataset-table").replaceChildren(headOf(head), element("tbody", {}, ...rows));
 }
 
 function renderCells(name, limit) {
@@ -40,8 +39,7 @@ function renderCells(name, limit) {
   const more = cells.length > limit ? element("p", {}, element("button", { type: "button", onclick: () => renderCells(name, limit + 240) },
     `show more of ${cells.length} cells`)) : "";
   document.getElementById("cell-list").replaceChildren(element("h3", { tabindex: -1, id: "cell-list-title" }, `Cells of ${name}`),
-    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Cells" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))),
-      element("tbody", {}, ...rows))), more);
+    scrolling("Cells", headOf(head), element("tbody", {}, ...rows)), more);
 }
 
 function quantity(method, cell) {
@@ -69,11 +67,11 @@ function renderDetail(cell) {
   rows.sort((a, b) => a.classList.contains("reference") - b.classList.contains("reference"));
   const geometry = [["James–Stein ratio (support)", facts.lambda_js], ["d² text to mean (support)", facts.d2], ["v of the mean (support)", facts.v],
     ["class-independent share (pool minus support)", facts.share]].map(([name, values]) => `${name}: ${number(values[cell], 4)}`).join("; ");
-  const head = ["Method", "accuracy %", "fit", "score", "fitted quantities, and the evidence each was chosen from"];
+  const head = headOf(["Method", "accuracy %", "fit", "score", "fitted quantities, and the evidence each was chosen from"]);
+  head.querySelector("th:last-child").className = "words";
   detail.replaceChildren(element("h3", {}, cellName(cell)), element("p", { class: "soft" }, geometry),
     element("p", {}, element("button", { type: "button", onclick: () => { openExplorer(cell); slider.focus(); } }, "open in the ratio explorer")),
-    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Methods on this cell" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((text, index) => element("th", { scope: "col", class: index === 4 ? "words" : null }, text)))),
-      element("tbody", {}, ...rows))));
+    scrolling("Methods on this cell", head, element("tbody", {}, ...rows)));
 }
 
 const duration = (value) => (!Number.isFinite(value) ? ABSENT : value >= 1 ? `${value.toPrecision(3)} s` : value >= 1e-3 ? `${(1e3 * value).toPrecision(3)} ms` : `${Number((1e6 * value).toPrecision(2))} µs`);

@@ -66,6 +66,13 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
+const headOf = (texts) => element("thead", {}, element("tr", {}, ...texts.map((text) => element("th", { scope: "col" }, text))));
+const scrolling = (label, ...parts) =>
+  element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, element("table", {}, ...parts));
+
+const shotsOf = (cells) => [...new Set(cells.map((cell) => axes.shots.at(cell)))].sort((a, b) => a - b);
+const datasetsOf = (cells) => new Set(cells.map((cell) => axes.dataset.codes[cell])).size;
+
 const ABSENT = "–";
 const number = (value, digits = 1) => (Number.isFinite(value) ? value.toFixed(digits).replace("-", "−") : ABSENT);
 const signed = (value, digits = 2) =>

@@ -5,7 +5,7 @@ function verdictOf(cells) {
   if (!cells.length) return ["No cell is left; widen the filters."];
   const known = cells.filter(hasText);
   if (!known.length) return [said("no text")];
-  const shots = [...new Set(known.map((cell) => axes.shots.at(cell)))].sort((a, b) => a - b);
+  const shots = shotsOf(known);
   const ranked = guarded(known, shots), left = [...cutShort(known, ranked, shots), ...notInTier()];
   if (!ranked.length) return [said("no leader"), ...left];
   return [...worthOf(ranked), ...probesOf(ranked), ...leaderOf(ranked), ...caveatsOf(ranked, left)];
@@ -81,7 +81,6 @@ function leaderOf(cells) {
 }
 
 const whereOf = (cells) => { const here = onTheseDatasets(datasetsOf(cells)); return here && ` ${here}`; };
-const datasetsOf = (cells) => new Set(cells.map((cell) => axes.dataset.codes[cell])).size;
 
 function caveatsOf(cells, left) {
   const G = datasetsOf(cells);
