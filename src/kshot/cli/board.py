@@ -17,8 +17,12 @@ from kshot.cli.shared import CORES, FEATURES
 from kshot.files import write_text
 
 app = shared.command_group(add_completion=False, help="Submit, check and show results of outside methods.")
-StudyOption = Annotated[Path | None, Option("--study", help="The study; the one the submission names unless given.")]
-KeptOption = Annotated[list[Path] | None, Option("--records", help="Kept records of kshot's own heads. Repeatable.")]
+StudyOption = Annotated[
+    Path | None, Option("--study", help="The study; unless given, the one that the submission names.")
+]
+KeptOption = Annotated[
+    list[Path] | None, Option("--records", help="Records of kshot's own heads, to find copies. Repeatable.")
+]
 
 
 @app.command()
@@ -26,8 +30,8 @@ def submit(
     method: Annotated[str, Argument(help="The method, as package.module:Class.")],
     output: Annotated[Path, Option("--output", "-o", help="Folder of the submission.")],
     study: Annotated[Path, Option("--study", help="A study file, or a name of `kshot ls studies`.")] = Path("open"),
-    about: Annotated[Path | None, Option(help="about.toml; without it a form is written for you to fill in.")] = None,
-    wheel: Annotated[Path | None, Option(help="The method's wheel; made of its modules unless given.")] = None,
+    about: Annotated[Path | None, Option(help="Your about.toml; without it a form is written to fill in.")] = None,
+    wheel: Annotated[Path | None, Option(help="The method's wheel; made from its modules unless given.")] = None,
     engine: shared.EngineOption = "local",
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
@@ -41,13 +45,16 @@ def submit(
 @app.command()
 def check(
     folder: Annotated[Path, Argument(help="Folder of one submission.")],
-    cells: Annotated[int, Option("--recompute", min=0, help="Run so many random cells again, isolated.")] = 0,
-    seed: Annotated[int | None, Option(min=0, help="Seed of these cells; drawn and printed unless given.")] = None,
+    cells: Annotated[int, Option("--recompute", min=0, help="Number of random cells to run again, isolated.")] = 0,
+    seed: Annotated[
+        int | None, Option(min=0, help="Seed that chooses these cells; random and printed unless given.")
+    ] = None,
     study: StudyOption = None,
     records: KeptOption = None,
     output: Annotated[Path | None, Option("--output", "-o", help="File to write the verdict to.")] = None,
     day: Annotated[
-        datetime | None, Option("--date", formats=["%Y-%m-%d"], help="Date in the verdict; today unless given.")
+        datetime | None,
+        Option("--date", formats=["%Y-%m-%d"], metavar="YYYY-MM-DD", help="Date in the verdict; today unless given."),
     ] = None,
     seconds: Annotated[int, Option(min=1, help="Time limit of one fit.")] = 600,
     features: shared.FeaturesOption = FEATURES,
@@ -69,10 +76,10 @@ def build(
     submissions: Annotated[Path, Argument(help="Folder of submissions.")],
     records: Annotated[Path, Option("--records", help="Kept records of kshot's own heads on the board's study.")],
     output: Annotated[Path, Option("--output", "-o", help="Folder of the pages.")] = Path("site"),
-    verdicts: Annotated[Path, Option(help="Folder of verdicts, one NAME.json a submission.")] = Path("verdicts"),
+    verdicts: Annotated[Path, Option(help="Folder of verdicts: one NAME.json for each submission.")] = Path("verdicts"),
     features: shared.FeaturesOption = FEATURES,
 ) -> None:
-    """Write the board as static pages; a submission without a verdict is checked and counts as declared."""
+    """Write the board as static pages. A submission without a verdict is checked, and declared at best."""
     built = build_pages(records, submissions, verdicts, output, features)
     out = shared.console()
     for name, status in built.entries.items():

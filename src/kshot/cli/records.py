@@ -131,7 +131,9 @@ def _move_row(move: Move) -> tuple[str | Number, ...]:
 @app.command()
 def probe(
     records: Annotated[Path | None, Argument(help="Records folder, or the study that filled it.")] = None,
-    on: Annotated[str | None, Option(help="DATASET/BACKBONE/TIER: print its probes, store nothing.")] = None,
+    on: Annotated[
+        str | None, Option(help="DATASET/BACKBONE/TIER: print the probes of this stratum, store nothing.")
+    ] = None,
     only: Annotated[list[ProbeGroup] | None, Option(help="Only these probes. Repeatable; all unless given.")] = None,
     tier: Annotated[list[str] | None, Option(help="Prompt tiers. Repeatable; dataset unless given.")] = None,
     backbone: shared.OnlyBackbones = None,
@@ -144,8 +146,8 @@ def probe(
 ) -> None:
     """Measure what the theory predicts on every stratum and draw of a study, or on one stratum.
 
-    Of a study, what is not stored yet is measured and stored beside the records. With --on one stratum's tables are
-    printed (offset, headroom, precision, …); with RECORDS too, also its probes pooled over all strata.
+    For a study, measure what is missing and store it beside the records. With --on, print the tables of one stratum
+    (offset, headroom, precision, …); with RECORDS too, also the probes pooled over all strata.
     """
     folder = None if records is None else existing_records(records)
     if on is not None:
