@@ -56,11 +56,11 @@ def copied_from(hits: Hits, others: Mapping[str, Hits]) -> Iterator[str]:
 
 
 @contextmanager
-def bounded_memory(most: int = MEMORY) -> Iterator[None]:
-    """Limit this process to the memory that it uses now and `most` bytes more."""
+def bounded_memory() -> Iterator[None]:
+    """Limit this process to the memory that it uses now and 2 GiB more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + most
+    limit = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit if hard < 0 else min(limit, hard), hard))
     try:
         yield
