@@ -157,7 +157,7 @@ def test_backbones_are_ranked_by_share_and_by_room():
 
 def test_headroom_where_it_is_known():
     rng = np.random.default_rng(0)
-    headroom = {(d, b): float(rng.uniform()) for d in DATASETS for b in TEXT}
+    headroom = {(d, b): float(rng.uniform()) for d in DATASETS for b in sorted(TEXT)}
     found = Tables(context=Context(headroom=headroom))["strata"]
     surplus = [numbers(r[4])[0] for r in found.rows]
     predicted = [headroom[tuple(r[0].split(" · "))] for r in found.rows]
