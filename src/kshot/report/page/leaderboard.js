@@ -34,8 +34,8 @@ function checkboxes(fieldset, values, chosen, text) {
 }
 
 function allOrNone(what, choose) {
-  const button = (word, wanted) => element("button", { type: "button", "aria-label": `${what}: ${word}`, onclick: () => choose(wanted) }, word);
-  return element("span", { class: "tools" }, button("all", true), button("none", false));
+  const choice = (word, wanted) => button(word, () => choose(wanted), { "aria-label": `${what}: ${word}` });
+  return element("span", { class: "tools" }, choice("all", true), choice("none", false));
 }
 
 // The controls say what the state is.
@@ -130,7 +130,8 @@ function renderBoard(cells) {
   const which = countedShots(kept), G = datasetsOf(kept), here = onTheseDatasets(G);
   const both = rows.some((row) => row.against.beside);
   const headings = [["title", "Method"], ...(severalMarks ? [["mark", "checked"]] : []), ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
-    ["against", `minus ${byKey.get(state.baseline).title}${here && ` ${here}`}, ${which}`], ...(both ? [["beside", `on these ${G} datasets`]] : []), ["n", "n"], ...(severalMarks ? [["fit", "median fit"]] : [])];
+    ["against", `minus ${byKey.get(state.baseline).title}${here && ` ${here}`}, ${which}`],
+    ...(both ? [["beside", `on these ${G} datasets`]] : []), ["n", "n"], ...(severalMarks ? [["fit", "median fit"]] : [])];
   if (severalMarks) for (const row of rows) Object.assign(row, { fit: medianOver(counted, row.method.fit_seconds), mark: data.entries[row.method.key]?.[0] ?? "" });
   const head = element("tr", {}, ...headings.map(([key, text]) =>
     element("th", { scope: "col", "aria-sort": state.sort === key ? (state.descending ? "descending" : "ascending") : "none" },

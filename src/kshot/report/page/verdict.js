@@ -85,8 +85,9 @@ const whereOf = (cells) => { const here = onTheseDatasets(datasetsOf(cells)); re
 function caveatsOf(cells, left) {
   const G = datasetsOf(cells);
   const here = onTheseDatasets(G), few = !here && G <= data.few_datasets ? [said("few")] : [];
-  return [said(here ? "on these" : "cells", { tier: axes.tier.at(cells[0]), n: cells.length, G, where: here }), ...few, ...left, ...(data.failed ? [said("failed", {failed: data.failed})] : []),
-    ...(data.simulated ? [said("simulated")] : [])];
+  const cases = said(here ? "on these" : "cells", { tier: axes.tier.at(cells[0]), n: cells.length, G, where: here });
+  const failed = data.failed ? [said("failed", { failed: data.failed })] : [], simulated = data.simulated ? [said("simulated")] : [];
+  return [cases, ...few, ...left, ...failed, ...simulated];
 }
 
 // Sentences that a command put in front of the report stay as they are.
