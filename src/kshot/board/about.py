@@ -89,7 +89,10 @@ def _answer(key: str, value: Any) -> Any:
             raise _wrong(key, "a list of names in quotes")
         return tuple(_line(key, name) for name in value)
     if key == "date":
-        return _date(value)
+        try:
+            return datetime.date.fromisoformat(str(value))
+        except ValueError:
+            raise _wrong(key, "a day such as 2026-01-31") from None
     line = _line(key, value, may_be_empty=key == "link")
     if key == "name" and (not line.isascii() or re.search("verified|declared|kshot", line, re.IGNORECASE)):
         raise _wrong(key, "letters, digits and signs of ASCII, without the words verified, declared and kshot")
@@ -100,13 +103,6 @@ def _answer(key: str, value: Any) -> Any:
     if key == "licence" and not re.fullmatch(r"[A-Za-z0-9.+-]+( (WITH|AND|OR) [A-Za-z0-9.+-]+)*", line):
         raise _wrong(key, "a name such as MIT or Apache-2.0")
     return line
-
-
-def _date(value: Any) -> datetime.date:
-    try:
-        return datetime.date.fromisoformat(str(value))
-    except ValueError:
-        raise _wrong("date", "a day such as 2026-01-31") from None
 
 
 def _line(key: str, value: Any, may_be_empty: bool = False) -> str:

@@ -12,7 +12,6 @@ from kshot.stats.bootstrap import cluster_mean, finite_mean, finite_median
 from kshot.stats.correlation import association, spearman
 from kshot.stats.leaderboard import paired
 from kshot.stats.panel import Panel
-from kshot.types import Array
 
 TIP = "tip_adapter_test"
 # What a row is called, the probe's quantity, and the digits it is written with.
@@ -154,15 +153,11 @@ def _tuned_weights(shown: Panel) -> list[tuple[str, Number]]:
     rows = []
     for backbone in shown.names("backbone"):
         own = shown.where(shown.backbone == backbone)
+        alpha = np.array([chosen.get("alpha", np.nan) for chosen in own.selected(TIP)], float)
         for method, name in ((JS, "James–Stein"), (LOO, "leave-one-out")):
-            rho = spearman(own.column(method, "ratio"), selected_alpha(own, TIP), own.dataset)
+            rho = spearman(own.column(method, "ratio"), alpha, own.dataset)
             rows.append((f"{name} ratio against Tip-Adapter's alpha, {backbone}", interval(rho)))
     return rows
-
-
-def selected_alpha(panel: Panel, method: str) -> Array:
-    """The cache weight that a method chose in each cell; NaN where it chose none."""
-    return np.array([chosen.get("alpha", np.nan) for chosen in panel.selected(method)], float)
 
 
 def stratum_tables(probed: Probed) -> list[Table]:
