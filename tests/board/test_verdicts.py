@@ -150,3 +150,8 @@ def test_the_same_sources_make_the_same_wheel(yard, tmp_path, monkeypatch):
     for name in ("one", "two"):
         write_wheel(tmp_path / f"{name}.whl", "yard_heads", source_files("yard_heads:Pair"))
     assert (tmp_path / "one.whl").read_bytes() == (tmp_path / "two.whl").read_bytes()
+
+
+def test_records_that_are_not_there_are_an_error_and_no_verdict(yard, tmp_path):
+    with pytest.raises(KshotError, match="nowhere"):
+        verdict_on(yard, yard / "submissions" / "pair", kept=[tmp_path / "nowhere"])

@@ -67,8 +67,8 @@ def judge_folder(
 ) -> BoardVerdict:
     """Check a submission, and run cells of it again if `again` is given.
 
-    `kept`: compare its hits with those of the entries beside it and of all methods in these records. A machine without
-    bubblewrap or without the board's features is an error and no verdict.
+    `kept`: compare its hits with those of the entries beside it and of all methods in these records. Records that are
+    not there, and a machine without bubblewrap or the board's features, are errors and no verdict.
     """
     if again and not can_isolate():
         raise KshotError(NEEDS_BUBBLEWRAP)
@@ -80,8 +80,8 @@ def judge_folder(
     except KshotError as error:
         return _verdict(folder, [str(error)], day, about)
     board = open_board(base, features)
+    others = {} if kept is None else _hits_beside(folder, board) | kept_hits(kept)
     try:
-        others = {} if kept is None else _hits_beside(folder, board) | kept_hits(kept)
         reasons, table = _examined(submission, board, others)
         if again and not reasons:
             seed = secrets.randbelow(2**32) if again.seed is None else again.seed
