@@ -15,7 +15,8 @@ def run(wanted: list[str]) -> int:
     failed = 0
     for name in wanted or known:
         print(f"== {name}", flush=True)
-        failed += subprocess.run([sys.executable, "-m", f"benchmarks.{name}"]).returncode != 0
+        code = f"from benchmarks.{name} import main; raise SystemExit(main())"
+        failed += subprocess.run([sys.executable, "-c", code]).returncode != 0
     return failed
 
 

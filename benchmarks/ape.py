@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.data import Data, data
-from benchmarks.measure import best_seconds, torch_on_one_thread, verdict
+from benchmarks.measure import search_ratio, torch_on_one_thread, verdict
 from kshot.methods.ape import APE
 
 SAMPLED_POINTS = 8
@@ -27,19 +27,15 @@ def main() -> int:
     problem = data(100, 16)
     head = APE(tune="val")
     validation = (problem.queries, problem.labels)
-    ours = best_seconds(lambda: head.fit(problem.X, problem.y, text=problem.text, validation=validation), repeats=1)
     grid = head.knob_grid()
-    sample = np.random.default_rng(0).choice(len(grid), SAMPLED_POINTS, replace=False)
-    accuracies: list[float] = []
-    taken = best_seconds(
-        lambda: accuracies.extend(one_point(problem, head.channels_, *grid[i]) for i in sample), repeats=2
+    ratio, accuracies = search_ratio(
+        lambda: head.fit(problem.X, problem.y, text=problem.text, validation=validation),
+        lambda *point: one_point(problem, head.channels_, *point),
+        grid,
+        SAMPLED_POINTS,
     )
     best = one_point(problem, head.channels_, head.beta_, head.alpha_, head.gamma_)
     assert max(accuracies) <= head.selected_["accuracy"].value + 1e-3, "the two ways disagree"
     assert abs(best - head.selected_["accuracy"].value) <= 1e-3, "the two ways disagree"
     what = f"APE, {len(grid):,} points (baseline timed at {SAMPLED_POINTS}), C=100, K=16, d=512, n=1,000"
-    return verdict(what, taken / SAMPLED_POINTS * len(grid) / ours, 50)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return verdict(what, ratio, 50)

@@ -47,7 +47,3 @@ def main() -> int:
     print(f"together {ours:.2f} s, one by one {theirs:.1f} s, peak {peak:.2f} GB (allowed 2)")
     print(f"largest relative difference: {worst:.1e}")
     return verdict("capacity of all pairs", theirs / ours, 20) + (peak > 2) + (worst > 1e-8)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -62,7 +62,3 @@ def main() -> int:
 def same_predictions(problem: Data, *weights: np.ndarray) -> None:
     one, other = ((problem.queries @ (W / np.linalg.norm(W, axis=1, keepdims=True)).T).argmax(axis=1) for W in weights)
     assert np.mean(one == other) > 0.998, "the two ways disagree"
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

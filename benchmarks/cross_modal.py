@@ -38,7 +38,3 @@ def main() -> int:
     error = np.abs(head.coef_ - expected).max() / np.abs(expected).max()
     assert error < 1e-2, f"the two ways disagree by {error:.1e}"
     return verdict(f"cross-modal probe, C=100, K=16, d=512, {ITERATIONS:,} steps", ratio, 1.5)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

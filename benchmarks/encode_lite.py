@@ -80,7 +80,3 @@ def main() -> int:
     few, many = (peak_megabytes(count) for count in MEMORY)
     print(f"peak memory: {few:.0f} MB for {MEMORY[0]} pictures, {many:.0f} MB for {MEMORY[1]}")
     return verdict("encoding against the bare loop", bare / whole, REQUIRED) + (many > ALLOWED_GROWTH * few)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -55,7 +55,3 @@ def main() -> int:
         + (overhead > 0.03)
         + verdict("dask against local, two workers each", two / dask, 0.9)
     )
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -54,7 +54,3 @@ def compare(name: str, problem: Data) -> int:
     ratio, found, expected, _ = alternate(ours, lambda: [by_pinv(problem, alpha) for alpha in three], repeats=3)
     assert expected == found, f"the two ways choose {expected} and {found}"
     return verdict(f"GDA, three alphas, {name}", ratio, 8)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

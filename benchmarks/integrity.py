@@ -98,7 +98,3 @@ def main() -> int:
             print(f"{what} ({repeats} times {ours:,}) with proof {time}", flush=True)
             missed += slower > allowed or ours != theirs
     return missed
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

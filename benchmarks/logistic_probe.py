@@ -40,7 +40,3 @@ def main() -> int:
         fixed = LogisticProbe(tune="fixed", strength=strength).fit(problem.X, problem.y)
         print(f"  accuracy at {strength:g}: {100 * fixed.score(problem.queries, problem.labels):.1f} %")
     return verdict("Folds of the logistic probe, C=200, K=16, d=512", ratio, 6)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -2,7 +2,7 @@
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -29,6 +29,42 @@ def alternate(ours: Callable[[], Any], baseline: Callable[[], Any], repeats: int
         expected = baseline()
         fast, slow = min(fast, middle - start), min(slow, time.process_time() - middle)
     return slow / fast, found, expected, fast
+
+
+def search_ratio(
+    search: Callable[[], Any], one_point: Callable[..., float], grid: Sequence[Any], points: int, repeats: int = 2
+) -> tuple[float, list[float]]:
+    """How many times faster a search is than computing every point of its grid, and the accuracies of `points` random
+    points, on which the slow way is timed."""
+    import numpy as np
+
+    ours = best_seconds(search, repeats=1)
+    sample = np.random.default_rng(0).choice(len(grid), points, replace=False)
+    found: list[float] = []
+    taken = best_seconds(lambda: found.extend(one_point(*grid[i]) for i in sample), repeats)
+    return taken / points * len(grid) / ours, found
+
+
+def against_clap(name: str, head: Callable[[], Any], required: float, most_gigabytes: float) -> int:
+    """A head with its whole search against our own CLAP on 16 shots of 1,000 classes, and its peak memory.
+
+    CLAP's epochs cost the same, so six of its 300 are timed, in the middle of two fits of the head.
+    """
+    from benchmarks.data import data
+    from kshot.methods.clap import CLAP
+
+    problem = data(1000, 16)
+
+    def seconds(method: Any) -> float:
+        return best_seconds(lambda: method.fit(problem.X, problem.y, text=problem.text), 1, time.process_time)
+
+    first, memory = seconds(head()), peak_gigabytes()
+    clap = 50 * seconds(CLAP(epochs=6))
+    ours = min(first, seconds(head()))
+    print(f"{name} {ours:.1f} s, CLAP {clap:.0f} s (from 6 of its 300 epochs)")
+    missed = verdict(f"{name} with its whole search, C=1000, K=16, d=512, against CLAP", clap / ours, required)
+    print(f"  peak memory {memory:.2f} GB (at most {most_gigabytes:g}), data included")
+    return missed + (memory > most_gigabytes)
 
 
 def product_seconds(rows: int, classes: int, dim: int) -> float:

@@ -51,7 +51,3 @@ def main() -> int:
         missed += peak > ALLOWED_GIGABYTES
         print(f"{name}, C=1000, K=16, 16,000 queries: peak {peak:.2f} GB (allowed {ALLOWED_GIGABYTES})")
     return missed
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,9 +1,7 @@
 """ProKeR's whole official grid from one eigendecomposition per beta against solving every point."""
 
-import numpy as np
-
 from benchmarks.data import Data, data
-from benchmarks.measure import best_seconds, torch_on_one_thread, verdict
+from benchmarks.measure import search_ratio, torch_on_one_thread, verdict
 from kshot.methods.proker import ProKeR
 
 SAMPLED_POINTS = 6
@@ -33,18 +31,16 @@ def main() -> int:
     problem = data(100, 16)
     head = ProKeR(tune="val", **GRID)
     validation = (problem.queries, problem.labels)
-    ours = best_seconds(lambda: head.fit(problem.X, problem.y, text=problem.text, validation=validation), repeats=1)
     grid = head.knob_grid()
-    sample = np.random.default_rng(0).choice(len(grid), SAMPLED_POINTS, replace=False)
-    accuracies: list[float] = []
-    taken = best_seconds(lambda: accuracies.extend(one_point(problem, *grid[i]) for i in sample), repeats=2)
+    ratio, accuracies = search_ratio(
+        lambda: head.fit(problem.X, problem.y, text=problem.text, validation=validation),
+        lambda *point: one_point(problem, *point),
+        grid,
+        SAMPLED_POINTS,
+    )
     best = head.selected_["accuracy"].value
     chosen = one_point(problem, head.selected_["beta"].value, head.selected_["ridge"].value)
     assert max(accuracies) <= best + 2e-3, "the two ways disagree"
     assert abs(chosen - best) <= 2e-3, "the two ways disagree"
     what = f"ProKeR, {len(grid):,} points (baseline timed at {SAMPLED_POINTS}), C=100, K=16, d=512, n=1,000"
-    return verdict(what, taken / SAMPLED_POINTS * len(grid) / ours, 20)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return verdict(what, ratio, 20)

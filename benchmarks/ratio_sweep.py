@@ -42,7 +42,3 @@ def main() -> int:
     print(f"sweep {ours:.2f} s, {len(GRID)} matrix products {theirs:.2f} s, peak {peak:.2f} GB (allowed 2)")
     print(f"equal predictions: {100 * same:.4f} % (rounding decides ties between nearly equal classes)")
     return verdict("ratio sweep", theirs / ours, 12) + (peak > 2) + (same < 0.9999)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -223,7 +223,3 @@ def _answered(cell: Cell, row, truth, rng) -> Record:
 
 def main() -> int:
     return bootstrap() + whole_report() + open_report()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

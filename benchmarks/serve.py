@@ -65,7 +65,3 @@ def _until_it_answers(port: int, picture: bytes) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

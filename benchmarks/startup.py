@@ -37,7 +37,3 @@ def main() -> int:
                 f"kshot {arguments[0]}: {seconds:.2f} s, {seconds / bare:.0f}× bare Python (allowed {ALLOWED_SECONDS})"
             )
     return missed
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

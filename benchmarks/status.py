@@ -58,7 +58,3 @@ def main() -> int:
     print(f"{before.num_rows:,} records; status on {joined:,} single files {loose:.2f} s")
     print(f"status after compact {seconds:.2f} s (allowed {ALLOWED_SECONDS}); compact kept every row: {kept}")
     return (seconds > ALLOWED_SECONDS) + (not kept)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

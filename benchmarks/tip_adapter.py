@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.data import Data, data
-from benchmarks.measure import best_seconds, torch_on_one_thread, verdict
+from benchmarks.measure import search_ratio, torch_on_one_thread, verdict
 from kshot.methods.tip_adapter import TipAdapter
 
 SAMPLED_POINTS = 12
@@ -23,16 +23,14 @@ def main() -> int:
     problem = data(100, 16, n=10_000)
     head = TipAdapter(tune="test")
     test = (problem.queries, problem.labels)
-    ours = best_seconds(lambda: head.fit(problem.X, problem.y, text=problem.text, test=test), repeats=1)
     grid = head.knob_grid()
-    sample = np.random.default_rng(0).choice(len(grid), SAMPLED_POINTS, replace=False)
-    accuracies: list[float] = []
-    taken = best_seconds(lambda: accuracies.extend(one_point(problem, *grid[i]) for i in sample), repeats=2)
+    ratio, accuracies = search_ratio(
+        lambda: head.fit(problem.X, problem.y, text=problem.text, test=test),
+        lambda *point: one_point(problem, *point),
+        grid,
+        SAMPLED_POINTS,
+    )
     best = one_point(problem, head.beta_, head.alpha_)
     assert max(accuracies) <= best == np.float32(head.selected_["accuracy"].value), "the two ways disagree"
     what = f"Tip-Adapter, {len(grid):,} points (baseline timed at {SAMPLED_POINTS}), C=100, n=10,000"
-    return verdict(what, taken / SAMPLED_POINTS * len(grid) / ours, 80)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return verdict(what, ratio, 80)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.data import data
-from benchmarks.measure import best_seconds, verdict
+from benchmarks.measure import search_ratio, verdict
 from benchmarks.tip_adapter import one_point
 from kshot.methods.tip_adapter_f import TipAdapterF
 from kshot.solvers.cache import search_grid, search_hits
@@ -23,18 +23,10 @@ def main() -> int:
         given = problem.queries, problem.labels, 100 * problem.text
         hits = search_hits(*given, head.keys_, head.filled_, betas, alphas)
 
-    ours = best_seconds(search, repeats=1)
-    rng = np.random.default_rng(0)
-    points = [(rng.integers(200), rng.integers(20)) for _ in range(SAMPLED_POINTS)]
-    found: list[float] = []
-    taken = best_seconds(
-        lambda: found.extend(one_point(trained, float(betas[i]), float(alphas[j])) for i, j in points), repeats=2
-    )
-    expected = [hits[i, j] / len(problem.labels) for i, j in points]
-    assert np.allclose(found[:SAMPLED_POINTS], expected, atol=2e-3), "the two ways disagree"
+    def gap(i: int, j: int) -> float:
+        return one_point(trained, float(betas[i]), float(alphas[j])) - hits[i, j] / len(problem.labels)
+
+    ratio, gaps = search_ratio(search, gap, list(np.ndindex(200, 20)), SAMPLED_POINTS)
+    assert np.abs(gaps).max() <= 2e-3, "the two ways disagree"
     what = f"Tip-Adapter-F, {hits.size:,} points (baseline timed at {SAMPLED_POINTS}), C=100, K=16, n=1,000"
-    return verdict(what, taken / SAMPLED_POINTS * hits.size / ours, 50)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return verdict(what, ratio, 50)

@@ -1,8 +1,7 @@
 """A small board in a folder: kept records of four heads, and submissions of the outside heads of `strange_heads`."""
 
-import os
 import shutil
-from contextlib import contextmanager
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,16 +40,6 @@ hardware = "two cores"
 FEATURES = Path("no-features-but-the-bundled")
 
 
-@contextmanager
-def standing_in(folder: Path):
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield folder
-    finally:
-        os.chdir(before)
-
-
 def make_yard(folder: Path) -> None:
     """Writes the study, the heads and the records of kshot's own heads."""
     (folder / "small.toml").write_text(STUDY)
@@ -68,7 +57,7 @@ def honest_yard(folder: Path) -> Path:
 def submission_of(yard: Path, head: str, name: str, date: str = "2026-11-18") -> Path:
     about = yard / f"{name}.toml"
     about.write_text(ABOUT.format(name=name, date=date))
-    with standing_in(yard):
+    with chdir(yard):
         output = yard / "submissions" / name
         return submit(f"yard_heads:{head}", yard / "small.toml", output, FEATURES, ThisProcess(), about)
 

@@ -9,18 +9,17 @@ seeds, `--dataset NAME` one set (repeatable), `--print` computes nothing.
 import argparse
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from tools.calibration import answers, calibration_error, cross_entropy
+from tools.calibration import answers, calibration_error, cross_entropy, drawn_task
 
 from kshot.bench.study import Cell, load_study
-from kshot.data.episode import Episode
 from kshot.data.store import Store
-from kshot.data.stratum import load_prior, load_stratum
 from kshot.files import write_text
-from kshot.methods.evidence import Task, prepare
+from kshot.methods.evidence import Task
 from kshot.methods.fast_probe import learn_probe
 from kshot.methods.fold_gda import shots_correction
 from kshot.methods.gauss_probe import SINGLE_SHOT_PULL, GaussProbe, LeftOutShots
@@ -151,13 +150,7 @@ def kept_file(cell: Cell) -> Path:
 
 
 def computed(cell: Cell, store: Store) -> Outcome:
-    where = cell.dataset, cell.backbone
-    stratum, prior = load_stratum(store, *where), load_prior(store, *where, cell.tier)
-    largest = int(LARGEST_SHARE * np.median(np.bincount(stratum.pool.y)))
-    episode: Episode = stratum.episode(min(cell.shots, largest), FIRST_SEED + cell.seed, prior)
-    seen = episode.reveal(frozenset({"support", "pool"}))
-    info = GaussProbe.info
-    task = prepare(info, 1, *seen.support, text=prior.text, constants=episode.constants(info.sees))
+    task, seen = drawn_task(replace(cell, seed=FIRST_SEED + cell.seed), store, LARGEST_SHARE)
     return (single_shots if task.counts.max() == 1 else many_shots)(task, GaussProbe(), *seen.pool)
 
 

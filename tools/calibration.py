@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 
 from kshot.bench.study import Cell, load_study
+from kshot.data.episode import Revealed
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.files import write_atomically
@@ -97,18 +98,24 @@ def kept_file(cell: Cell, key: str) -> Path:
     return KEPT / f"{cell.dataset}-{cell.shots}-{cell.seed}-{key}.npz"
 
 
+def drawn_task(cell: Cell, store: Store, most_of_class: float = 1.0) -> tuple[Task, Revealed]:
+    """The shots of a cell as our head gets them, at most this share of a class's pool, and all that the cell has."""
+    where = cell.dataset, cell.backbone
+    stratum, prior = load_stratum(store, *where), load_prior(store, *where, cell.tier)
+    most = int(most_of_class * np.median(np.bincount(stratum.pool.y)))
+    episode = stratum.episode(min(cell.shots, most), cell.seed, prior)
+    seen = episode.reveal(frozenset({"support", "pool", "test"}))
+    info = registry.info(OURS)
+    return prepare(info, 1, *seen.support, text=prior.text, constants=episode.constants(info.sees)), seen
+
+
 def compute(cells: Iterable[Cell], store: Store) -> None:
     """Judge every head on every cell that is not kept."""
     KEPT.mkdir(parents=True, exist_ok=True)
     for cell in cells:
         missing = [key for key in HEADS if not kept_file(cell, key).exists()]
         if missing:
-            where = cell.dataset, cell.backbone
-            stratum, prior = load_stratum(store, *where), load_prior(store, *where, cell.tier)
-            episode = stratum.episode(cell.shots, cell.seed, prior)
-            seen = episode.reveal(frozenset({"support", "test"}))
-            info = registry.info(OURS)
-            task = prepare(info, 1, *seen.support, text=prior.text, constants=episode.constants(info.sees))
+            task, seen = drawn_task(cell, store)
             for key in missing:
                 found = judge(key, task, *seen.test)
                 write_atomically(kept_file(cell, key), lambda path, found=found: save(path, found))
@@ -200,7 +207,7 @@ def print_tables(found: Found) -> None:
                 print(f"| {registry.info(key).title}, {what} | " + " | ".join(line) + " |")
 
 
-def with_interval(e: Estimate, digits: int) -> str:
+def with_interval(e: Estimate, digits: int = 2) -> str:
     if e.low is None:
         return "–"
     return f"{e.mean:+.{digits}f} [{e.low:+.{digits}f}, {e.high:+.{digits}f}]".replace("-", "−")

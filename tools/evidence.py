@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
+from tools.calibration import with_interval
 from tools.update_clip import single_draws
 
 from kshot.bench.records import load_table
@@ -57,26 +58,12 @@ def difference(a: dict[Cell, float], b: dict[Cell, float], keep: Callable[[Cell]
     return cluster_mean(values, np.array([cell[0] for cell in cells]))
 
 
-def shown(found: Estimate) -> str:
-    if found.low is None:
-        return "–"
-    return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]".replace("-", "−")
-
-
 def paired_table(accuracy: dict[str, dict[Cell, float]]) -> None:
     print("\n| gauss-probe minus | " + " | ".join(f"K={k}" for k in SHOTS) + " | K≥4 |\n|" + "---|" * 7)
     for other in (*(head for head in HEADS if head != OURS), "equal_weights"):
         by_shots = [difference(accuracy[OURS], accuracy[other], lambda c, k=k: c[1] == k) for k in SHOTS]
         late = difference(accuracy[OURS], accuracy[other], lambda c: c[1] >= 4)
-        print(f"| {other} | " + " | ".join(map(shown, [*by_shots, late])) + " |")
-
-
-def short_table(accuracy: dict[str, dict[Cell, float]]) -> None:
-    """For docs/recommendations.md."""
-    print("\n| Gauss-probe minus | " + " | ".join(f"K={k}" for k in SHOTS) + " |\n|" + "---|" * 6)
-    for other, title in {"clap": "CLAP", "lpp": "LP++", "fold_gda": "Fold-GDA"}.items():
-        found = [difference(accuracy[OURS], accuracy[other], lambda c, k=k: c[1] == k) for k in SHOTS]
-        print(f"| {title} | " + " | ".join(map(shown, found)) + " |")
+        print(f"| {other} | " + " | ".join(map(with_interval, [*by_shots, late])) + " |")
 
 
 def kinds_table(accuracy: dict[str, dict[Cell, float]]) -> None:
@@ -91,7 +78,7 @@ def kinds_table(accuracy: dict[str, dict[Cell, float]]) -> None:
                 lambda c, names=names: c[1] >= 4 and c[0] in names,
             ]
             found = [difference(accuracy[head], accuracy["clap"], keep) for keep in cells]
-            print(f"| {title} | {kind} | " + " | ".join(map(shown, found)) + " |")
+            print(f"| {title} | {kind} | " + " | ".join(map(with_interval, found)) + " |")
 
 
 def dataset_table(accuracy: dict[str, dict[Cell, float]], other: str, single: set[tuple[str, int]]) -> None:
@@ -207,7 +194,6 @@ def print_tables(folders: list[Path]) -> list[dict]:
     accuracy, classes = read(folders)
     single = set.union(*map(single_draws, folders))
     paired_table(accuracy)
-    short_table(accuracy)
     kinds_table(accuracy)
     for other in ("clap", "lpp"):
         dataset_table(accuracy, other, single)

@@ -19,14 +19,14 @@ from pathlib import Path
 import numpy as np
 from tools.ablate_gauss import LARGEST_SHARE, Parts
 from tools.ablate_gauss import VARIANTS as ABLATED
+from tools.calibration import drawn_task, with_interval
 
 from kshot.bench.study import Cell, load_study
 from kshot.data.store import Store
-from kshot.data.stratum import load_prior, load_stratum
 from kshot.files import write_text
 from kshot.methods import registry
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task, average_view, prepare
+from kshot.methods.evidence import Task, average_view
 from kshot.methods.fast_probe import learn_probe
 from kshot.methods.fold_gda import FoldGDA
 from kshot.methods.gauss_probe import GaussProbe
@@ -183,13 +183,7 @@ def compute(cell: Cell, store: Store) -> None:
     missing = {name: made for name, made in variants(cell.shots).items() if name not in known}
     if not missing:
         return
-    where = cell.dataset, cell.backbone
-    stratum, prior = load_stratum(store, *where), load_prior(store, *where, cell.tier)
-    largest = int(LARGEST_SHARE * np.median(np.bincount(stratum.pool.y)))
-    episode = stratum.episode(min(cell.shots, largest), FIRST_SEED + cell.seed, prior)
-    seen = episode.reveal(frozenset({"support", "pool", "test"}))
-    info = GaussProbe.info
-    task = prepare(info, 1, *seen.support, text=prior.text, constants=episode.constants(info.sees))
+    task, seen = drawn_task(replace(cell, seed=FIRST_SEED + cell.seed), store, LARGEST_SHARE)
     judges = np.concatenate([seen.pool.X, seen.test.X]), np.concatenate([seen.pool.y, seen.test.y])
     drawn, n = Drawn(task, judges[0]), len(seen.pool.y)
     for name, made in missing.items():
@@ -230,12 +224,6 @@ def over_sets(differences: Mapping[str, float]) -> Estimate:
     return cluster_mean(np.array(list(differences.values())), np.array(list(differences)))
 
 
-def shown(found: Estimate) -> str:
-    if found.low is None:
-        return f"{found.mean:+.2f}".replace("-", "−")
-    return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]".replace("-", "−")
-
-
 def report(head: str, group: str, pool: Means, test: Means, open_sets: set[str]) -> None:
     """Every variant minus the rival, then what choosing on the other sets gives."""
     names = names_of(head, group, pool)
@@ -250,7 +238,7 @@ def report(head: str, group: str, pool: Means, test: Means, open_sets: set[str])
                 own = [of[name] - of[RIVAL] for dataset, of in means.items() if (dataset in open_sets) == kind]
                 cells.append(f"{np.mean(own):+.2f}".replace("-", "−") if own else "–")
         whole = over_sets({dataset: of[name] - of[RIVAL] for dataset, of in test.items()})
-        print(f"| {name} | {' | '.join(cells)} | {shown(whole)} | {list(choices.values()).count(name) or ''} |")
+        print(f"| {name} | {' | '.join(cells)} | {with_interval(whole)} | {list(choices.values()).count(name) or ''} |")
     print(f"\n| left-out set, test, minus {RIVAL} | {' | '.join(RULES)} |\n|" + "---|" * (1 + len(RULES)))
     chosen = {rule: choose(pool, names) for rule, choose in RULES.items()}
     for dataset in pool:
@@ -278,7 +266,7 @@ def summary(head: str) -> None:
         groups = list(next(iter(lines.values())))
         print(f"\n| {head} minus {minus}, left-out set | {' | '.join(groups)} |\n|" + "---|" * (1 + len(groups)))
         for rule, of in lines.items():
-            print(f"| {rule} | {' | '.join(map(shown, of.values()))} |")
+            print(f"| {rule} | {' | '.join(map(with_interval, of.values()))} |")
 
 
 def lead(means: Means, dataset: str, name: str, minus: str) -> float:

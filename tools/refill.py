@@ -1,9 +1,9 @@
 """Write the numbers of kept records into the tables of docs pages: `python -m tools.refill`.
 
 A comment `<!-- table KEY of FOLDER -->` before a table names the report's table and the records below docs/ that its
-numbers come from. The page decides which rows and columns it shows. A table of docs/gauss-probe.md, docs/fold-gda.md or
-docs/recommendations.md whose heading some tool prints (`tools.evidence`, `tools.leave_one_out`, `tools.calibration`)
-has the rows that it prints; the page decides which.
+numbers come from. The page decides which rows and columns it shows. A table of docs/gauss-probe.md or docs/fold-gda.md
+whose heading some tool prints (`tools.evidence`, `tools.leave_one_out`, `tools.calibration`) has the rows that it
+prints; the page decides which.
 """
 
 import io
@@ -15,7 +15,7 @@ from kshot.results import load_records
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (DOCS / "atlas.md", DOCS / "beyond-accuracy.md")
-PRINTED = (DOCS / "gauss-probe.md", DOCS / "fold-gda.md", DOCS / "recommendations.md")
+PRINTED = (DOCS / "gauss-probe.md", DOCS / "fold-gda.md")
 TABLE = re.compile(r"^\|.*\n\|[-:| ]+\|\n(?:\|.*(?:\n|$))*", re.MULTILINE)
 MARKED = re.compile(rf"(<!-- table (\w+) of (\S+) -->\n)({TABLE.pattern})", re.MULTILINE)
 

@@ -199,14 +199,15 @@ def draw_findings() -> None:
         figure.savefig(FIGURE, format="png", metadata={"Software": None})
 
 
-def filled(page: str) -> str:
-    for name, text in blocks().items():
+def filled(page: str, made: dict[str, str]) -> str:
+    """The page with its generated parts replaced."""
+    for name, text in made.items():
         block = re.compile(rf"(<!-- {name}: .*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
         page = block.sub(lambda m, text=text: f"{m[1]}{text}\n{m[3]}", page)
     return page
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), blocks()), encoding="utf-8")
     draw_findings()
     draw_accuracy()

@@ -1,6 +1,5 @@
 """Put the tables of the kept records and of `make bench` into the README: `make readme`."""
 
-import re
 from pathlib import Path
 
 from tools.update_clip import (
@@ -10,6 +9,7 @@ from tools.update_clip import (
     RECORDS,
     SHARED_SHOTS,
     SHOWN,
+    filled,
     paper_numbers,
     sets_of,
     with_interval,
@@ -66,8 +66,4 @@ def as_text(table: Table) -> str:
 
 if __name__ == "__main__":
     readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    for name, made in blocks().items():
-        block = re.compile(rf"(<!-- {name}:.*?-->\n)(.*?)(<!-- end -->)", re.DOTALL)
-        text = block.sub(lambda m, made=made: f"{m[1]}{made}\n{m[3]}", text)
-    readme.write_text(text, encoding="utf-8")
+    readme.write_text(filled(readme.read_text(encoding="utf-8"), blocks()), encoding="utf-8")

@@ -27,7 +27,7 @@ from kshot.errors import InputError, StudyError
 from kshot.files import safe_name
 from kshot.methods import registry
 from kshot.progress import Progress
-from kshot.report.questions import OwnKnob, judgement, judgement_table
+from kshot.report.questions import OwnKnob, five_questions
 from kshot.report.table import Table
 from kshot.results import Results, TemporaryFolder, load_records
 from kshot.stats.panel import CELL
@@ -278,8 +278,7 @@ def judge(
         if oracle is not None:
             values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}
             knob = OwnKnob(oracle.name, values)
-        table = judgement_table(results.panel, spec.name, knob)
-        answers = judgement(results.panel, spec.name, knob)
+        table, answers = five_questions(results.panel, spec.name, knob)
         if len(specs) > 1:
             table = replace(table, key=f"{table.key}-{_slug(spec.name)}")
             answers = [f"{results.panel.titles[spec.name]}: {answer}" for answer in answers]

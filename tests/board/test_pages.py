@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from contextlib import chdir
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from tools.one_submission import added_submission
 from typer.testing import CliRunner
 
-from board_yard import ABOUT, FEATURES, raise_results, standing_in, study
+from board_yard import ABOUT, FEATURES, raise_results, study
 from kshot.board.site import build
 from kshot.board.verdict import judge_folder
 from kshot.cli.main import app
@@ -84,7 +85,7 @@ def test_an_entry_s_page_has_answers_tables_and_an_archive_that_checks(built, ya
         assert words in text
     assert "<i>pair" not in text
     run = CliRunner()
-    with standing_in(tmp_path):
+    with chdir(tmp_path):
         assert run.invoke(app, ["records", "unpack", str(folder / "pair.tar"), "submissions"]).exit_code == 0
         command = ["board", "check", "submissions/pair", "--study", str(yard / "small.toml")]
         done = run.invoke(app, [*command, "--features", str(FEATURES)])

@@ -2,13 +2,11 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from browser_names import CLOSING, HOSTILE
-from kshot.bench.records import load_table
 from kshot.report.context import Context
 from kshot.report.table import interval
 from kshot.report.tables import all_tables
@@ -17,8 +15,6 @@ from kshot.report.write import write_report
 from kshot.stats.leaderboard import counting, leaderboard, paired
 from kshot.stats.panel import panel
 from synthetic_records import as_table
-
-OPEN = Path(__file__).resolve().parents[2] / "docs" / "open" / "records"
 
 
 def board(page):
@@ -46,64 +42,44 @@ def expected_panel(records, **keep):
 
 def test_leaderboard_equals_python(page, records):
     found = expected_panel(records, tier=["dataset"])
-    shown = board(page)
-    for standing in leaderboard(found).ranked + leaderboard(found).reference_points:
-        cells = shown[standing.method]
-        for text, k in zip(cells[1:5], (1, 2, 4, 16), strict=True):
-            if np.isnan(standing.by_shots[k]):
-                assert text == "–"
-            else:
-                assert float(text) == pytest.approx(standing.by_shots[k], abs=0.051)
-        assert float(cells[5]) == pytest.approx(standing.mean, abs=0.051)
-    for method in ("clap", "lpp", "zero_shot"):
-        here = paired(counting(found), method, "oracle_lambda").beside
-        assert beside(page, method) == str(interval(here)).partition(" ")[2]
+    shown, standings = board(page), leaderboard(found)
+    for standing in standings.ranked + standings.reference_points:
+        *_, mean, difference, _ = cells = shown[standing.method]
+        for text, expected in zip([*cells[1:5], mean], [*standing.by_shots.values(), standing.mean], strict=True):
+            assert text == "–" if np.isnan(expected) else float(text) == pytest.approx(expected, abs=0.051)
         if standing.method != "oracle_lambda":
-            later = found.where(found.shots >= 2)
-            assert cells[6] == str(interval(paired(later, standing.method, "oracle_lambda")))
+            paired_here = paired(counting(found), standing.method, "oracle_lambda")
+            assert difference == str(interval(paired_here))
+            assert beside(page, standing.method) == str(interval(paired_here.beside)).partition(" ")[2]
     assert list(shown)[-1] == "oracle_lambda"
-
-
-def test_filters_recompute_means_and_intervals(page, records):
-    page.select_option("#filter-tier", "photo")
-    page.select_option("#filter-backbone", "RN50")
-    page.get_by_label("K=1", exact=True).uncheck()
-    page.get_by_label("alpha", exact=True).uncheck()
-    page.select_option("#filter-baseline", "zero_shot")
-    found = expected_panel(
-        records, tier=["photo"], backbone=["RN50"], shots=[2, 4, 16], dataset=["beta", HOSTILE, CLOSING]
-    )
-    shown = board(page)
-    assert shown["clap"][-1] == "27"
-    assert shown["clap"][-2] == str(interval(paired(found, "clap", "zero_shot")))
-    assert shown["zero_shot"][-2] == "the reference"
-    for name in ("beta", HOSTILE):
-        page.get_by_label(name, exact=True).uncheck()
-    alone = expected_panel(records, tier=["photo"], backbone=["RN50"], shots=[2, 4, 16], dataset=[CLOSING])
-    assert board(page)["clap"][-2] == str(interval(paired(alone, "clap", "zero_shot")))
-    assert "over draws of shots and test pictures (crossed), on this dataset" in page.inner_text("#board-note")
-    page.get_by_label(CLOSING, exact=True).uncheck()
-    assert "No cell is left" in page.inner_text("#board-note")
 
 
 def sentences(page):
     return page.locator("#verdict-sentences li").all_inner_texts()
 
 
-def test_the_verdict_follows_the_filters(page, records):
+def test_filters_recompute_board_and_verdict(page, records):
     assert sentences(page) == verdict(expected_panel(records))
     page.select_option("#filter-tier", "photo")
-    page.get_by_label("K=1", exact=True).uncheck()
-    page.get_by_label("beta", exact=True).uncheck()
-    kept = {"tier": ["photo"], "shots": [2, 4, 16], "dataset": ["alpha", HOSTILE, CLOSING]}
-    assert sentences(page) == verdict(expected_panel(records, **kept))
     page.select_option("#filter-backbone", "RN50")
-    for name in (HOSTILE, CLOSING):
-        page.get_by_label(name, exact=True).uncheck()
-    one = verdict(expected_panel(records, **kept | {"dataset": ["alpha"], "backbone": ["RN50"]}))
-    assert sentences(page) == one
-    assert any("Nothing is known about other datasets" in sentence for sentence in one)
+    page.get_by_label("K=1", exact=True).uncheck()
     page.get_by_label("alpha", exact=True).uncheck()
+    page.select_option("#filter-baseline", "zero_shot")
+    kept = {"tier": ["photo"], "backbone": ["RN50"], "shots": [2, 4, 16]}
+    found = expected_panel(records, **kept, dataset=["beta", HOSTILE, CLOSING])
+    shown = board(page)
+    assert shown["clap"][-2:] == [str(interval(paired(found, "clap", "zero_shot"))), "27"]
+    assert shown["zero_shot"][-2] == "the reference"
+    assert sentences(page) == verdict(found)
+    for name in ("beta", HOSTILE):
+        page.get_by_label(name, exact=True).uncheck()
+    alone = expected_panel(records, **kept, dataset=[CLOSING])
+    assert board(page)["clap"][-2] == str(interval(paired(alone, "clap", "zero_shot")))
+    assert "over draws of shots and test pictures (crossed), on this dataset" in page.inner_text("#board-note")
+    assert sentences(page) == verdict(alone)
+    assert any("Nothing is known about other datasets" in sentence for sentence in sentences(page))
+    page.get_by_label(CLOSING, exact=True).uncheck()
+    assert "No cell is left" in page.inner_text("#board-note")
     assert sentences(page) == ["No cell is left; widen the filters."]
 
 
@@ -161,20 +137,6 @@ def test_methods_side_by_side_have_the_same_cells(browser, holes, tmp_path):
     assert "without a bar: LP++ <i>x</i>, NCM" in page.inner_text("#bars-caption")
     assert sentences(page) == verdict(found)
     page.close()
-
-
-def test_a_figure_has_one_interval_on_the_page(page):
-    """The board is computed by the browser, the tables and the verdict by Python."""
-    page.click("#table-headline summary")
-    table = page.locator("#table-headline table")
-    finished = {
-        row.locator("th").inner_text(): row.locator("td").nth(1).inner_text() for row in table.locator("tbody tr").all()
-    }
-    shown = board(page)
-    assert {cells[0] for cells in shown.values()} == {*finished, "Oracle ratio"}
-    for cells in shown.values():
-        if cells[0] != "Oracle ratio":
-            assert cells[-2] == finished[cells[0]]
 
 
 def test_sorting_by_click_and_keyboard(page):
@@ -278,41 +240,14 @@ def test_dark_mode_follows_the_system_and_the_button(page):
     def background():
         return [int(x) for x in re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))]
 
-    def ratio():
-        """Contrast of text and soft text to the background (WCAG)."""
-
-        def luminance(colour):
-            linear = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
-            return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-        values = []
-        for selector in ("body", ".soft", "#board tbody.reference th", "nav a"):
-            colour = page.evaluate(f"getComputedStyle(document.querySelector('{selector}')).color")
-            one, two = (luminance([int(x) for x in re.findall(r"\d+", colour)[:3]]), luminance(background()[:3]))
-            values.append((max(one, two) + 0.05) / (min(one, two) + 0.05))
-        return min(values)
-
     before = background()
-    assert ratio() >= 4.5
     page.click("#theme")
-    after = background()
-    assert (sum(before) > 380) != (sum(after) > 380)
-    assert ratio() >= 4.5
+    assert (sum(before) > 380) != (sum(background()) > 380)
     page.click("#theme")
     assert background() == before
 
 
-@pytest.mark.parametrize("page", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
-def test_a_narrow_screen_scrolls_tables_not_the_page(page):
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-
-
-def test_every_control_has_a_name_and_marks_answer_to_the_keyboard(page):
-    unnamed = page.evaluate(
-        """[...document.querySelectorAll('button, select, input')].filter(e =>
-            !(e.labels?.length || e.textContent.trim() || e.getAttribute('aria-label'))).length"""
-    )
-    assert unnamed == 0
+def test_marks_answer_to_the_keyboard(page):
     mark = page.locator("#shots circle.mark").first
     mark.focus()
     assert page.inner_text("#tooltip") == mark.get_attribute("aria-label").replace(", ", "\n", 1)
@@ -322,30 +257,6 @@ def test_every_control_has_a_name_and_marks_answer_to_the_keyboard(page):
     point.focus()
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "lambda"
-
-
-def test_the_legend_hides_a_line(page):
-    before = page.locator("#shots path.line").count()
-    page.click('[data-legend="clap"]')
-    assert page.locator("#shots path.line").count() < before
-    assert page.get_attribute('[data-legend="clap"]', "aria-pressed") == "false"
-
-
-def test_of_many_methods_eight_lines_are_shown_each_in_its_own_colour(browser, tmp_path):
-    found = panel(load_table(OPEN))
-    write_report(found, all_tables(found), tmp_path, Context())
-    page = browser.new_page()
-    page.goto((tmp_path / "report.html").as_uri())
-    pressed = page.locator("[data-legend]").evaluate_all("all => all.map(one => one.ariaPressed)")
-    assert len(pressed) == len(found.methods) > 20
-    lines = page.locator("#shots > div").first.locator("path.line")
-    assert lines.count() == pressed.count("true") == 8
-    assert pressed.count("false") == len(pressed) - 8
-    inks = lines.evaluate_all("all => all.map(one => getComputedStyle(one).stroke)")
-    assert len(set(inks)) == 8
-    looks = page.locator("[data-legend] svg").evaluate_all("all => all.map(one => one.innerHTML)")
-    assert len(set(looks)) == len(found.methods), "two methods look the same"
-    page.close()
 
 
 def test_print_leaves_tables_and_drops_controls(page):

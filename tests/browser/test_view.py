@@ -192,6 +192,9 @@ def wide_report(tmp_path_factory):
 def test_no_two_methods_look_alike_in_any_chart(browser, wide_report):
     page = browser.new_page()
     page.goto(wide_report.as_uri())
+    lines = page.locator("#shots > div").first.locator("path.line")
+    inks = lines.evaluate_all("all => all.map(one => getComputedStyle(one).stroke)")
+    assert len(set(inks)) == len(inks) == page.locator('[data-legend][aria-pressed="true"]').count() == 8
     page.get_by_role("button", name="Lines: all").click()
     looks = page.locator("[data-legend] svg").evaluate_all("all => all.map((one) => one.innerHTML)")
     assert len(set(looks)) == len(looks) == 38
@@ -231,21 +234,21 @@ def test_a_missing_table_is_one_line(page):
     assert page.locator("#tables table tbody:empty").count() == 0
 
 
-@pytest.mark.parametrize("page", [{"viewport": {"width": 390, "height": 844}}], indirect=True)
+@pytest.mark.parametrize("page", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
 def test_on_a_phone_names_stay_and_captions_wrap(page):
     page.get_by_role("button", name="Tables: all").click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
     for region, table in (("#leaderboard .scroll", "#board"), ("#table-headline .scroll", "#table-headline table")):
         page.locator(region).evaluate("one => { one.scrollLeft = 200; }")
         name = page.locator(f"{table} tbody th").first
         assert page.locator(region).evaluate("one => one.scrollLeft") > 50
         box, around = name.bounding_box(), page.locator(region).bounding_box()
         assert box["x"] == pytest.approx(around["x"], abs=1)
-        assert box["width"] < 0.5 * 390
+        assert box["width"] < 0.5 * 360
         hit = page.evaluate("([x, y]) => document.elementFromPoint(x, y).closest('th') !== null", _middle(page, name))
         assert hit, "the name is covered by figures"
     for caption in page.locator(".caption:visible, figcaption:visible").all():
-        assert caption.bounding_box()["x"] + caption.bounding_box()["width"] <= 390
+        assert caption.bounding_box()["x"] + caption.bounding_box()["width"] <= 360
 
 
 def _middle(page, element):

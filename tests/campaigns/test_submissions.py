@@ -8,6 +8,7 @@ import shutil
 import stat
 import zipfile
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from board_yard import FEATURES, edit_answers, edit_records, honest_yard, raise_results, standing_in, swap_wheel
+from board_yard import FEATURES, edit_answers, edit_records, honest_yard, raise_results, swap_wheel
 from kshot.bench.record import CELL, read_header, write_header
 from kshot.bench.records import cell_place, load_table
 from kshot.bench.study import Cell
@@ -200,7 +201,7 @@ def giant(folder, name):
         file.truncate(2**34)
 
 
-def wheel_with(folder: Path, entries: dict[str, bytes], keep: bool = True, **options) -> None:
+def wheel_with(folder: Path, entries: dict[str, bytes], keep: bool = True, mode: int = 0o644) -> None:
     """The wheel and further entries."""
     (wheel,) = folder.glob("*.whl")
     out = io.BytesIO()
@@ -209,7 +210,7 @@ def wheel_with(folder: Path, entries: dict[str, bytes], keep: bool = True, **opt
             new.writestr(entry, old.read(entry))
         for name, content in entries.items():
             info = zipfile.ZipInfo(name)
-            info.external_attr = options.get("mode", 0o644) << 16
+            info.external_attr = mode << 16
             new.writestr(info, content, zipfile.ZIP_DEFLATED)
     swap_wheel(folder, out.getvalue())
 
@@ -243,29 +244,23 @@ def put_into_wheel(folder, name):
     wheel_with(folder, {name: WRITES})
 
 
-@attack("the wheel is a bomb")
-def bomb(folder):
-    wheel_with(folder, {f"zeros{number}.bin": bytes(2**26) for number in range(4)})
+@attack(
+    "the content of the wheel",
+    {f"zeros{number}.bin": bytes(2**26) for number in range(4)},
+    {f"m/f{number}.py": b"" for number in range(2500)},
+)
+def strange_content(folder, entries):
+    wheel_with(folder, entries)
+
+
+@attack("the whole content of the wheel", {}, {"yard_heads.py": WRITES, "yard_heads-0.dist-info/WHEEL": b""})
+def other_content(folder, entries):
+    wheel_with(folder, entries, keep=False)
 
 
 @attack("the wheel holds a link")
 def wheel_link(folder):
     wheel_with(folder, {"link.py": b"/etc/passwd"}, mode=stat.S_IFLNK | 0o777)
-
-
-@attack("the wheel holds many files")
-def many(folder):
-    wheel_with(folder, {f"m/f{number}.py": b"" for number in range(2500)})
-
-
-@attack("the wheel is empty")
-def empty_wheel(folder):
-    wheel_with(folder, {}, keep=False)
-
-
-@attack("the wheel has other code")
-def other_code(folder):
-    wheel_with(folder, {"yard_heads.py": WRITES, "yard_heads-0.dist-info/WHEEL": b""}, keep=False)
 
 
 @attack("the wheel lies about a size")
@@ -281,57 +276,44 @@ def no_zip(folder, content):
     swap_wheel(folder, content)
 
 
-def changed(name, value):
-    def change(rows):
-        return [row | {name: value} if number % 3 == 0 else row for number, row in enumerate(rows)]
+SOME_RECORDS = {
+    "accuracy": [1.0],
+    "n_correct": [400],
+    "hits": [b"\xff" * 60, b""],
+    "n_test": [100_000],
+    "status": ["failed", "great", None],
+    "method": ["clap"],
+    "study_hash": ["0" * 16],
+    "d2": [0.5],
+    "lambda_js": [None],
+    "v": [float("nan")],
+    "share": [2.0],
+    "n_classes": [5],
+    "protocol": ["mine"],
+    "dtype": ["float64"],
+    "version": ["9.9"],
+    "study": ["other"],
+    "views": [None],
+    "reason": ["x" * 70_000],
+    "code": ["0" * 16],
+    "simulated": [True],
+    "feature_hashes": ["{}", "["],
+    "sees": [["support", "test", "text"], [], ["support", "everything"]],
+    "selected": ["[" * 3000, "[]", None],
+    "fit_seconds": [-1.0],
+    "score_seconds": [float("nan")],
+    "title": ["<script>alert(1)</script>"],
+    "seed": [7],
+    "shots": [3],
+    "dataset": ["../../etc", None],
+    "profile": ["missing"],
+}
 
-    return change
 
-
-@attack(
-    "a column of some records",
-    ("accuracy", 1.0),
-    ("n_correct", 400),
-    ("hits", b"\xff" * 60),
-    ("hits", b""),
-    ("n_test", 100_000),
-    ("status", "failed"),
-    ("status", "great"),
-    ("status", None),
-    ("method", "clap"),
-    ("study_hash", "0" * 16),
-    ("d2", 0.5),
-    ("lambda_js", None),
-    ("v", float("nan")),
-    ("share", 2.0),
-    ("n_classes", 5),
-    ("protocol", "mine"),
-    ("dtype", "float64"),
-    ("version", "9.9"),
-    ("study", "other"),
-    ("views", None),
-    ("reason", "x" * 70_000),
-    ("code", "0" * 16),
-    ("simulated", True),
-    ("feature_hashes", "{}"),
-    ("feature_hashes", "["),
-    ("sees", ["support", "test", "text"]),
-    ("sees", []),
-    ("sees", ["support", "everything"]),
-    ("selected", "[" * 3000),
-    ("selected", "[]"),
-    ("selected", None),
-    ("fit_seconds", -1.0),
-    ("score_seconds", float("nan")),
-    ("title", "<script>alert(1)</script>"),
-    ("seed", 7),
-    ("shots", 3),
-    ("dataset", "../../etc"),
-    ("dataset", None),
-    ("profile", "missing"),
-)
+@attack("a column of some records", *((name, value) for name, values in SOME_RECORDS.items() for value in values))
 def change_column(folder, change):
-    edit_records(folder, changed(*change))
+    column, value = change
+    edit_records(folder, lambda rows: [row | {column: value} if n % 3 == 0 else row for n, row in enumerate(rows)])
 
 
 @attack(
@@ -380,28 +362,26 @@ def undefined_cells(folder):
     edit_records(folder, lambda rows: [choose(row) for row in rows])
 
 
-@attack("records are missing")
-def fewer(folder):
-    edit_records(folder, lambda rows: rows[1:])
+def swapped_facts(rows):
+    """Shots of other seeds."""
+    facts = [{name: row[name] for name in ("lambda_js", "d2", "v", "share")} for row in rows]
+    return [row | fact for row, fact in zip(rows, facts[::-1], strict=True)]
 
 
-@attack("records are double")
-def double(folder):
-    edit_records(folder, lambda rows: [*rows[1:], rows[1]])
+@attack(
+    "records",
+    lambda rows: rows[1:],
+    lambda rows: [*rows[1:], rows[1]],
+    swapped_facts,
+    lambda rows: [row | {"selected": "x" * 2**24} for row in rows],
+)
+def change_rows(folder, change):
+    edit_records(folder, change)
 
 
 @attack("results are raised, the answers are not")
 def raised(folder):
     raise_results(folder, with_answers=False)
-
-
-@attack("shots of other seeds")
-def foreign_supports(folder):
-    def swap(rows):
-        facts = [{name: row[name] for name in ("lambda_js", "d2", "v", "share")} for row in rows]
-        return [row | fact for row, fact in zip(rows, facts[::-1], strict=True)]
-
-    edit_records(folder, swap)
 
 
 def put_table(folder: Path, table: pa.Table) -> None:
@@ -414,11 +394,6 @@ def huge(folder):
     (path,) = (folder / "records" / "compact").iterdir()
     row = pq.read_table(path).slice(0, 1)
     put_table(folder, row.take(np.zeros(2_000_000, np.int64)))
-
-
-@attack("a parquet file whose few rows are huge")
-def huge_values(folder):
-    edit_records(folder, lambda rows: [row | {"selected": "x" * 2**24} for row in rows])
 
 
 @attack("a parquet file whose rows share one giant text")
@@ -450,14 +425,6 @@ def put_content(folder: Path, content: bytes) -> None:
     (folder / "records" / "compact" / name).write_bytes(content)
 
 
-def column(name, values):
-    def change(table):
-        kind = table.schema.field(name).type
-        return table.set_column(table.column_names.index(name), name, pa.array(values(len(table))).cast(kind))
-
-    return change
-
-
 @attack(
     "answers",
     ("truth", lambda n: np.zeros(n, int)),
@@ -473,17 +440,18 @@ def column(name, values):
     ("squares", lambda n: [None] * n),
 )
 def change_answers(folder, change):
-    edit_answers(folder, column(*change))
+    name, values = change
+
+    def changed(table):
+        kind = table.schema.field(name).type
+        return table.set_column(table.column_names.index(name), name, pa.array(values(len(table))).cast(kind))
+
+    edit_answers(folder, changed)
 
 
-@attack("fewer answers")
-def fewer_answers(folder):
-    edit_answers(folder, lambda table: table.slice(1))
-
-
-@attack("more answers")
-def more_answers(folder):
-    edit_answers(folder, lambda table: pa.concat_tables([table, table]))
+@attack("numbers of answers", lambda table: table.slice(1), lambda table: pa.concat_tables([table, table]))
+def change_number(folder, change):
+    edit_answers(folder, change)
 
 
 @attack("answers of one cell stand for another")
@@ -561,7 +529,7 @@ def test_none_is_accepted_and_nothing_is_run_or_written(yard, tmp_path, name):
     folder = given if isinstance(given, Path) and given.is_dir() and given.parent == folder.parent else folder
     before = tree(tmp_path) | tree(yard)
     command = ["board", "check", str(folder), "--study", str(yard / "small.toml"), "--features", str(FEATURES)]
-    with standing_in(tmp_path):
+    with chdir(tmp_path):
         done = CliRunner().invoke(app, [*command, "--recompute", "1", "--workers", "1"])
     assert done.exit_code == 1, done.output
     assert isinstance(done.exception, SystemExit), done.exception

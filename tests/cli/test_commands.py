@@ -106,17 +106,6 @@ def test_report_with_other_features_shows_none_of_them(ran):
     assert "computed on other features" in refused.stderr
 
 
-@pytest.mark.slow
-def test_report_with_headroom(kshot):
-    content = Path("tiny.toml").read_text().replace('"ncm"', '"clap"')
-    Path("tiny.toml").write_text(content.replace('["sim-satellite"]', '["sim-satellite", "sim-pets"]'))
-    kshot("run", "tiny.toml")
-    done = kshot("report", "tiny.toml", "--headroom", "--all")
-    assert "figure headroom is missing" not in done.stdout
-    assert Path("records/tiny/report/figures/headroom.pdf").is_file()
-    assert "Headroom against CLAP's surplus" in done.stdout.replace("\n", " ")
-
-
 def test_coverage(ran):
     said = ran("paper", "coverage", "--trials", "4000").stdout
     assert "10 clusters of 75 to 125 cells" in said

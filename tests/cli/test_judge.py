@@ -10,7 +10,7 @@ from kshot.bench.heads import method_specs
 from kshot.bench.records import Records, load_table
 from kshot.bench.study import parse_study
 from kshot.methods import registry
-from kshot.report.questions import judgement
+from kshot.report.questions import five_questions
 from kshot.runs import COMPANIONS, judged_study
 from kshot.stats.panel import panel
 from synthetic_records import synthetic_table
@@ -102,7 +102,7 @@ def test_absent_companions_are_said_not_faked(kshot_with_heads, monkeypatch):
     judged = judged_study(study, method_specs("own_heads:Half"))
     assert list(judged.methods()) == ["zero_shot", "oracle_lambda", "own_heads:Half"]
     found = panel(synthetic_table(methods=("zero_shot", "oracle_lambda", "loo_blend")))
-    said = judgement(found, "loo_blend", None)
+    _, said = five_questions(found, "loo_blend", None)
     assert any("clap is not registered or not in this study" in line for line in said)
     assert any("lambda from support" in line for line in said)
 

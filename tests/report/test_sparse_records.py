@@ -12,7 +12,7 @@ from kshot.report.context import Context, Probed
 from kshot.report.embed import as_script, embedded
 from kshot.report.figures import FIGURES
 from kshot.report.figures.style import styled
-from kshot.report.questions import judgement, judgement_table
+from kshot.report.questions import five_questions
 from kshot.report.table import ABSENT, Number
 from kshot.report.tables import TABLES, make_table
 from kshot.report.verdict import verdict
@@ -155,7 +155,8 @@ def test_sentences_are_whole_and_the_page_carries_the_records(made):
         assert not WORDS_OF_NOTHING.search(sentence), sentence
         assert not re.search(rf"(^|\s){ABSENT}([\s,.;]|$)", sentence), sentence
     for method in made.methods:
-        for sentence in (*judgement(made, method, None), judgement_table(made, method, None).markdown()):
+        table, answers = five_questions(made, method, None)
+        for sentence in (*answers, table.markdown()):
             assert not WORDS_OF_NOTHING.search(sentence), sentence
     assert json.loads(as_script(embedded(made, rich_context(made))))["methods"]
 

@@ -15,8 +15,8 @@ from kshot.report.context import Context, Gate, Probed
 from kshot.report.table import interval
 from kshot.report.tables import make_table
 from kshot.report.tables.knob_atlas import _saw_queries, knob_cells, surveys
-from kshot.report.tables.one_stratum import stratum_tables
 from kshot.report.tables.shot_profiles import _both
+from kshot.report.tables.stratum_probes import stratum_tables
 from kshot.stats.leaderboard import paired
 from kshot.stats.metrics import METRICS
 from kshot.stats.panel import panel
@@ -244,12 +244,14 @@ def test_a_stratum_is_averaged_over_the_cells_that_hold_all_probes():
     for row in rows:
         row["share"] = 0.75 if row["dataset"] == "alpha" else 0.5
     keys = {(name, "ViT-B-16", "dataset", 0, -1, "balanced"): 0.25 for name in DATASETS}
-    probed = Probed({"headroom.path/full": keys, "spread.d_eff": dict.fromkeys(keys, 7.0)})
+    spread = {(name, "ViT-B-16", "dataset", 16, -1, "balanced"): 0.03 for name in DATASETS}
+    values = {"headroom.path/full": keys, "spread.d_eff": dict.fromkeys(keys, 7.0), "spread.measured SD": spread}
+    probed = Probed(values)
     headroom = {("alpha", "ViT-B-16"): 1.5}
     made = table("strata", rows, Context(headroom=headroom, probed=probed))
     by_name = {line[0]: cells(line) for line in made.rows}
     assert by_name["alpha · ViT-B-16"][1:6] == ["40.0", "75.0", "1.50", "+2.50", "−8.00"]
-    assert by_name["alpha · ViT-B-16"][6:8] == ["0.25", "7"]
+    assert by_name["alpha · ViT-B-16"][6:12] == ["0.25", "7", "–", "–", "3.0e-02", "–"]
     assert (by_name["alpha · ViT-B-16"][-1], by_name["beta · ViT-B-16"][-1]) == ("4", "6")
     assert by_name["beta · ViT-B-16"][3] == "–"
     # Two seeds that differ by one point: their standard deviation is √½.
@@ -295,7 +297,7 @@ def test_probes_are_pooled_over_datasets():
     assert float(found["SD of the James–Stein ratio, K=2"]) == pytest.approx(0.2)
     assert float(found["measured / predicted SD, K=2"]) == pytest.approx(1)
     assert "headroom against CLAP's surplus: Spearman" not in found, "a surplus that is the same everywhere"
-    assert not table("probes", rows).rows
+    assert "kshot records probe" in table("probes", rows).caption
 
 
 def test_headroom_of_three_strata_is_ranked_against_the_surplus():
@@ -450,7 +452,11 @@ def test_a_better_prompt_is_paired_with_the_generic_one_where_both_exist():
     levels = {"zero_shot": lambda row: 45 if row["tier"] == "dataset" else 40, "oracle_lambda": 50, "loo_blend": 49}
     rows = records(levels, tiers=("photo", "dataset"))
     lonely = [row for row in rows if (row["tier"], row["dataset"]) != ("dataset", "gamma")]
-    assert [line[-1] for line in map(cells, table("prior_upgrade", rows).rows)] == ["18"]
+    for row in rows:
+        row["d2"] = 1.0 if row["tier"] == "dataset" else 1.5
+    (line,) = table("prior_upgrade", rows).rows
+    assert cells(line)[:3] == ["→ dataset", "+5.00 [+5.00, +5.00]", "−0.5000 [−0.5000, −0.5000]"]
+    assert cells(line)[-1] == "18"
     assert [line[-1] for line in map(cells, table("prior_upgrade", lonely).rows)] == ["12"]
 
 

@@ -69,7 +69,7 @@ def blank_about() -> str:
 
 
 def parse_about(text: str) -> AuthorsAnswers:
-    """Every wrong or missing answer is one sentence."""
+    """Read and check all answers; the first wrong or missing one is the error."""
     try:
         given = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -89,7 +89,10 @@ def _answer(key: str, value: Any) -> Any:
             raise _wrong(key, "a list of names in quotes")
         return tuple(_line(key, name) for name in value)
     if key == "date":
-        return _date(value)
+        try:
+            return datetime.date.fromisoformat(str(value))
+        except ValueError:
+            raise _wrong(key, "a day such as 2026-01-31") from None
     line = _line(key, value, may_be_empty=key == "link")
     if key == "name" and (not line.isascii() or re.search("verified|declared|kshot", line, re.IGNORECASE)):
         raise _wrong(key, "letters, digits and signs of ASCII, without the words verified, declared and kshot")
@@ -102,15 +105,8 @@ def _answer(key: str, value: Any) -> Any:
     return line
 
 
-def _date(value: Any) -> datetime.date:
-    try:
-        return datetime.date.fromisoformat(str(value))
-    except ValueError:
-        raise _wrong("date", "a day such as 2026-01-31") from None
-
-
 def _line(key: str, value: Any, may_be_empty: bool = False) -> str:
-    """One line of visible characters: others could hide or turn round what stands beside them."""
+    """Check one line of visible characters; invisible ones could hide or reverse the text beside them."""
     if not isinstance(value, str) or len(value) > LONGEST or not value.isprintable():
         raise _wrong(key, f"one line of at most {LONGEST} visible characters in quotes")
     if not value.strip() and not may_be_empty:

@@ -1,4 +1,4 @@
-"""Whether a submission holds what it says: every sentence that comes out is a reason to refuse it."""
+"""Check what a submission holds; each sentence that a check gives is a reason to refuse it."""
 
 import json
 import re
@@ -39,7 +39,7 @@ TABLES = ("leaderboard", "transductive", "metrics", "cost")
 
 
 def refusals(submission: Submission, board: Board) -> Iterator[str]:
-    """Wheel, header, records and answers, each only where those before it are sound."""
+    """Check wheel, header, records and answers in this order; stop at the first that is wrong."""
     codes = check_wheel(submission.wheel, submission.entry.method)
     _check_header(submission, board)
     with bounded_memory():
@@ -67,11 +67,12 @@ def _check_header(submission: Submission, board: Board) -> None:
 
 
 def _cells(submission: Submission, board: Board, table: "pa.Table", codes: set[str]) -> Iterator[str]:
-    """What is wrong in the first cell where something is."""
+    """Say what is wrong in the first bad cell."""
     rows, cells = table.to_pylist(), cells_of(table)
     missing, foreign = set(board.cells) - set(cells), set(cells) - set(board.cells)
     if missing or foreign or len(cells) != len(set(cells)):
-        yield f"{len(missing)} cells are missing, {len(foreign)} are foreign, {len(cells) - len(set(cells))} double"
+        twice = len(cells) - len(set(cells))
+        yield f"{len(missing)} cells are missing, {len(foreign)} are not cells of this board, {twice} are there twice"
         return
     statuses: dict[tuple, set[str]] = {}
     for cell, row in zip(cells, rows, strict=True):
@@ -100,7 +101,7 @@ def _cells(submission: Submission, board: Board, table: "pa.Table", codes: set[s
 
 
 def _contradiction(row: dict[str, Any], first: dict[str, Any], board: Board, known: KnownCell, method: str) -> str:
-    """What the row says of its cell and its method against what the board knows of them."""
+    """Compare what a row says about its cell and method with what the board knows."""
     facts = asdict(known.facts)
     expected = {name: facts[name] for name in ("simulated", "dtype", "n_classes", "protocol")}
     expected |= {"method": method, "study": board.base.name, "n_test": len(known.truth)}
@@ -118,9 +119,9 @@ def _contradiction(row: dict[str, Any], first: dict[str, Any], board: Board, kno
     if not row["sees"] or not set(row["sees"]) <= EVIDENCE:
         return f"it sees the test labels, or says nothing of what it sees: allowed are {', '.join(sorted(EVIDENCE))}"
     if row["version"] == IMPORTED or not re.fullmatch(r"[\w.+-]{1,40}", row["version"] or "", re.ASCII):
-        return "it names no version of kshot that computed it"
+        return "it does not name the version of kshot that computed it"
     if not all(isinstance(row[name], str) and len(row[name]) <= LONGEST_TEXT for name in ("title", "reason", "views")):
-        return "title, reason or views are no text, or too long"
+        return "title, reason or views are not text, or are too long"
     fitted, chosen = (_named(row[name]) for name in ("selected", "selected_from"))
     if fitted is None or chosen is None or not all(isinstance(word, str) for word in chosen.values()):
         return "what it fitted cannot be read"
@@ -128,7 +129,7 @@ def _contradiction(row: dict[str, Any], first: dict[str, Any], board: Board, kno
         return f"it chose {', '.join(chosen)} from {', '.join(sorted(foreign))[:60]}, which no head may do"
     seconds = (row["fit_seconds"], row["score_seconds"])
     if not all(isinstance(value, float) and 0 <= value < 1e9 for value in seconds):
-        return "its seconds are no durations"
+        return "its seconds are negative or not finite"
     return ""
 
 

@@ -1,6 +1,7 @@
 """Random cells of a submission, run again from its wheel without test labels, network or anything else of this disk."""
 
 import hashlib
+import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,6 @@ from kshot.bench.records import Records
 from kshot.bench.study import Cell
 from kshot.board.rules import Board
 from kshot.board.submission import Submission
-from kshot.board.wheel import install
 from kshot.errors import KshotError
 from kshot.stats.answers import Answers
 from kshot.types import Array, Labelled
@@ -69,7 +69,7 @@ def recompute(
     trials: list[Trial] = []
     with tempfile.TemporaryDirectory(prefix="kshot-board-") as folder, ThreadPoolExecutor(workers) as pool:
         room = Enclosure(Path(folder), seconds)
-        install(submission.wheel, room.code)
+        shutil.unpack_archive(submission.wheel, room.code, "zip")
         started = [pool.submit(_trial, submission, board, row, room, k < KNOB_CELLS) for k, row in enumerate(rows)]
         for trial in (one.result() for one in started):
             if trial.found:
@@ -102,7 +102,7 @@ def _trial(submission: Submission, board: Board, row: dict[str, Any], room: Encl
 
 
 def _other_answers(again: Answers, kept: Answers) -> Iterator[str]:
-    """Pictures of which the head says another class, or is surer or less sure of itself, than was kept."""
+    """Count the pictures whose class or probabilities differ from the kept ones."""
     n = len(kept.truth)
     if (differing := np.count_nonzero(again.predicted != kept.predicted)) > SLACK * n:
         yield f"{differing} of {n} answers differ from the kept ones"
@@ -115,8 +115,8 @@ def _other_answers(again: Answers, kept: Answers) -> Iterator[str]:
 
 
 def _renumbered(fit: IsolatedFit) -> float:
-    """With the classes under other numbers, in the text as in every label: a head that knows pictures by heart, or a
-    class by its number, loses."""
+    """Accuracy with the classes renumbered in text and labels: a head that knows pictures or class numbers by heart
+    loses."""
     if len(fit.asked) < fit.n_classes:
         return np.nan
     new = np.random.default_rng(0).permutation(fit.n_classes)
@@ -130,7 +130,7 @@ def _renumbered(fit: IsolatedFit) -> float:
 
 
 def _shuffled(fit: IsolatedFit) -> float:
-    """With the labels of the shots shuffled: no head gains by that."""
+    """Accuracy with the labels of the shots shuffled, by which no honest head gains."""
     if "support" not in fit.evidence:
         return np.nan
     support = fit.evidence["support"]
@@ -140,7 +140,7 @@ def _shuffled(fit: IsolatedFit) -> float:
 
 
 def _suspicions(trials: list[Trial]) -> list[str]:
-    """What cannot be, over all cells run again."""
+    """Give the reasons for a refusal that only all recomputed cells together show."""
     found = []
     differing, pictures = sum(trial.differing for trial in trials), sum(trial.pictures for trial in trials)
     if differing > max(1, SLACK_IN_ALL * pictures):

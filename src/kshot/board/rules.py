@@ -28,7 +28,7 @@ class KnownCell:
 
 @dataclass(frozen=True)
 class Board:
-    """Whoever has the same features and study has the same board: its hash says so."""
+    """Cells of one study on one version of its features; `hash` names both."""
 
     base: Study
     features: Path
@@ -37,7 +37,7 @@ class Board:
 
     @cached_property
     def hash(self) -> str:
-        """Of the cells, the precision and the features; not of the methods."""
+        """Hash of the cells, the precision and the features; methods have no part in it."""
         content = [self.study_of(MethodSpec("", "")).to_json(), sorted(self.hashes.items())]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
@@ -52,7 +52,7 @@ class Board:
 
     @cached_property
     def known(self) -> dict[Cell, KnownCell]:
-        """Drawn and measured here: supports that differ have other facts."""
+        """Facts and test labels of every cell, computed from the features: other supports have other facts."""
         store, found = Store(self.features), {}
         for dataset, backbone in sorted({(cell.dataset, cell.backbone) for cell in self.cells}):
             stratum = load_stratum(store, dataset, backbone, self.base.dtype, (), self.base.supports_of(dataset))

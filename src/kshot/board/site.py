@@ -39,7 +39,7 @@ OWN = "kshot"
 COMPANIONS = (ZERO_SHOT, CLAP, ORACLE)
 # The page's tables by regime show so many heads; the filters show all.
 MOST_ROWS = 50
-# After every date.
+# Sorts after every date.
 LATER = "~"
 
 
@@ -80,7 +80,10 @@ def build(records: Path, submissions: Path, verdicts: Path, output: Path, featur
     }
     table, metrics = _joined(results.records, own_metrics, accepted)
     found = panel(table)
-    marks = {entry.submission.name: _mark(entry) for entry in accepted}
+    marks = {
+        entry.submission.name: EntryMark(entry.verdict.verdict, f"entries/{entry.submission.name}/index.html")
+        for entry in accepted
+    }
     known = {key: values for key, values in metrics.items() if np.isfinite(values).any()}
     context = replace(
         results.page_context(),
@@ -156,12 +159,9 @@ def _joined(
     joined = pa.concat_tables(tables)
     versions = ", ".join(sorted(set(joined["version"].to_pylist())))
     joined = _with(joined, version=versions, study_hash=own["study_hash"][0].as_py())
-    unknown = [np.full(len(table), np.nan) for table in tables]
+    unknown = np.full(len(own), np.nan)
     metrics = {
-        key: np.concatenate(
-            [own_metrics.get(key, unknown[0])]
-            + [entry.metrics.get(key, nothing) for entry, nothing in zip(accepted, unknown[1:], strict=True)]
-        )
+        key: np.concatenate([own_metrics.get(key, unknown), *(entry.metrics[key] for entry in accepted)])
         for key in METRICS
         if key != ACCURACY.key
     }
@@ -169,7 +169,7 @@ def _joined(
 
 
 def _same(title: str) -> str:
-    """What a reader takes for the same name."""
+    """The title without spaces and case: titles that look alike are the same."""
     return "".join(title.casefold().split())
 
 
@@ -180,10 +180,6 @@ def _with(table: "pa.Table", **columns: str) -> "pa.Table":
     for name, word in columns.items():
         table = table.set_column(table.column_names.index(name), name, pa.array([word] * len(table), pa.string()))
     return table
-
-
-def _mark(entry: Accepted) -> EntryMark:
-    return EntryMark(entry.verdict.verdict, f"entries/{entry.submission.name}/index.html")
 
 
 def _summary(own: Panel, accepted: list[Accepted], left_out: Mapping[str, str]) -> str:
@@ -221,7 +217,7 @@ def _write_entry(entry: Accepted, found: Panel, context: Context, folder: Path) 
     text = render(
         study=found.titles[name],
         provenance=f"{entry.verdict.verdict}, {entry.verdict.date}. {provenance(found)}",
-        about=entry.submission.about.answers() | {"Software": _software(entry)},
+        about=entry.submission.about.answers() | {"Software": _versions(entry.submission.entry.environment)},
         checked=_how_checked(entry.verdict),
         download=archive.name,
         commands=f"{unpack}\n{check}",
@@ -248,15 +244,14 @@ def by_dataset(found: Panel, method: str) -> Table:
     )
 
 
-def _software(entry: Accepted) -> str:
-    return ", ".join(f"{name} {text}" for name, text in sorted(entry.submission.entry.environment.items()))
+def _versions(of: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in of.items())
 
 
 def _how_checked(verdict: BoardVerdict) -> str:
-    versions = ", ".join(f"{name} {number}" for name, number in verdict.versions.items())
-    if verdict.verdict == VERIFIED:
-        cells = (
-            f"{len(verdict.cells)} cells, drawn with seed {verdict.seed}, were run again from its wheel, without test"
-        )
-        return f"Verified on {verdict.date}: {cells} labels, network or files. The answers are the same ({versions})."
-    return f"Declared: form, hashes, shots and arithmetic were checked on {verdict.date}; nothing was run again."
+    if verdict.verdict != VERIFIED:
+        return f"Declared: form, hashes, shots and arithmetic were checked on {verdict.date}; nothing was run again."
+    return (
+        f"Verified on {verdict.date}: {len(verdict.cells)} cells, drawn with seed {verdict.seed}, were run again from "
+        f"its wheel, without test labels, network or files. The answers are the same ({_versions(verdict.versions)})."
+    )

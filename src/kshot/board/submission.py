@@ -10,13 +10,9 @@ NAME/records/answers/…/*.parquet    what the head answered about every test pi
 
 import hashlib
 import json
-import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -101,17 +97,6 @@ def read_submission(folder: Path) -> Submission:
         raise KshotError(f"{folder.name} cannot be read ({error.strerror}).") from None
 
 
-@contextmanager
-def private_copy(submission: Submission) -> Iterator[Submission]:
-    """One that nobody changes between a check and what relies on it."""
-    with tempfile.TemporaryDirectory(prefix="kshot-board-") as place:
-        copy = Path(place, submission.name)
-        for name in submission.files:
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(submission.folder / name, copy / name, follow_symlinks=False)
-        yield read_submission(copy)
-
-
 def _read(folder: Path, files: tuple[str, ...]) -> Submission:
     """Content of about.toml and entry.json, and whether the wheel is there."""
     for needed in (ABOUT, ENTRY, f"{RECORDS}/study.json"):
@@ -127,30 +112,24 @@ def _read(folder: Path, files: tuple[str, ...]) -> Submission:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    """Names of all files below, links and devices refused, within the limits of number and size."""
-    count = total = 0
-    waiting = [folder]
-    while waiting:
-        with os.scandir(waiting.pop()) as found:
-            for one in found:
-                count += 1
-                name = Path(one.path).relative_to(folder).as_posix()
-                shown = ascii(name)[1:-1][:80]
-                about = one.stat(follow_symlinks=False)
-                if count > MOST_FILES:
-                    raise KshotError(f"{folder.name} holds more than {MOST_FILES:,} files.")
-                if stat.S_ISDIR(about.st_mode) and FOLDERS.fullmatch(name):
-                    waiting.append(Path(one.path))
-                    continue
-                if not stat.S_ISREG(about.st_mode):
-                    raise KshotError(f"{folder.name} holds {shown}, which is neither a plain file nor a known folder.")
-                most = next((size for pattern, size in ALLOWED.items() if pattern.fullmatch(name)), None)
-                if most is None:
-                    raise KshotError(f"{folder.name} holds {shown}, which does not belong into a submission.")
-                total += about.st_size
-                if about.st_size > most or total > LARGEST_IN_ALL:
-                    raise KshotError(f"{folder.name} is too large: {shown} has {about.st_size:,} bytes.")
-                yield name
+    """Yield the names of all files below; refuse links, devices, and what is too many or too large."""
+    total = 0
+    for count, path in enumerate(folder.rglob("*"), start=1):
+        name, about = path.relative_to(folder).as_posix(), path.lstat()
+        shown = ascii(name)[1:-1][:80]
+        if count > MOST_FILES:
+            raise KshotError(f"{folder.name} holds more than {MOST_FILES:,} files.")
+        if stat.S_ISDIR(about.st_mode) and FOLDERS.fullmatch(name):
+            continue
+        if not stat.S_ISREG(about.st_mode):
+            raise KshotError(f"{folder.name} holds {shown}, which is neither a plain file nor a known folder.")
+        most = next((size for pattern, size in ALLOWED.items() if pattern.fullmatch(name)), None)
+        if most is None:
+            raise KshotError(f"{folder.name} holds {shown}, which does not belong into a submission.")
+        total += about.st_size
+        if about.st_size > most or total > LARGEST_IN_ALL:
+            raise KshotError(f"{folder.name} is too large: {shown} has {about.st_size:,} bytes.")
+        yield name
 
 
 def _entry(text: str) -> EntryFile:

@@ -15,13 +15,13 @@ from kshot.bench.study import MethodSpec, bundled_studies, load_study
 from kshot.board.about import blank_about, parse_about
 from kshot.board.rules import open_board
 from kshot.board.submission import ABOUT, ENTRY, RECORDS, EntryFile
-from kshot.board.wheel import check_wheel, wheel_name, write_wheel
+from kshot.board.wheel import TAG, check_wheel, write_wheel
 from kshot.errors import KshotError
 from kshot.files import is_temporary, safe_name, sha256, write_bytes, write_text
 from kshot.methods.registry import source_files
 
 LIBRARIES = ("kshot", "numpy", "scipy", "scikit-learn", "pyarrow", "safetensors")
-# What a run leaves beside the records that others need.
+# Folders that a run leaves beside the records; nobody else needs them.
 LEFT = ("runs", "failures", "superseded", "damaged", "cells")
 
 
@@ -65,7 +65,7 @@ def _put_wheel(method: str, output: Path, given: Path | None) -> Path:
     for old in output.glob("*.whl"):
         old.unlink()
     top = method.partition(":")[0].partition(".")[0]
-    path = output / (given.name if given else wheel_name(top))
+    path = output / (given.name if given else f"{top}-0-{TAG}.whl")
     if given:
         write_bytes(path, given.read_bytes())
     else:
@@ -78,7 +78,7 @@ def _put_wheel(method: str, output: Path, given: Path | None) -> Path:
 
 
 def _tidy(records: Path) -> None:
-    """Machine names and locks are nobody else's concern; the header's copy is for interrupted runs."""
+    """Remove machine names, locks and the header's backup, which only the author's machine needs."""
     for name in LEFT:
         shutil.rmtree(records / name, ignore_errors=True)
     for path in records.rglob(".*"):

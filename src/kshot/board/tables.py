@@ -1,4 +1,4 @@
-"""Tables in a submission, read within limits of rows and memory, and whose answers they repeat."""
+"""Read the tables of a submission within limits of rows and memory, and find copied answers."""
 
 import resource
 from collections.abc import Iterator, Mapping
@@ -41,13 +41,13 @@ def answers_rows(submission: Submission, name: str, most: int) -> "pa.Table":
 
 
 def hits_of(table: "pa.Table") -> Hits:
-    """Which pictures were right, cell by cell."""
+    """Hits of every cell with a result."""
     columns = (table[name].to_pylist() for name in (*CELL, "hits", "status"))
     return {Cell(*place): hits for *place, hits, status in zip(*columns, strict=True) if status == "ok"}
 
 
 def copied_from(hits: Hits, others: Mapping[str, Hits]) -> Iterator[str]:
-    """Other entries with the very same hits in nearly every cell that both have."""
+    """Name the entries with the same hits in at least 90 % of the cells that both have."""
     for name, theirs in others.items():
         common = hits.keys() & theirs.keys()
         same = sum(hits[cell] == theirs[cell] for cell in common)
@@ -56,11 +56,11 @@ def copied_from(hits: Hits, others: Mapping[str, Hits]) -> Iterator[str]:
 
 
 @contextmanager
-def bounded_memory(most: int = MEMORY) -> Iterator[None]:
-    """Memory beyond what is in use now ends in an error and not in a dead machine."""
+def bounded_memory() -> Iterator[None]:
+    """Limit this process to the memory that it uses now and 2 GiB more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + most
+    limit = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit if hard < 0 else min(limit, hard), hard))
     try:
         yield

@@ -18,7 +18,7 @@ from kshot.bench.study import Study, bundled_studies, load_study
 from kshot.board.check import refusals
 from kshot.board.recompute import chosen_cells, recompute
 from kshot.board.rules import Board, open_board
-from kshot.board.submission import Submission, private_copy, read_submission
+from kshot.board.submission import Submission, read_submission
 from kshot.board.tables import Hits, bounded_memory, copied_from, hits_of, records_table
 from kshot.errors import KshotError, one_line, unknown
 
@@ -28,7 +28,8 @@ LIBRARIES = ("kshot", "numpy", "scipy", "scikit-learn")
 
 @dataclass(frozen=True)
 class BoardVerdict:
-    """On the files of one digest. `cells` were run again, drawn by `seed`; without any it is declared at best."""
+    """Verdict on the files of one digest. `cells` were drawn by `seed` and run again; without any, the verdict is
+    *declared* at best."""
 
     entry: str
     digest: str
@@ -47,8 +48,8 @@ class BoardVerdict:
 
 @dataclass(frozen=True)
 class Recomputation:
-    """How many cells are run again and which: the seed is drawn where none is given, so that nobody knows the cells
-    before."""
+    """How many cells are run again, and the seed that chooses them: a random one unless given, so that nobody knows
+    the cells before."""
 
     cells: int
     seed: int | None = None
@@ -60,31 +61,33 @@ def judge_folder(
     folder: Path,
     features: Path,
     study: Study | None = None,
-    others: Mapping[str, Hits] | None = None,
+    kept: Sequence[Path] | None = None,
     again: Recomputation | None = None,
     day: date | None = None,
 ) -> BoardVerdict:
-    """Check a submission, and run cells of it again where that is asked for. What this machine lacks, bubblewrap or
-    the board's features, is an error and no verdict."""
+    """Check a submission, and run cells of it again if `again` is given.
+
+    `kept`: compare its hits with those of the entries beside it and of all methods in these records. Records that are
+    not there, and a machine without bubblewrap or the board's features, are errors and no verdict.
+    """
     if again and not can_isolate():
         raise KshotError(NEEDS_BUBBLEWRAP)
     about: dict[str, Any] = {"digest": "", "study": "", "board": "", "seed": None, "cells": ()}
     try:
-        given = read_submission(folder)
-        about |= {"digest": given.digest, "study": given.entry.study, "board": given.entry.board}
-        base = study or named_study(given)
+        submission = read_submission(folder)
+        about |= {"digest": submission.digest, "study": submission.entry.study, "board": submission.entry.board}
+        base = study or _named_study(submission)
     except KshotError as error:
         return _verdict(folder, [str(error)], day, about)
     board = open_board(base, features)
+    others = {} if kept is None else _hits_beside(folder, board) | kept_hits(kept)
     try:
-        with private_copy(given) as submission:
-            about["digest"] = submission.digest
-            reasons, table = examined(submission, board, others or {})
-            if again and not reasons:
-                seed = secrets.randbelow(2**32) if again.seed is None else again.seed
-                rows = chosen_cells(table.to_pylist(), again.cells, seed)
-                about |= {"seed": seed, "cells": tuple(tuple(row[name] for name in CELL) for row in rows)}
-                reasons = recompute(submission, board, rows, again.seconds, again.workers)
+        reasons, table = _examined(submission, board, others)
+        if again and not reasons:
+            seed = secrets.randbelow(2**32) if again.seed is None else again.seed
+            rows = chosen_cells(table.to_pylist(), again.cells, seed)
+            about |= {"seed": seed, "cells": tuple(tuple(row[name] for name in CELL) for row in rows)}
+            reasons = recompute(submission, board, rows, again.seconds, again.workers)
     except KshotError as error:
         reasons = [str(error)]
     return _verdict(folder, reasons, day, about)
@@ -103,7 +106,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def examined(submission: Submission, board: Board, others: Mapping[str, Hits]) -> tuple[list[str], Any]:
+def _examined(submission: Submission, board: Board, others: Mapping[str, Hits]) -> tuple[list[str], Any]:
     """Reasons to refuse it, and its records."""
     try:
         reasons = list(refusals(submission, board))
@@ -117,7 +120,7 @@ def examined(submission: Submission, board: Board, others: Mapping[str, Hits]) -
         raise KshotError(f"{submission.name} cannot be read ({one_line(error)[:200]}).") from None
 
 
-def named_study(submission: Submission) -> Study:
+def _named_study(submission: Submission) -> Study:
     known = bundled_studies()
     name = submission.entry.study
     if name not in known:
@@ -125,21 +128,20 @@ def named_study(submission: Submission) -> Study:
     return load_study(known[name])
 
 
-def other_hits(folder: Path, board: Board, kept: Sequence[Path]) -> dict[str, Hits]:
-    """Of the entries beside a submission that are on the same board, and of all methods in kept records."""
+def _hits_beside(folder: Path, board: Board) -> dict[str, Hits]:
+    """Hits of the entries beside a submission that are on the same board."""
     found: dict[str, Hits] = {}
-    own = folder.absolute()
-    for path in sorted(own.parent.iterdir()) if own.parent.is_dir() else ():
-        # A neighbour that cannot be read is no fault of this one.
+    for path in sorted(folder.parent.iterdir()):
+        # Another entry that cannot be read is no fault of this one.
         with suppress(Exception):
-            if path != own and (other := read_submission(path)).entry.board == board.hash:
+            if path != folder and (other := read_submission(path)).entry.board == board.hash:
                 with bounded_memory():
                     found[other.name] = hits_of(records_table(other, board))
-    return found | kept_hits(kept)
+    return found
 
 
 def kept_hits(kept: Sequence[Path]) -> dict[str, Hits]:
-    """Of all methods in these records."""
+    """Hits of all methods in these records."""
     found: dict[str, Hits] = {}
     for records in kept:
         table = load_table(records, [*CELL, "method", "hits", "status"])

@@ -16,13 +16,13 @@ LARGEST = 2**25
 LARGEST_OPENED = 2**27
 MOST_FILES = 2000
 TAG = "py3-none-any"
-# zip cannot name an earlier day; a fixed one makes the same files the same wheel.
-LONG_AGO = (1980, 1, 1, 0, 0, 0)
+# The earliest day that zip can store; a fixed one makes the same files the same wheel.
+EARLIEST_DAY = (1980, 1, 1, 0, 0, 0)
 BUILD_FILES = ("setup.py", "setup.cfg", "pyproject.toml")
 
 
 def write_wheel(path: Path, name: str, files: Mapping[str, Path]) -> None:
-    """A wheel of these modules and packages: the same bytes whoever writes it."""
+    """Write a wheel of these modules and packages; the same files give the same bytes."""
     info = f"{name}-0.dist-info"
     contents = {where: file.read_bytes() for where, file in sorted(files.items())}
     contents[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n".encode()
@@ -33,18 +33,14 @@ def write_wheel(path: Path, name: str, files: Mapping[str, Path]) -> None:
     def write(temporary: Path) -> None:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             for where, content in contents.items():
-                archive.writestr(zipfile.ZipInfo(where, LONG_AGO), content, zipfile.ZIP_DEFLATED)
+                archive.writestr(zipfile.ZipInfo(where, EARLIEST_DAY), content, zipfile.ZIP_DEFLATED)
 
     write_atomically(path, write)
 
 
-def wheel_name(name: str) -> str:
-    return f"{name}-0-{TAG}.whl"
-
-
 def check_wheel(path: Path, use: str) -> set[str]:
-    """Refuse what does not belong into a wheel of plain modules; the possible hashes of its code: of all its source
-    files, and of those of the method's package."""
+    """Refuse anything but plain modules. Return the two hashes that its code may have: of all its source files, and of
+    those of the method's package."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _looked_into(archive, path.name, use)
@@ -63,7 +59,7 @@ def _looked_into(archive: zipfile.ZipFile, wheel: str, use: str) -> set[str]:
     for entry in entries:
         _check_place(entry, wheel)
         if not entry.is_dir():
-            digests[entry.filename] = hashlib.sha256(_content(archive, entry, wheel)).hexdigest()
+            digests[entry.filename] = hashlib.sha256(archive.read(entry)).hexdigest()
     if not any(name.endswith(".dist-info/WHEEL") for name in names):
         raise KshotError(f"{wheel} is no wheel: it has no dist-info/WHEEL.")
     top = use.partition(":")[0].partition(".")[0]
@@ -91,20 +87,6 @@ def _check_place(entry: zipfile.ZipInfo, wheel: str) -> None:
     top = first.removesuffix(".py")
     if top in sys.stdlib_module_names or top in ("kshot", "numpy", "scipy", "sklearn", "sitecustomize"):
         raise KshotError(f"{wheel} holds {first}, which would take the place of another library.")
-
-
-def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, wheel: str) -> bytes:
-    with archive.open(entry) as file:
-        content = file.read(entry.file_size + 1)
-    if len(content) != entry.file_size:
-        raise KshotError(f"{wheel} says that {entry.filename} has {entry.file_size} bytes; it has others.")
-    return content
-
-
-def install(wheel: Path, target: Path) -> None:
-    """Unpack a checked wheel: nothing is fetched, built or run."""
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(target)
 
 
 def _short(content: bytes) -> str:

@@ -1,6 +1,6 @@
 """`kshot board`: submit a method's results, check a submission, build the page."""
 
-from datetime import date
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -9,19 +9,20 @@ from typer import Argument, Option
 
 from kshot.bench.run import choose_engine
 from kshot.bench.study import load_study
-from kshot.board.rules import open_board
 from kshot.board.site import build as build_pages
-from kshot.board.submission import read_submission
 from kshot.board.submit import submit as write_submission
-from kshot.board.verdict import REFUSED, BoardVerdict, Recomputation, judge_folder, named_study, other_hits
+from kshot.board.verdict import REFUSED, BoardVerdict, Recomputation, judge_folder
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES
-from kshot.errors import InputError, KshotError
 from kshot.files import write_text
 
 app = shared.command_group(add_completion=False, help="Submit, check and show results of outside methods.")
-StudyOption = Annotated[Path | None, Option("--study", help="The study; the one the submission names unless given.")]
-KeptOption = Annotated[list[Path] | None, Option("--records", help="Kept records of kshot's own heads. Repeatable.")]
+StudyOption = Annotated[
+    Path | None, Option("--study", help="The study; unless given, the one that the submission names.")
+]
+KeptOption = Annotated[
+    list[Path] | None, Option("--records", help="Records of kshot's own heads, to find copies. Repeatable.")
+]
 
 
 @app.command()
@@ -29,8 +30,8 @@ def submit(
     method: Annotated[str, Argument(help="The method, as package.module:Class.")],
     output: Annotated[Path, Option("--output", "-o", help="Folder of the submission.")],
     study: Annotated[Path, Option("--study", help="A study file, or a name of `kshot ls studies`.")] = Path("open"),
-    about: Annotated[Path | None, Option(help="about.toml; without it a form is written for you to fill in.")] = None,
-    wheel: Annotated[Path | None, Option(help="The method's wheel; made of its modules unless given.")] = None,
+    about: Annotated[Path | None, Option(help="Your about.toml; without it a form is written to fill in.")] = None,
+    wheel: Annotated[Path | None, Option(help="The method's wheel; made from its modules unless given.")] = None,
     engine: shared.EngineOption = "local",
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
@@ -44,27 +45,25 @@ def submit(
 @app.command()
 def check(
     folder: Annotated[Path, Argument(help="Folder of one submission.")],
-    cells: Annotated[int, Option("--recompute", min=0, help="Run so many random cells again, isolated.")] = 0,
-    seed: Annotated[int | None, Option(min=0, help="Seed of these cells; drawn and printed unless given.")] = None,
+    cells: Annotated[int, Option("--recompute", min=0, help="Number of random cells to run again, isolated.")] = 0,
+    seed: Annotated[
+        int | None, Option(min=0, help="Seed that chooses these cells; random and printed unless given.")
+    ] = None,
     study: StudyOption = None,
     records: KeptOption = None,
     output: Annotated[Path | None, Option("--output", "-o", help="File to write the verdict to.")] = None,
-    day: Annotated[str | None, Option("--date", help="Date in the verdict; today unless given.")] = None,
+    day: Annotated[
+        datetime | None,
+        Option("--date", formats=["%Y-%m-%d"], metavar="YYYY-MM-DD", help="Date in the verdict; today unless given."),
+    ] = None,
     seconds: Annotated[int, Option(min=1, help="Time limit of one fit.")] = 600,
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
 ) -> None:
-    """Check a submission without running it, or with --recompute in a closed room; exit code 1 if it is refused."""
+    """Check a submission without running it; --recompute runs some cells again, isolated. Exit code 1 if refused."""
     again = Recomputation(cells, seed, seconds, workers) if cells else None
-    base, others = load_study(study) if study else None, {}
-    try:
-        submission = read_submission(folder)
-        board = open_board(base or named_study(submission), features)
-        others = other_hits(folder, board, records or ())
-    except KshotError:
-        # The verdict says why.
-        pass
-    verdict = judge_folder(folder.absolute(), features, base, others, again, _day(day))
+    base = load_study(study) if study else None
+    verdict = judge_folder(folder.absolute(), features, base, records or [], again, day and day.date())
     if output:
         write_text(output, verdict.to_json())
     _print(verdict)
@@ -77,10 +76,10 @@ def build(
     submissions: Annotated[Path, Argument(help="Folder of submissions.")],
     records: Annotated[Path, Option("--records", help="Kept records of kshot's own heads on the board's study.")],
     output: Annotated[Path, Option("--output", "-o", help="Folder of the pages.")] = Path("site"),
-    verdicts: Annotated[Path, Option(help="Folder of verdicts, one NAME.json a submission.")] = Path("verdicts"),
+    verdicts: Annotated[Path, Option(help="Folder of verdicts: one NAME.json for each submission.")] = Path("verdicts"),
     features: shared.FeaturesOption = FEATURES,
 ) -> None:
-    """Write the board as static pages; a submission without a verdict is checked and counts as declared."""
+    """Write the board as static pages. A submission without a verdict is checked, and declared at best."""
     built = build_pages(records, submissions, verdicts, output, features)
     out = shared.console()
     for name, status in built.entries.items():
@@ -88,13 +87,6 @@ def build(
     for name, reason in built.left_out.items():
         out.print(f"{name}: left out, {reason}", markup=False)
     out.print(f"wrote {built.page}", markup=False)
-
-
-def _day(text: str | None) -> date | None:
-    try:
-        return None if text is None else date.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"--date {text}: write a day such as 2026-01-31.") from None
 
 
 def _print(verdict: BoardVerdict) -> None:

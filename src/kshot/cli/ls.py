@@ -26,7 +26,7 @@ def ls(
     ] = None,
     features: FeaturesOption = FEATURES,
 ) -> None:
-    """List datasets, backbones, tiers, methods, studies, stored features; or all about one of them."""
+    """List datasets, backbones, tiers, methods, studies and stored features, or show all about one name."""
     if what and what not in KINDS:
         _show(what, features)
         return

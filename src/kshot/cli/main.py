@@ -37,7 +37,7 @@ COMMANDS = {
         ("encode", "encode:encode", "Encode pictures and prompts into features"),
         ("import", "encode:import_", "Store features that other programs computed"),
         ("doctor", "doctor:doctor", "Print versions, extras, device, encoders, caches of this machine"),
-        ("ls", "ls:ls", "List datasets, methods, studies, …; or show all about one name"),
+        ("ls", "ls:ls", "List datasets, methods, studies, …, or show all about one name"),
     ),
     "Groups": (
         ("features", "features:app", "check, simulate, build, sample, knob: stored features"),

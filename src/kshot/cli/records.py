@@ -24,7 +24,7 @@ from kshot.errors import InputError
 from kshot.progress import Progress
 from kshot.report.context import read_probes
 from kshot.report.table import Number, Table, count, signed
-from kshot.report.tables.one_stratum import stratum_tables
+from kshot.report.tables.stratum_probes import stratum_tables
 from kshot.results import load_records
 from kshot.runs import measure, parse_stratum
 from kshot.theory.probes.measure import measure_stratum
@@ -60,7 +60,7 @@ def check(
 
 @app.command()
 def compact(records: RecordsArgument) -> None:
-    """Join the small files of a records folder into one; every row is kept."""
+    """Join the small files of a records folder into one, with all their rows."""
     folder = existing_records(records)
     console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
 
@@ -131,7 +131,9 @@ def _move_row(move: Move) -> tuple[str | Number, ...]:
 @app.command()
 def probe(
     records: Annotated[Path | None, Argument(help="Records folder, or the study that filled it.")] = None,
-    on: Annotated[str | None, Option(help="DATASET/BACKBONE/TIER: print its probes, store nothing.")] = None,
+    on: Annotated[
+        str | None, Option(help="DATASET/BACKBONE/TIER: print the probes of this stratum, store nothing.")
+    ] = None,
     only: Annotated[list[ProbeGroup] | None, Option(help="Only these probes. Repeatable; all unless given.")] = None,
     tier: Annotated[list[str] | None, Option(help="Prompt tiers. Repeatable; dataset unless given.")] = None,
     backbone: shared.OnlyBackbones = None,
@@ -144,8 +146,8 @@ def probe(
 ) -> None:
     """Measure what the theory predicts on every stratum and draw of a study, or on one stratum.
 
-    Of a study, what is not stored yet is measured and stored beside the records. With --on one stratum's tables are
-    printed (offset, headroom, precision, …); with RECORDS too, also its probes pooled over all strata.
+    For a study, measure what is missing and store it beside the records. With --on, print the tables of one stratum
+    (offset, headroom, precision, …); with RECORDS too, also the probes pooled over all strata.
     """
     folder = None if records is None else existing_records(records)
     if on is not None:
@@ -198,5 +200,5 @@ def unpack(
     archive: Annotated[Path, Argument(help="A file that `kshot records pack` wrote.")],
     target: Annotated[Path, Argument(help="Folder to create.")],
 ) -> None:
-    """Unpack such a file; nothing is kept unless every checksum is right."""
+    """Unpack a file of `kshot records pack`; nothing is kept unless every checksum is right."""
     typer.echo(f"unpacked {open_release(archive, target)} files into {target}")

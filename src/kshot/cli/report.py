@@ -16,20 +16,24 @@ from kshot.results import load_records
 def report(
     records: shared.RecordsArgument,
     output: shared.ReportFolderOption = None,
-    format: Annotated[Literal["rich", "latex", "md", "csv"], Option(help="How to print tables here.")] = "rich",
-    table: Annotated[list[str] | None, Option(help="Print this table only and write nothing. Repeatable.")] = None,
+    format: Annotated[
+        Literal["rich", "latex", "md", "csv"], Option(help="Format of the tables that are printed.")
+    ] = "rich",
+    table: Annotated[list[str] | None, Option(help="Print only this table, write no files. Repeatable.")] = None,
     dataset: shared.OnlyDatasets = None,
     backbone: shared.OnlyBackbones = None,
     tier: shared.OnlyTiers = None,
     shots: shared.ShotsOption = None,
     profile: Annotated[list[str] | None, Option(help="Only this profile of shots. Repeatable.")] = None,
     method: Annotated[list[str] | None, Option(help="Only this method. Repeatable.")] = None,
-    metric: Annotated[str, Option(help="accuracy, nll, brier, ece, class_mean, worst_decile, aurc …")] = "accuracy",
-    precision: Annotated[Path | None, Option(help="The same cells in another precision, to compare.")] = None,
-    base: Annotated[Path | None, Option(help="The same cells without views, to compare.")] = None,
-    every: Annotated[bool, Option("--all", help="Print every table, not the leaderboard alone.")] = False,
+    metric: Annotated[
+        str, Option(help="accuracy, nll, brier, ece, class_mean, worst_decile, aurc … or MODULE:NAME.")
+    ] = "accuracy",
+    precision: Annotated[Path | None, Option(help="Records of the same cells in another precision.")] = None,
+    base: Annotated[Path | None, Option(help="Records of the same cells without views.")] = None,
+    every: Annotated[bool, Option("--all", help="Print all tables, not only the leaderboard.")] = False,
     corrected: Annotated[bool, Option("--corrected", help="Add simultaneous intervals (Bonferroni).")] = False,
-    headroom: Annotated[bool, Option("--headroom", help="Compute headroom from the features; slow.")] = False,
+    headroom: Annotated[bool, Option("--headroom", help="Compute the headroom from the features (slow).")] = False,
     features: shared.FeaturesOption = FEATURES,
 ) -> None:
     """Print leaderboard and verdict; write all tables, the figures and a page that opens from disk."""

@@ -30,11 +30,12 @@ StudyShotsOption = Annotated[
     list[int] | None, Option("--shots", min=1, help="K instead of the study's own. Repeatable.")
 ]
 MinResidueOption = Annotated[
-    int | None, Option("--min-residue", min=0, help="Keep small pools; pictures that methods need beside the shots.")
+    int | None,
+    Option("--min-residue", min=0, help="Drop no cell; pictures of a class that methods need beside the shots."),
 ]
 WorkersOption = Annotated[int, Option("--workers", min=1, help="Worker processes, one BLAS thread each.")]
 EngineOption = Annotated[str, Option("--engine", help="local, dask, or dask:ADDRESS of a running cluster.")]
-ShardOption = Annotated[str, Option("--shard", help="Only part i of n, as i/n counted from 0.")]
+ShardOption = Annotated[str, Option("--shard", help="Part of the study as i/n: the i-th of n parts, from 0.")]
 OnlyDatasets = Annotated[list[str] | None, Option("--dataset", help="Only this dataset. Repeatable.")]
 OnlyBackbones = Annotated[list[str] | None, Option("--backbone", help="Only this backbone. Repeatable.")]
 OnlyTiers = Annotated[list[str] | None, Option("--tier", help="Only this prompt tier. Repeatable.")]

@@ -14,7 +14,7 @@ from kshot.types import BALANCED, Array, Sketch
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# (dataset, backbone, tier, shots, seed, profile), and the last three of what belongs to the stratum.
+# (dataset, backbone, tier, shots, seed, profile); a probe of the whole stratum ends in OF_STRATUM.
 ProbeKey: TypeAlias = tuple[str, str, str, int, int, str]
 OF_STRATUM: tuple[Any, ...] = (0, -1, BALANCED)
 
@@ -26,7 +26,7 @@ class Probed:
     values: Mapping[str, Mapping[ProbeKey, float]] = field(default_factory=dict)
 
     def at(self, quantity: str, *key: Any) -> float:
-        """NaN where it was not measured; shots, seed and profile are those of a stratum unless given."""
+        """One value, NaN if it was not measured; without shots, seed and profile that of the whole stratum."""
         whole: Any = (*key, *OF_STRATUM[len(key) - 3 :])
         return self.values.get(quantity, {}).get(whole, float("nan"))
 
@@ -42,7 +42,7 @@ class Probed:
         return np.array([self.at(quantity, *cell) for cell in panel.cell_keys()], float)
 
     def of(self, panel: Panel) -> "Probed":
-        """Only the strata, tiers and profiles that the panel shows; what needs no draw counts as balanced."""
+        """Keep the strata, tiers and profiles that the panel shows; probes without a draw count as balanced."""
         profiles, strata = set(panel.names("profile")), set(panel.cell_keys(("dataset", "backbone", "tier")))
 
         def shown(key: ProbeKey) -> bool:

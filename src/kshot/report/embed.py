@@ -78,7 +78,7 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
 
 
 def _best_first(panel: Panel) -> list[str]:
-    """Methods of a board are as many as there are authors: charts show the best of them."""
+    """Order the many methods of a board by rank, because charts show the first ones."""
     board = leaderboard(primary(panel))
     placed = [placing.method for placing in (*board.ranked, *board.transductive, *board.reference_points)]
     return sorted(panel.methods, key=lambda method: placed.index(method) if method in placed else len(placed))
@@ -158,7 +158,9 @@ def _curves(panel: Panel) -> dict[str, Any]:
     unknown = [math.nan] * points
 
     def carried(curves: list[list[float] | None]) -> str:
-        return _fractions(np.array([c if c and len(c) == points else unknown for c in (curves[i] for i in kept)]))
+        """Base64 of 16-bit integers in hundredths of a per cent; 65535 where unknown."""
+        values = np.array([c if c and len(c) == points else unknown for c in (curves[i] for i in kept)])
+        return _base64(np.where(np.isfinite(values), np.round(np.nan_to_num(values) * 1e4), 65535).astype("<u2"))
 
     places = {"cells": kept.tolist(), "total": len(panel), "points": points}
     return places | {name: carried(curves) for name, curves in stored.items()}
@@ -240,12 +242,6 @@ def _floats(values: np.ndarray) -> Any:
     if len(column) and np.isfinite(column).all() and (column == column[0]).all():
         return float(column[0])
     return _base64(column.astype("<f4"))
-
-
-def _fractions(values: np.ndarray) -> str:
-    """Base64 of 16-bit integers in hundredths of a per cent; 65535 where unknown."""
-    whole = np.where(np.isfinite(values), np.round(np.nan_to_num(values) * 1e4), 65535)
-    return _base64(whole.astype("<u2"))
 
 
 def _base64(values: np.ndarray) -> str:

@@ -55,18 +55,18 @@ def where(datasets: int) -> str:
 
 
 def intervals(panel: Panel) -> str:
-    """What the intervals of paired differences over these cells are over."""
+    """Say whether the intervals of paired differences are over datasets, or over draws and pictures."""
     here = where(len(panel.names("dataset")))
     return ON_DATASETS.format(where=here) if here else INTERVALS
 
 
 def over_datasets(panel: Panel) -> str:
-    """What the intervals of other figures than paired differences are over: datasets, or there are none."""
+    """The same for other figures, which have intervals over datasets or none."""
     return TOO_FEW if where(len(panel.names("dataset"))) else INTERVALS
 
 
 def left_out(panel: Panel, shown: Panel, backbone: str = "") -> str:
-    """The datasets of which a view shows no cell, and the options that show them; empty where there are none."""
+    """Name the datasets without a cell in `shown`, and the options that show them; empty if there are none."""
     tier = focus(panel).tier + (f" on {backbone}" if backbone else "")
     of_profile = panel.where(panel.profile == focus(panel).profile)
     absent = sorted(set(of_profile.names("dataset")) - set(shown.dataset.tolist()))
@@ -124,14 +124,14 @@ def failures(panel: Panel) -> str:
 
 
 def turned_over(panel: Panel) -> frozenset[str]:
-    """Methods that recorded in some cell that their rule turned classes over (SS-Text+ where shots are few)."""
+    """Methods that reversed classes in some cell, as SS-Text+ may with few shots."""
     records = zip(panel.records["method"].to_pylist(), panel.records["selected"].to_pylist(), strict=True)
     flagged = ((name, text) for name, text in records if text and '"turned_over"' in text)
     return frozenset(name for name, text in flagged if json.loads(text).get("turned_over"))
 
 
 def without_pool(panel: Panel) -> str:
-    """In how many cells the pool leaves too little for methods that need it; empty where it never does."""
+    """Count the cells whose pool is too small for the methods that need it; empty if there are none."""
     later = panel.where(panel.shots >= 2)
     lacking = {method: _thin_pool(later, method) for method in panel.methods}
     named = [f"{panel.titles[method]} in {cells} cells" for method, cells in lacking.items() if cells]
@@ -139,7 +139,7 @@ def without_pool(panel: Panel) -> str:
 
 
 def incomplete(panel: Panel, methods: Iterable[str]) -> str:
-    """The methods that lack some of these cells for any other reason, so that they have no mean."""
+    """Name the methods without a mean, because they lack some of these cells for another reason."""
     lacking = {m: np.count_nonzero(~np.isfinite(panel.column(m))) - _thin_pool(panel, m) for m in methods}
     named = [f"{panel.titles[method]} {cells}" for method, cells in lacking.items() if cells]
     return f"No mean, because of {len(panel)} cells some lack: {', '.join(named)}." if named else ""

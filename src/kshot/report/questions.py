@@ -24,14 +24,16 @@ class OwnKnob:
     oracle: Mapping[tuple, float]
 
 
-def judgement_table(panel: Panel, method: str, knob: OwnKnob | None) -> Table:
-    """Differences in points, new method minus the other, over all K and from K = 4."""
-    rows = []
+def five_questions(panel: Panel, method: str, knob: OwnKnob | None) -> tuple[Table, list[str]]:
+    """A table of the new method minus the others, over all K and from K = 4, and the same in a sentence each."""
+    rows, answers = [], []
     for question, words, difference in _questions(panel, method, knob):
         overall, late = difference or (None, None)
-        n = count(overall.n) if overall else number(None)
-        rows.append((question, interval(overall), n, interval(late), words))
-    return Table(
+        rows.append((question, interval(overall), count(overall.n) if overall else number(None), interval(late), words))
+        figures = f"{in_words(overall)} points over all K, {in_words(late)} from K = 4; " if overall and late else ""
+        answers.append(f"{question}: {figures}{words}.")
+    lost = lost_cells(panel, method)
+    table = Table(
         key="judgement",
         title=f"{panel.titles[method]}: the five questions",
         columns=("question", "all K", "n", "K≥4", "in words"),
@@ -43,26 +45,17 @@ def judgement_table(panel: Panel, method: str, knob: OwnKnob | None) -> Table:
             if knob
             else "Declare a knob with knob_name, knob_grid and knob_curve (kshot.methods.knob).",
             missing(panel, (ZERO_SHOT, ORACLE, CLAP, LPP)),
-            lost_cells(panel, method),
+            lost,
             provenance(panel),
         ),
     )
-
-
-def judgement(panel: Panel, method: str, knob: OwnKnob | None) -> list[str]:
-    """The same, one sentence each."""
-    sentences = []
-    for question, words, difference in _questions(panel, method, knob):
-        figures = (
-            f"{in_words(difference[0])} points over all K, {in_words(difference[1])} from K = 4; " if difference else ""
-        )
-        sentences.append(f"{question}: {figures}{words}.")
-    sentences += [lost] if (lost := lost_cells(panel, method)) else []
+    if lost:
+        answers.append(lost)
     if method in panel.reference_points:
-        sentences.append(
+        answers.append(
             f"{panel.titles[method]} looks at what a user does not have: a reference point, not a method to rank."
         )
-    return sentences
+    return table, answers
 
 
 def _questions(panel: Panel, method: str, knob: OwnKnob | None) -> list[tuple[str, str, Difference | None]]:
@@ -101,11 +94,11 @@ def _judged(overall: Estimate, late: Estimate) -> tuple[str, Difference | None]:
         return "no interval: fewer than three datasets, and no hits of three draws", (overall, late)
     here = where(overall.G) and f" {where(overall.G)}"
     if overall.beside and not overall.excludes_zero:
-        return f"not told apart over {overall.G} datasets; {_told(overall.beside)} on these", (overall, late)
-    return f"{_told(overall)}{here}", (overall, late)
+        return f"not told apart over {overall.G} datasets; {_outcome(overall.beside)} on these", (overall, late)
+    return f"{_outcome(overall)}{here}", (overall, late)
 
 
-def _told(difference: Estimate) -> str:
+def _outcome(difference: Estimate) -> str:
     if not difference.excludes_zero:
         return "not told apart"
     return "better" if difference.mean > 0 else "worse"

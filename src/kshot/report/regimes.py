@@ -1,13 +1,11 @@
 """Regimes: cells told apart by how much the text knows and by how many classes there are."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Shaped
 
 from kshot.report.notes import INTERVALS, cut_short
 from kshot.report.slices import ZERO_SHOT, focus, primary
-from kshot.report.table import Table, TableCell, interval, metric_cells, metric_name
+from kshot.report.table import Table, interval, metric_cells, metric_name
 from kshot.stats.leaderboard import counting, leaderboard, side_by_side
 from kshot.stats.panel import Panel
 from kshot.types import Array
@@ -42,7 +40,10 @@ def regime_table(panel: Panel, baseline: str, most: int) -> Table:
     }
     held = {name: cells for name, cells in slices.items() if len(cells)}
     behind = side_by_side(counted, order, baseline)
-    rows = [_row(panel, method, list(held.values()), interval(behind[method])) for method in order]
+    rows = []
+    for method in order:
+        means = metric_cells(panel.metric, [float(cells.column(method).mean()) for cells in held.values()])
+        rows.append((panel.titles[method], *means, interval(behind[method])))
     against = f"minus {panel.titles[baseline]}"
     sizes = "; ".join(f"{name}: {len(cells)} cells" for name, cells in held.items())
     return Table(
@@ -52,8 +53,3 @@ def regime_table(panel: Panel, baseline: str, most: int) -> Table:
         caption=f"Tier {focus(panel).tier}, the same cells in every row ({sizes}). {cut_short(shown)} {INTERVALS}",
         key="regimes",
     )
-
-
-def _row(panel: Panel, method: str, slices: Sequence[Panel], against: TableCell) -> tuple[TableCell, ...]:
-    means = metric_cells(panel.metric, [float(cells.column(method).mean()) for cells in slices])
-    return (panel.titles[method], *means, against)

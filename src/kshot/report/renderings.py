@@ -1,4 +1,4 @@
-"""The same cells as Markdown, HTML, LaTeX and on a terminal."""
+"""Show a table as Markdown, HTML, LaTeX, or on a terminal."""
 
 import re
 import textwrap
@@ -132,12 +132,12 @@ def terminal_parts(table: "Table", room: int) -> "Iterator[RichTable | str]":
 
 
 def _width(table: "Table", column: int) -> int:
-    """Of the longest cell."""
+    """Width of the longest line of a column."""
     return _longest(line for row in (table.columns, *table.texts()) for line in row[column].splitlines())
 
 
 def _least_width(table: "Table", column: int) -> int:
-    """Words may stand below each other, but a figure and its interval stay on one line."""
+    """Least width that keeps each word, and each figure with its interval, on one line."""
     cells = [table.columns[column], *(row[column] for row in table.rows)]
     return _longest(piece for cell in cells for piece in (cell.split() if isinstance(cell, str) else [str(cell)]))
 
@@ -149,12 +149,12 @@ def _longest(pieces: Iterable[str]) -> int:
 
 
 def _frame(columns: int) -> int:
-    """What padding and the lines between columns take."""
+    """Width of the padding and of the lines between columns."""
     return 3 * columns + 1
 
 
 def _narrowed(wanted: list[int], least: list[int], room: int) -> list[int]:
-    """Cells wrap between words, those with most to spare first; only where nothing else is left, a word is folded."""
+    """Shrink the columns to fit: wrap the widest between words first, and fold words only if that is not enough."""
     widths = list(wanted)
     while sum(widths) > room and max(widths) > 1:
         spare = [width - low for width, low in zip(widths, least, strict=True)]
@@ -188,7 +188,7 @@ def markdown_text(text: str) -> str:
 
 
 def _latex_heading(table: "Table", column: int) -> str:
-    """On as many lines as keep it no wider than what stands below it."""
+    """Break a heading into lines that are no wider than the cells below it."""
     room = max(10, _longest(row[column] for row in table.texts()))
     lines = [_latex_text(line) for line in textwrap.wrap(table.columns[column], room, break_long_words=False)]
     stack = r"\shortstack[r]{\strut %s}" if column else r"\shortstack[l]{\strut %s}"

@@ -54,14 +54,13 @@ def in_stratum(panel: Panel, dataset: str, backbone: str) -> Panel:
 
 
 def strata_to_draw(panel: Panel) -> dict[str, str]:
-    """The backbone by which each dataset of the primary tier is drawn: that of the focus where the dataset has it."""
+    """Choose a backbone for each dataset of the primary tier: that of the focus if the dataset has it."""
     shown, favourite = primary(panel), focus(panel).backbone
     return {name: _preferred(shown.backbone[shown.dataset == name], favourite) for name in shown.names("dataset")}
 
 
 def story_first(panel: Panel, own: Sequence[str] = ()) -> list[str]:
-    """The methods in the order in which they get lines and colours of their own: those of the reader, then those of the
-    paper's story, then the others."""
+    """Order the methods for figures: the reader's own, then the paper's, then the others."""
     return sorted(panel.methods, key=lambda method: (method not in own, method not in STORY))
 
 

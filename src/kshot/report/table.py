@@ -150,7 +150,7 @@ class Table:
 
 
 def content(columns: Sequence[str], rows: Iterable[Sequence[TableCell]], notes: Iterable[str], **options: Any) -> Table:
-    """What the maker of a table fills in: `notes` become its caption; title and key are those of the registry."""
+    """Make a table whose caption is the notes; the registry adds title and key."""
     caption = " ".join(note for note in notes if note)
     return Table(options.pop("title", ""), tuple(columns), tuple(map(tuple, rows)), caption, **options)
 
@@ -163,7 +163,7 @@ def _plain(cell: TableCell, part: str) -> str | float | int | None:
 
 
 def _unused(name: str, used: dict[str, Any]) -> str:
-    """Two columns may bear one title on a page, but not in a frame."""
+    """Make a title unique: two columns of a page may share one, two columns of a data frame may not."""
     return name if name not in used else _unused(f"{name} (again)", used)
 
 

@@ -72,7 +72,7 @@ def verdict(panel: Panel, own: Sequence[str] = ()) -> list[str]:
 
 
 def probes(panel: Panel, own: Sequence[str]) -> list[str]:
-    """The heads that are held against the ceiling: those of the paper and ours, and those of the reader."""
+    """Heads that are compared with the oracle ratio: those of the paper, ours, and the reader's own."""
     free = panel.free_methods()
     return [*PROBES, *(method for method in own if method in free)]
 
@@ -93,7 +93,7 @@ def _worth(panel: Panel) -> list[str]:
 
 
 def _over_better_end(panel: Panel) -> str:
-    """A ratio that only ever chooses text or pictures alone needs no blending."""
+    """Gain over the better of text alone and pictures alone, a choice that needs no blending."""
     text, pictures = (panel.column(method) for method in (ZERO_SHOT, NCM))
     gain = cluster_mean(panel.column(ORACLE) - np.maximum(text, pictures), panel.dataset)
     both = zip(text >= pictures, hits_of(panel, ZERO_SHOT), hits_of(panel, NCM), strict=True)
@@ -147,7 +147,7 @@ def _leader(panel: Panel) -> list[str]:
 
 
 def _others(panel: Panel, board: Leaderboard) -> str:
-    """The heads that the data cannot tell from the leader."""
+    """Name the heads whose interval against the leader reaches zero."""
     behind = {panel.titles[placing.method]: placing.behind_leader for placing in board.ranked[1:]}
     compared = {title: found for title, found in behind.items() if found and found.n}
     if not compared:
@@ -163,7 +163,7 @@ def _others(panel: Panel, board: Leaderboard) -> str:
 
 
 def _where(panel: Panel) -> str:
-    """` on this dataset`, where no interval over datasets exists."""
+    """` on this dataset`; empty if an interval over datasets exists."""
     here = where(len(panel.names("dataset")))
     return f" {here}" if here else ""
 

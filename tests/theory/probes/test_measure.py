@@ -22,7 +22,7 @@ from kshot.data.stratum import Prior, load_prior, load_stratum
 from kshot.errors import InputError
 from kshot.report.context import Context, Probed
 from kshot.report.tables import make_table
-from kshot.report.tables.one_stratum import PROBES, stratum_tables
+from kshot.report.tables.stratum_probes import OF_ONE_STRATUM, stratum_tables
 from kshot.results import load_records
 from kshot.stats.panel import panel
 from kshot.theory.probes.headroom import headroom_row
@@ -120,7 +120,7 @@ def test_on_prints_one_table_per_probe_and_those_of_the_records(stored, records)
     arguments += ["--features", str(stored / "features")]
     result = CliRunner().invoke(app, ["records", "probe", str(records.folder), *arguments])
     assert result.exit_code == 0, result.output
-    for title, _ in PROBES.values():
+    for title, _ in OF_ONE_STRATUM.values():
         assert title in result.stdout
     assert "These features are simulated" in result.stdout
     assert "Probes, pooled over the strata" in result.stdout

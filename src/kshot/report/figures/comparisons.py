@@ -154,8 +154,9 @@ def offset_and_per_class(panel: Panel, context: Context) -> "Figure | str":
 
 def _translation(axis: "Axes", shown: Panel, probed: Probed, tier: str, steps: list[float]) -> None:
     pooled = [probed.pooled(f"{TRANSLATION}{step:+.2f}", tier) for step in steps]
-    means = np.array([estimate.mean for estimate in pooled])
-    low, high = (np.array([_end(estimate, end) for estimate in pooled]) for end in ("low", "high"))
+    means = [estimate.mean for estimate in pooled]
+    low = [estimate.mean if estimate.low is None else estimate.low for estimate in pooled]
+    high = [estimate.mean if estimate.high is None else estimate.high for estimate in pooled]
     axis.fill_between(steps, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
     axis.plot(steps, means, color=COLOURS[0], marker="o")
     apart = shown.column(JS, "ratio") - shown.column(ORACLE, "ratio")
@@ -188,8 +189,3 @@ def _per_class(axis: "Axes", shown: Panel, probed: Probed, tier: str) -> None:
     axis.invert_yaxis()
     axis.axvline(0, color="#888888", linewidth=0.8)
     axis.set(xlabel="points over one ratio for all classes", title="B: one ratio per class")
-
-
-def _end(estimate: Estimate, end: str) -> float:
-    value = getattr(estimate, end)
-    return estimate.mean if value is None else value

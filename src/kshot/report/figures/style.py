@@ -1,7 +1,6 @@
 """One style for every figure, and its files: PDF and SVG with their fonts, PNG."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,14 +20,11 @@ DATASET_COLOURS = (*COLOURS, "#65a30d", "#d4a373")
 TEXT_COLOUR, IMAGE_COLOUR, BLEND_COLOUR = COLOURS[1], COLOURS[0], COLOURS[2]
 
 
-@contextmanager
-def styled() -> Iterator[None]:
-    import matplotlib
-    import matplotlib.style
+def styled() -> AbstractContextManager[None]:
+    """The style of every figure."""
+    from matplotlib import style
 
-    matplotlib.use("Agg")
-    with matplotlib.style.context(Path(__file__).with_name("kshot.mplstyle")):
-        yield
+    return style.context(Path(__file__).with_name("kshot.mplstyle"))
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> "tuple[Figure, Any]":

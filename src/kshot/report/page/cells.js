@@ -12,14 +12,13 @@ function renderDatasets(chosen) {
   const rows = axes.dataset.names.map((name, code) => {
     const own = allCells.find((cell) => axes.dataset.codes[cell] === code);
     const cells = counting(chosen.filter((cell) => axes.dataset.codes[cell] === code));
-    return element("tr", { "data-dataset": name }, element("th", { scope: "row" }, name), element("td", {}, cells.length),
-      element("td", {}, number(facts.n_classes[own], 0)), element("td", {}, facts.n_test[own].toLocaleString("en")),
-      ...probes.map((method) => element("td", {}, number(meanOver(cells, method)))),
-      element("td", {}, element("button", { type: "button", onclick: () => { renderCells(name, PAGE); document.getElementById("cell-list-title").focus(); }, "aria-label": `cells of ${name}` }, "cells")));
+    const open = () => { renderCells(name, PAGE); document.getElementById("cell-list-title").focus(); };
+    return element("tr", { "data-dataset": name }, element("th", { scope: "row" }, name),
+      ...dataCells([cells.length, number(facts.n_classes[own], 0), facts.n_test[own].toLocaleString("en"),
+        ...probes.map((method) => number(meanOver(cells, method))), button("cells", open, { "aria-label": `cells of ${name}` })]));
   });
   const head = ["Dataset", `cells, ${countedShots(chosen)}`, "classes", "test pictures", ...probes.map((method) => method.title), ""];
-  document.getElementById("dataset-table").replaceChildren(
-    element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, ...rows));
+  document.getElementById("dataset-table").replaceChildren(headOf(head), element("tbody", {}, ...rows));
 }
 
 function renderCells(name, limit) {
@@ -31,17 +30,16 @@ function renderCells(name, limit) {
   const rows = cells.slice(0, limit).map((cell) => {
     const best = free.reduce((a, b) => ((b.accuracy[cell] || -1) > (a.accuracy[cell] || -1) ? b : a));
     const oracle = byKey.get("oracle_lambda")?.accuracy[cell] ?? NaN;
-    return element("tr", {}, element("th", { scope: "row" }, axes.backbone.at(cell)), element("td", {}, axes.tier.at(cell)),
-      element("td", {}, axes.shots.at(cell)), element("td", {}, axes.seed.at(cell)), ...(severalProfiles ? [element("td", {}, axes.profile.at(cell))] : []), element("td", {}, `${best.title} ${number(best.accuracy[cell])}`),
-      element("td", {}, number(oracle)), element("td", {}, number(ratioOf("oracle_lambda", cell), 2)),
-      element("td", {}, element("button", { type: "button", "data-open": cell, "aria-label": `open ${cellName(cell)}`, onclick: () => { renderDetail(cell); document.getElementById("cell-detail").focus(); } }, "open")));
+    const open = () => { renderDetail(cell); document.getElementById("cell-detail").focus(); };
+    const where = ["tier", "shots", "seed", ...(severalProfiles ? ["profile"] : [])].map((axis) => axes[axis].at(cell));
+    return element("tr", {}, element("th", { scope: "row" }, axes.backbone.at(cell)), ...dataCells([...where,
+      `${best.title} ${number(best.accuracy[cell])}`, number(oracle), number(ratioOf("oracle_lambda", cell), 2),
+      button("open", open, { "data-open": cell, "aria-label": `open ${cellName(cell)}` })]));
   });
   const head = ["Backbone", "tier", "K", "seed", ...(severalProfiles ? ["profile"] : []), "best validation-free head (%)", "oracle ratio (%)", "oracle λ", ""];
-  const more = cells.length > limit ? element("p", {}, element("button", { type: "button", onclick: () => renderCells(name, limit + 240) },
-    `show more of ${cells.length} cells`)) : "";
+  const more = cells.length > limit ? element("p", {}, button(`show more of ${cells.length} cells`, () => renderCells(name, limit + 240))) : "";
   document.getElementById("cell-list").replaceChildren(element("h3", { tabindex: -1, id: "cell-list-title" }, `Cells of ${name}`),
-    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Cells" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((text) => element("th", { scope: "col" }, text)))),
-      element("tbody", {}, ...rows))), more);
+    scrolling("Cells", headOf(head), element("tbody", {}, ...rows)), more);
 }
 
 function quantity(method, cell) {
@@ -69,11 +67,15 @@ function renderDetail(cell) {
   rows.sort((a, b) => a.classList.contains("reference") - b.classList.contains("reference"));
   const geometry = [["James–Stein ratio (support)", facts.lambda_js], ["d² text to mean (support)", facts.d2], ["v of the mean (support)", facts.v],
     ["class-independent share (pool minus support)", facts.share]].map(([name, values]) => `${name}: ${number(values[cell], 4)}`).join("; ");
-  const head = ["Method", "accuracy %", "fit", "score", "fitted quantities, and the evidence each was chosen from"];
+  const head = headOf(["Method", "accuracy %", "fit", "score", "fitted quantities, and the evidence each was chosen from"]);
+  head.querySelector("th:last-child").className = "words";
   detail.replaceChildren(element("h3", {}, cellName(cell)), element("p", { class: "soft" }, geometry),
-    element("p", {}, element("button", { type: "button", onclick: () => { openExplorer(cell); slider.focus(); } }, "open in the ratio explorer")),
-    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Methods on this cell" }, element("table", {}, element("thead", {}, element("tr", {}, ...head.map((text, index) => element("th", { scope: "col", class: index === 4 ? "words" : null }, text)))),
-      element("tbody", {}, ...rows))));
+    element("p", {}, button("open in the ratio explorer", () => { openExplorer(cell); slider.focus(); })),
+    scrolling("Methods on this cell", head, element("tbody", {}, ...rows)));
 }
 
-const duration = (value) => (!Number.isFinite(value) ? ABSENT : value >= 1 ? `${value.toPrecision(3)} s` : value >= 1e-3 ? `${(1e3 * value).toPrecision(3)} ms` : `${Number((1e6 * value).toPrecision(2))} µs`);
+function duration(value) {
+  if (!Number.isFinite(value)) return ABSENT;
+  if (value >= 1) return `${value.toPrecision(3)} s`;
+  return value >= 1e-3 ? `${(1e3 * value).toPrecision(3)} ms` : `${Number((1e6 * value).toPrecision(2))} µs`;
+}

@@ -66,9 +66,20 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
+const button = (text, onclick, more = {}) => element("button", { type: "button", onclick, ...more }, text);
+const dataCells = (values) => values.map((value) => element("td", {}, value));
+const headOf = (texts) => element("thead", {}, element("tr", {}, ...texts.map((text) => element("th", { scope: "col" }, text))));
+const scrolling = (label, ...parts) =>
+  element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, element("table", {}, ...parts));
+
+const shotsOf = (cells) => [...new Set(cells.map((cell) => axes.shots.at(cell)))].sort((a, b) => a - b);
+const datasetsOf = (cells) => new Set(cells.map((cell) => axes.dataset.codes[cell])).size;
+
 const ABSENT = "–";
 const number = (value, digits = 1) => (Number.isFinite(value) ? value.toFixed(digits).replace("-", "−") : ABSENT);
 const signed = (value, digits = 2) =>
   !Number.isFinite(value) ? ABSENT : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
-const cellName = (cell) =>
-  `${axes.dataset.at(cell)}, ${axes.backbone.at(cell)}, ${axes.tier.at(cell)}, K=${axes.shots.at(cell)}, seed ${axes.seed.at(cell)}${severalProfiles ? `, ${axes.profile.at(cell)}` : ""}`;
+const cellName = (cell) => {
+  const profile = severalProfiles ? `, ${axes.profile.at(cell)}` : "";
+  return `${axes.dataset.at(cell)}, ${axes.backbone.at(cell)}, ${axes.tier.at(cell)}, K=${axes.shots.at(cell)}, seed ${axes.seed.at(cell)}${profile}`;
+};

@@ -34,8 +34,8 @@ function checkboxes(fieldset, values, chosen, text) {
 }
 
 function allOrNone(what, choose) {
-  const button = (word, wanted) => element("button", { type: "button", "aria-label": `${what}: ${word}`, onclick: () => choose(wanted) }, word);
-  return element("span", { class: "tools" }, button("all", true), button("none", false));
+  const choice = (word, wanted) => button(word, () => choose(wanted), { "aria-label": `${what}: ${word}` });
+  return element("span", { class: "tools" }, choice("all", true), choice("none", false));
 }
 
 // The controls say what the state is.
@@ -99,7 +99,7 @@ function medianOver(cells, values) {
 }
 
 function standings(cells, baseline, metric = "accuracy") {
-  const shots = [...new Set(cells.map((cell) => axes.shots.at(cell)))].sort((a, b) => a - b);
+  const shots = shotsOf(cells);
   const kept = guarded(cells, shots), counted = counting(kept);
   const columns = new Map(shots.map((k) => [k, kept.filter((cell) => axes.shots.at(cell) === k)]));
   const rows = methods.map((method) => ({ method, means: shots.map((k) => meanOver(columns.get(k), method, metric)),
@@ -127,10 +127,11 @@ function compare(a, b) {
 function renderBoard(cells) {
   const { shots, kept, counted, rows } = standings(cells, byKey.get(state.baseline), state.metric);
   const { digits, less, scale } = data.metrics[state.metric], finest = less ? Math.min : Math.max;
-  const which = countedShots(kept), G = new Set(kept.map((cell) => axes.dataset.codes[cell])).size, here = onTheseDatasets(G);
+  const which = countedShots(kept), G = datasetsOf(kept), here = onTheseDatasets(G);
   const both = rows.some((row) => row.against.beside);
   const headings = [["title", "Method"], ...(severalMarks ? [["mark", "checked"]] : []), ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
-    ["against", `minus ${byKey.get(state.baseline).title}${here && ` ${here}`}, ${which}`], ...(both ? [["beside", `on these ${G} datasets`]] : []), ["n", "n"], ...(severalMarks ? [["fit", "median fit"]] : [])];
+    ["against", `minus ${byKey.get(state.baseline).title}${here && ` ${here}`}, ${which}`],
+    ...(both ? [["beside", `on these ${G} datasets`]] : []), ["n", "n"], ...(severalMarks ? [["fit", "median fit"]] : [])];
   if (severalMarks) for (const row of rows) Object.assign(row, { fit: medianOver(counted, row.method.fit_seconds), mark: data.entries[row.method.key]?.[0] ?? "" });
   const head = element("tr", {}, ...headings.map(([key, text]) =>
     element("th", { scope: "col", "aria-sort": state.sort === key ? (state.descending ? "descending" : "ascending") : "none" },

@@ -5,7 +5,7 @@ function verdictOf(cells) {
   if (!cells.length) return ["No cell is left; widen the filters."];
   const known = cells.filter(hasText);
   if (!known.length) return [said("no text")];
-  const shots = [...new Set(known.map((cell) => axes.shots.at(cell)))].sort((a, b) => a - b);
+  const shots = shotsOf(known);
   const ranked = guarded(known, shots), left = [...cutShort(known, ranked, shots), ...notInTier()];
   if (!ranked.length) return [said("no leader"), ...left];
   return [...worthOf(ranked), ...probesOf(ranked), ...leaderOf(ranked), ...caveatsOf(ranked, left)];
@@ -81,13 +81,13 @@ function leaderOf(cells) {
 }
 
 const whereOf = (cells) => { const here = onTheseDatasets(datasetsOf(cells)); return here && ` ${here}`; };
-const datasetsOf = (cells) => new Set(cells.map((cell) => axes.dataset.codes[cell])).size;
 
 function caveatsOf(cells, left) {
   const G = datasetsOf(cells);
   const here = onTheseDatasets(G), few = !here && G <= data.few_datasets ? [said("few")] : [];
-  return [said(here ? "on these" : "cells", { tier: axes.tier.at(cells[0]), n: cells.length, G, where: here }), ...few, ...left, ...(data.failed ? [said("failed", {failed: data.failed})] : []),
-    ...(data.simulated ? [said("simulated")] : [])];
+  const cases = said(here ? "on these" : "cells", { tier: axes.tier.at(cells[0]), n: cells.length, G, where: here });
+  const failed = data.failed ? [said("failed", { failed: data.failed })] : [], simulated = data.simulated ? [said("simulated")] : [];
+  return [cases, ...few, ...left, ...failed, ...simulated];
 }
 
 // Sentences that a command put in front of the report stay as they are.

@@ -22,9 +22,8 @@ function buildLegend() {
 
 function renderBars(cells) {
   const place = document.getElementById("bars"), caption = document.getElementById("bars-caption");
-  const shots = new Set(cells.map((cell) => axes.shots.at(cell)));
-  const late = guarded(cells, [...shots]).filter((cell) => axes.shots.at(cell) >= 4);
-  const rows = charted.map((method) => ({ method, found: { mean: meanOver(late, method), n: late.length, clusters: new Set(late.map((cell) => axes.dataset.codes[cell])).size } }))
+  const late = guarded(cells, shotsOf(cells)).filter((cell) => axes.shots.at(cell) >= 4);
+  const rows = charted.map((method) => ({ method, found: { mean: meanOver(late, method), n: late.length, clusters: datasetsOf(late) } }))
     .filter((row) => Number.isFinite(row.found.mean)).sort((a, b) => b.found.mean - a.found.mean);
   const absent = charted.filter((method) => rows.every((row) => row.method !== method)).map((method) => method.title);
   const x = extent(rows.map((row) => row.found.mean), 0.25).map((end) => Math.max(0, end));
@@ -62,7 +61,7 @@ function renderShots(cells) {
     const all = cells.filter((cell) => axes.dataset.at(cell) === name);
     const by = all.some((cell) => axes.backbone.at(cell) === backbone) ? backbone : axes.backbone.at(all[0]);
     const here = all.filter((cell) => axes.backbone.at(cell) === by);
-    const shots = [...new Set(here.map((cell) => axes.shots.at(cell)))].sort((a, b) => a - b);
+    const shots = shotsOf(here);
     const series = methods.filter((method) => shown.has(method.key)).map((method) => ({ method, points: shots.map((k) =>
       [k, meanOver(here.filter((cell) => axes.shots.at(cell) === k), method)]).filter(([, value]) => Number.isFinite(value)) }));
     const { root, sx, sy } = frame({ width: 300, height: 210, left: 34, bottom: 34, label: `${name}: accuracy against shots`,

@@ -5,7 +5,7 @@ import numpy as np
 from kshot.report.context import Context
 from kshot.report.notes import counted, intervals, left_out, missing, over_datasets
 from kshot.report.slices import CLAP, FOLD_GDA, JS, LOO, LPP, NCM, ORACLE, ZERO_SHOT, focus, primary, single
-from kshot.report.table import Table, content, count, interval, number, signed
+from kshot.report.table import Number, Table, content, count, interval, number, signed
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.correlation import rank_correlation
 from kshot.stats.leaderboard import paired, paired_with
@@ -24,6 +24,12 @@ def _contrasted(panel: Panel) -> list[str]:
     return [*CENTRAL, FOLD_GDA] if FOLD_GDA in panel.methods else list(CENTRAL)
 
 
+def _minus_oracle(cells: Panel, methods: list[str]) -> tuple[Number, ...]:
+    """Each method minus the oracle ratio over the cells where all of them exist, and the number of these cells."""
+    common = cells.with_all((ORACLE, *methods))
+    return (*map(interval, paired_with(common, methods, ORACLE).values()), count(len(common)))
+
+
 def per_backbone(panel: Panel, context: Context) -> Table:
     """Zero-shot accuracy, class-independent share, and the central contrasts within each backbone."""
     shown, methods = primary(panel), _contrasted(panel)
@@ -33,8 +39,7 @@ def per_backbone(panel: Panel, context: Context) -> Table:
         own = own.with_all((ORACLE, ZERO_SHOT, *methods))
         share = cluster_mean(100 * everywhere.share, everywhere.dataset)
         zero_shot = number(cluster_mean(own.column(ZERO_SHOT), own.dataset).mean)
-        contrasts = map(interval, paired_with(own, methods, ORACLE).values())
-        rows.append((backbone, zero_shot, interval(share, 1, sign=False), *contrasts, count(len(own))))
+        rows.append((backbone, zero_shot, interval(share, 1, sign=False), *_minus_oracle(own, methods)))
     return content(
         ("backbone", "zero-shot %", "share %", *(panel.titles.get(m, m) for m in methods), "n"),
         rows,
@@ -93,13 +98,9 @@ def by_shots(panel: Panel, context: Context) -> Table:
     shown, methods = single(panel), _contrasted(panel)
     slices = {f"K={k}": shown.where(shown.shots == k) for k in np.unique(shown.shots)}
     pooled = {f"K≥{k} pooled": shown.where(shown.shots >= k) for k in (2, 4) if (shown.shots >= k).any()}
-    rows = []
-    for name, cells in (slices | pooled).items():
-        common = cells.with_all((ORACLE, *methods))
-        rows.append((name, *map(interval, paired_with(common, methods, ORACLE).values()), count(len(common))))
     return content(
         ("shots", *(panel.titles.get(m, m) for m in methods), "n"),
-        rows,
+        [(name, *_minus_oracle(cells, methods)) for name, cells in (slices | pooled).items()],
         [
             f"Tier {focus(panel).tier}; {counted(shown)}{SAME_CELLS}",
             left_out(panel, shown, focus(panel).backbone),

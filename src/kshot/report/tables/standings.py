@@ -37,7 +37,7 @@ from kshot.stats.panel import Panel
 
 OF_THESE = "all K, on these datasets"
 TIED, TURNED_OVER = " ≈", " ‡"
-# A bound to read the ECE by, not a quality of a head: no value of it is marked as best.
+# The largest ECE that a calibrated head would show: none of its values is marked as best.
 NOISE = "ece_noise"
 
 
