@@ -24,7 +24,7 @@ def write_stratum(store, dataset="d", backbone="b", parts=None, classes=CLASSES,
     return store
 
 
-def write_pets(store, right: int, simulated=False) -> Store:
+def write_pets(store, right: int, **about) -> Store:
     """Pets of a hundred test pictures, of which so many are nearest to the text of their class."""
     text = np.linalg.qr(np.random.default_rng(0).normal(size=(64, 64)))[0][:37].astype(np.float32)
     names = [f"breed {number}" for number in range(37)]
@@ -33,6 +33,7 @@ def write_pets(store, right: int, simulated=False) -> Store:
     parts = {"pool": (np.tile(text, (8, 1)), np.tile(np.arange(37), 8)), "test": (text[shown], y)}
     for part, (X, labels) in parts.items():
         ids = [f"{part}/{row}" for row in range(len(labels))]
-        store.write_images("Pets", "ViT-B-16", part, X, labels, ids, names, simulated=simulated)
-    store.write_text("Pets", "ViT-B-16", "ensemble", text, None, names, simulated=simulated)
+        store.write_images("Pets", "ViT-B-16", part, X, labels, ids, names, **about)
+    norms = np.full(37, 3.0, np.float32)
+    store.write_text("Pets", "ViT-B-16", "ensemble", text, norms, names, **about)
     return store

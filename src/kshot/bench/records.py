@@ -66,8 +66,14 @@ class Records:
         """Lock of the folder, for changes of more than one cell's file."""
         return locked(self.header)
 
-    def claim(self, study: Study, dropped: Iterable[Cell], features: dict[str, str]) -> None:
-        """Write the header, or raise if the folder belongs to another study or other features."""
+    def claim(
+        self, study: Study, dropped: Iterable[Cell], features: dict[str, str], about: Mapping[str, dict] | None = None
+    ) -> None:
+        """Write the header, or raise if the folder belongs to another study or other features.
+
+        `about` (constants of encoders, ignored gates) is added to what the header holds for other strata.
+        """
+        told = dict(about or {})
         with self.lock():
             extended: list[str] = []
             # Listed before we look for the header: another driver may be writing it at this moment.
@@ -82,6 +88,7 @@ class Records:
                 else:
                     before = read_header(self.folder)
                     features = before["features"] | features
+                    told = {name: before.get(name, {}) | own for name, own in told.items()}
                     extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
             elif occupied and self._named_studies() != {study.hash}:
                 raise StudyError(f"{self.folder} is not empty and not a records folder. Choose another --records.")
@@ -91,6 +98,7 @@ class Records:
                 "study": json.loads(study.to_json()),
                 "dropped": [list(astuple(cell)) for cell in dropped],
                 "features": features,
+                **told,
             }
             write_header(self.folder, content)
 

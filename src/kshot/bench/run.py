@@ -23,6 +23,7 @@ from kshot.bench.work import Work, count_cells, find_work, missing_cells, presen
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store, as_store
+from kshot.data.stratum import encoder_constants
 from kshot.data.supports import read_supports
 from kshot.errors import InputError, KshotError, StudyError, unknown
 from kshot.files import is_damaged, remove_torn, set_aside, write_text
@@ -139,13 +140,14 @@ def open_run(
     store = as_store(features)
     work = find_work(study, store, records, keep=keep)
     banded = [(dataset, backbone) for dataset, backbone in work.strata if backbone == BAND_BACKBONE and work.missing]
-    for warning in failed_gates(store, banded).values() if banded else ():
+    gates = {"/".join(where): reason for where, reason in failed_gates(store, banded).items()} if banded else {}
+    for warning in gates.values():
         logger.warning(f"{warning}. These features fail the sanity gate: see `kshot features check`.")
-    for encoder, dataset in {encoder: dataset for dataset, encoder in work.strata}.items():
-        about = store.manifest(dataset, encoder, store.part_of(dataset, encoder, "test"))
-        if about.logit_scale is not None:
-            logger.info(f"{encoder}: logit scale {about.logit_scale:.6g}, logit bias {about.logit_bias}")
-    records.claim(study, work.dropped, work.features)
+    constants = {f"{name}/{encoder}": encoder_constants(store, name, encoder) for name, encoder in work.strata}
+    for encoder, own in {where.split("/")[1]: own for where, own in constants.items()}.items():
+        if own["logit_scale"] is not None:
+            logger.info(f"{encoder}: logit scale {own['logit_scale']:.6g}, logit bias {own['logit_bias']}")
+    records.claim(study, work.dropped, work.features, {"constants": constants, "ignored_gates": gates})
     remove_torn(records.folder)
     with records.lock():
         loose, joined = records.files()
