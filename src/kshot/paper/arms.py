@@ -142,14 +142,21 @@ def side_by_side(ours: Arms, theirs: Arms) -> tuple[Arms, Arms]:
 
 
 def absent(ours: Observations, theirs: Observations) -> list[str]:
-    """What of the other run's this one lacks: names of datasets, encoders, tiers, shot counts, draws and methods."""
+    """What of the other run's this one lacks: names of datasets, encoders, tiers, shot counts, draws and methods, and
+    methods under such a name."""
     words = {"shots": "K = {}", "seed": "draw {}"}
-    lost = [
-        words.get(axis, "{}").format(name)
-        for axis in CELL[:5]
-        for name in np.setdiff1d(theirs.panel.cells[axis], ours.panel.cells[axis]).tolist()
-    ]
-    return lost + [method for method in theirs.panel.methods if method not in ours.panel.methods]
+    lost, beside = [], []
+    for axis in CELL[:5]:
+        for name in np.unique(theirs.panel.cells[axis]).tolist():
+            said = words.get(axis, "{}").format(name)
+            here, there = (run.panel.where(run.panel.cells[axis] == name) for run in (ours, theirs))
+            if not len(here):
+                lost.append(said)
+                continue
+            known = [{m for m in run.methods if np.isfinite(run.column(m)).any()} for run in (there, here)]
+            beside += [f"{m} with {said}" for m in ours.panel.methods if m in known[0] - known[1]]
+    lost += [method for method in theirs.panel.methods if method not in ours.panel.methods]
+    return lost + [one for one in beside if one.partition(" with ")[0] not in lost]
 
 
 def look_up(values: Float[Array, "R n"], at: Observations, keys: Sequence[tuple]) -> Float[Array, "R m"]:

@@ -1,6 +1,6 @@
 """A cause: where two runs differ, in one sentence, and what people usually get wrong there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jaxtyping import Bool
@@ -64,7 +64,3 @@ class Cause:
         if self.kind == "grid" and "method" in self.where:
             return "the step of the grid that is searched"
         return USUAL.get(frozenset(self.where), "the code or the files behind just these cells")
-
-
-def listed(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) < 4 else f"{len(names)} datasets"

@@ -14,6 +14,8 @@ AXES = ("dataset", "backbone", "tier", "shots")
 # Of the noise's covariance this part is taken as independent: ten draws show few of its directions.
 INDEPENDENT = 0.5
 SAME_DRAWS = 0.5
+# The least part of the other run's accuracy that is one in the same unit.
+SAME_UNIT = 0.02
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,28 @@ class CellPair:
     ours: Cube
     theirs: Cube
     paired: bool
+
+    @property
+    def methods(self) -> list[str]:
+        return [method for method, measure in self.items if measure == "accuracy"]
+
+    @property
+    def accuracies(self) -> tuple[Float[Array, "d b t k s m"], Float[Array, "d b t k s m"]]:
+        """Of our run and of the other."""
+        return self.ours.values[..., : len(self.methods)], self.theirs.values[..., : len(self.methods)]
+
+    @cached_property
+    def draw_variance(self) -> list[Float[Array, "d b t k m"]]:
+        """Of the mean over draws of each accuracy: in our run and in the other; 0 for a single draw."""
+        return [(cube.residues[..., : len(self.methods)] ** 2).sum(axis=4) for cube in (self.ours, self.theirs)]
+
+    @cached_property
+    def comparable(self) -> Bool[Array, "d b t k m"]:
+        """Accuracies of both runs, over two draws or more, that are in the same unit: others are equal by rounding."""
+        several = np.all([np.isfinite(values).sum(axis=4) > 1 for values in self.accuracies], axis=0)
+        ours, theirs = (cube.mean[..., : len(self.methods)] for cube in (self.ours, self.theirs))
+        with np.errstate(invalid="ignore"):
+            return several & (ours > SAME_UNIT * theirs)
 
     @cached_property
     def known(self) -> Bool[Array, "d b t k i"]:

@@ -10,13 +10,14 @@ from jaxtyping import Bool, Float, Int
 
 from kshot.paper.cause import Cause
 from kshot.paper.cells import AXES, CellPair, Cube
-from kshot.paper.looks import changed_without_draws, odd_draws, signs, spreads
+from kshot.paper.looks import ROUNDING, SHARE, changed_without_draws, signs, spreads, stray_records, unmoved
 from kshot.stats.scores import normal_level, normal_score
 from kshot.types import Array
 
 # False alarms of the fits of shifts and of exchanges; with the looks one in 100 comparisons.
 SHIFT_LEVEL, SWAP_LEVEL = 0.004, 0.001
-MOST_CAUSES = 3
+# How many shifts are fitted, one after the other, and how many causes are told.
+MOST_SHIFTS, MOST_CAUSES = 6, 3
 # A narrower explanation must explain this much more.
 NARROWER = 1.3
 # The score from which a wider or another shift on the same cells may be the better explanation.
@@ -46,29 +47,69 @@ class Fit(NamedTuple):
 def find_causes(cells: CellPair) -> list[Cause]:
     """What explains the difference of two runs, best first; empty where chance does."""
     # A draw that lies apart shifts every mean a little, so that it comes before shifts.
-    plain = [*signs(cells), *odd_draws(cells)]
+    stray, cells = stray_records(cells)
+    plain = _gathered(cells, signs(cells))
     rest = _without_repeated(cells, plain)
     for cause in plain:
         rest = _without(rest, cause)
     shifts: list[Cause] = []
-    while len(shifts) < MOST_CAUSES and rest.ours.values.shape[4] > 1:
-        found = _wider(_best(rest), changed_without_draws(rest))
+    while len(shifts) < MOST_SHIFTS and rest.ours.values.shape[4] > 1:
+        found = _seen_without_draws(rest, _best(rest))
         if found is None:
             break
         shifts.append(found)
         rest = _without(rest, found)
-    wide = [] if plain else spreads(cells)
+    shifts = _gathered(cells, shifts)[:MOST_CAUSES]
+    wide = [] if plain else spreads(cells)[:MOST_CAUSES]
     # The one that is further beyond chance comes first.
-    if wide and (not shifts or abs(wide[0].score) > abs(shifts[0].score)):
-        return [*wide[:MOST_CAUSES], *shifts]
-    return [*plain, *shifts]
+    ahead = wide and (not shifts or abs(wide[0].score) > abs(shifts[0].score))
+    causes = [*wide, *shifts] if ahead else [*plain, *shifts]
+    # Stray records under a name that is a cause by itself are a part of it.
+    stray = [one for one in stray if not any(cause.where.items() <= one.where.items() for cause in causes)]
+    ahead = stray and (not causes or stray[0].gain > causes[0].gain)
+    return [*stray, *causes] if ahead else [*causes, *stray]
 
 
-def _wider(found: Cause | None, still: Cause | None) -> Cause | None:
-    """The name under which what no draw changes differs, where the fit found nothing or only a part of it."""
-    if still is None or (found is not None and not still.where.items() < found.where.items() - _methods(found)):
+def _gathered(cells: CellPair, causes: list[Cause]) -> list[Cause]:
+    """Causes of one kind in different cells that share names are one, with these names; shifts of most names of an axis
+    are one in every cell."""
+    alike = [one for one in causes if one.kind == causes[0].kind in ("shift", "copy")]
+    others = [one.where.items() for one in alike if one.where != causes[0].where]
+    shared = max((causes[0].where.items() & where for where in others), key=len, default=set())
+    members = [one for one in alike if shared <= one.where.items()]
+    if not shared:
+        members = [one for one in members if one.where.keys() == causes[0].where.keys()]
+        axis = next(iter(members[0].where)) if members else ""
+        if len(members) < 2 or len(members[0].where) > 1 or 2 * len(members) <= len(cells.names.get(axis, ())):
+            return causes
+    elif len(members) < 2:
+        return causes
+    names = [" × ".join(name for pair, name in one.where.items() if (pair, name) not in shared) for one in members]
+    what = [one.detail if one.kind == "copy" else f"{one.size:+.2f}" for one in members]
+    whole = replace(
+        members[0],
+        where={a: n for a, n in causes[0].where.items() if (a, n) in shared} or {"cells": "every cell"},
+        size=float(np.mean([one.size for one in members])),
+        gain=sum(one.gain for one in members),
+        detail="; ".join(f"{a or 'elsewhere'} {b}" for a, b in zip(names[:MOST_CAUSES], what, strict=False)),
+        cells=np.logical_or.reduce([one.cells for one in members]),
+    )
+    return [whole, *(one for one in causes if not any(one is member for member in members))]
+
+
+def _seen_without_draws(cells: CellPair, found: Cause | None) -> Cause | None:
+    """The cause by what no draw changes: the name under which it differs, where the fit found nothing or only a part of
+    it; the methods that use shots, where it is the same in all of the cause."""
+    still = unmoved(cells)
+    changed = changed_without_draws(cells)
+    if changed is not None and (found is None or changed.where.items() < found.where.items() - _methods(found)):
+        return changed
+    if found is None or found.cells is None or "method" in found.where or not (found.cells & still).any():
         return found
-    return still
+    if (np.abs(cells.difference[found.cells & still]) > ROUNDING).mean() > 1 - SHARE:
+        return found
+    where = {axis: name for axis, name in found.where.items() if axis != "cells"}
+    return replace(found, where={**where, "method": WITH_SHOTS})
 
 
 def _methods(cause: Cause) -> set[tuple[str, str]]:
