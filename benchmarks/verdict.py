@@ -13,10 +13,11 @@ import numpy as np
 from benchmarks.verdict_faults import HARMLESS, HOSTILE, LISTED, OTHERS
 from benchmarks.verdict_world import CLAIMS, observed, run, world
 from kshot.paper.arms import MATRIX
-from kshot.paper.cells import cell_pair
+from kshot.paper.causes.cells import cell_pair
+from kshot.paper.causes.find import find_causes
+from kshot.paper.causes.shifts import WITH_SHOTS
+from kshot.paper.claims import paper_rules
 from kshot.paper.judge import judge
-from kshot.paper.rules import paper_rules
-from kshot.paper.scan import WITH_SHOTS, find_causes
 
 KINDS = {"count": "counts", "correlation": "correlations"}
 

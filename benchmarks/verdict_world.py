@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kshot.paper.arms import MATRIX, Observations
-from kshot.paper.claims import paper_claims
-from kshot.paper.rules import paper_rules
+from kshot.paper.claims import paper_claims, paper_rules
 from kshot.stats.panel import COLUMNS, Panel, StudyPart
 from kshot.types import CELL
 

@@ -24,13 +24,12 @@ from kshot.data.episode import draw_support, too_thin
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.methods import js_blend, loo_blend
-from kshot.paper import statistics
+from kshot.paper import formulas
 from kshot.paper.arms import Observations, gather, joined
-from kshot.paper.claims import paper_claims, read_claims
+from kshot.paper.claims import paper_claims, paper_rules, read_claims
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.judge import holds
 from kshot.paper.rehearsal import WORLDS, write_stratum
-from kshot.paper.rules import paper_rules
 from kshot.solvers import ratio_sweep
 from kshot.solvers.rows import class_counts, mean_variances
 from kshot.stats import coverage
@@ -69,7 +68,7 @@ STUDY = Study("paper", ())
 def few_trials():
     """Coverage is simulated anew in every comparison."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(statistics, "TRIALS", 400)
+        patch.setattr(formulas, "TRIALS", 400)
         yield
 
 
@@ -189,7 +188,7 @@ def _normal_quantile(freedom, level):
     return 1.959964
 
 
-_mean = statistics.Slice.mean
+_mean = formulas.Slice.mean
 
 
 def _each_cell_a_cluster(cells, values):
@@ -244,7 +243,7 @@ STATISTICS = {
     "baseline of another cell": (Panel, "column", _other_cells_baseline, "headline.clap.allk"),
     "tiers paired across draws": (Observations, "moved", _first_of_the_tier, "priors.dataset.d2"),
     "normal instead of t quantile": (coverage, "critical_value", _normal_quantile, "coverage.student_t.*"),
-    "cells resampled": (statistics.Slice, "mean", _each_cell_a_cluster, "coverage.cell_resampling.shrink"),
+    "cells resampled": (formulas.Slice, "mean", _each_cell_a_cluster, "coverage.cell_resampling.shrink"),
 }
 CELLS = {
     "share without centring": ((cell, "class_independent_share", _share_without_centring), ("zero_shot",), "share.all"),

@@ -9,15 +9,15 @@ from benchmarks.verdict import named
 from benchmarks.verdict_world import CLAIMS, observed, run, world
 
 from kshot.paper.arms import MATRIX
-from kshot.paper.cells import cell_pair
-from kshot.paper.compare import verdict_sentences
+from kshot.paper.causes.cells import cell_pair
+from kshot.paper.causes.find import find_causes
+from kshot.paper.claims import paper_rules
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.judge import judge
-from kshot.paper.judged import AGREES, CANNOT_TELL, DIFFERS, NOT_COMPUTED
 from kshot.paper.noise import moderate, noise, resamples
 from kshot.paper.picture import deviations
-from kshot.paper.rules import paper_rules
-from kshot.paper.scan import find_causes
+from kshot.paper.summary import verdict_sentences
+from kshot.paper.verdict import AGREES, CANNOT_TELL, DIFFERS, NOT_COMPUTED
 
 RULES = paper_rules()
 PAPER = RULES.paper["datasets"]

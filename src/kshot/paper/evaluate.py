@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from kshot.paper.arms import COOP, MATRIX, Arms, Observations, look_up
-from kshot.paper.claims import Claim, Condition, parse_conditions
-from kshot.paper.rules import Rule, Rules, matching
-from kshot.paper.statistics import (
+from kshot.paper.claims import Claim, Condition, Rule, Rules, matching, parse_conditions
+from kshot.paper.formulas import (
     FORMULAS,
     NOT_KNOWN,
     OF_CELLS,

@@ -7,10 +7,15 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.paper.arms import MATRIX, Arms, absent, side_by_side
-from kshot.paper.cells import CellPair, cell_pair, transplanted
-from kshot.paper.claims import Claim
+from kshot.paper.causes.cells import CellPair, cell_pair, transplanted
+from kshot.paper.causes.find import find_causes
+from kshot.paper.causes.from_claims import explained_by_claims
+from kshot.paper.causes.signs import ROUNDING
+from kshot.paper.claims import Claim, Rules
 from kshot.paper.evaluate import Evaluator
-from kshot.paper.judged import (
+from kshot.paper.formulas import Figure
+from kshot.paper.noise import LEAST_DRAWS, Noise, Resamples, noise, resamples
+from kshot.paper.verdict import (
     AGREES,
     CANNOT_TELL,
     CLAIM_LEVEL,
@@ -20,12 +25,6 @@ from kshot.paper.judged import (
     Comparison,
     JudgedClaims,
 )
-from kshot.paper.looks import ROUNDING
-from kshot.paper.noise import LEAST_DRAWS, Noise, Resamples, noise, resamples
-from kshot.paper.printed_cause import explained_by_claims
-from kshot.paper.rules import Rules
-from kshot.paper.scan import find_causes
-from kshot.paper.statistics import Figure
 from kshot.stats.scores import normal_score
 from kshot.types import Array
 

@@ -16,11 +16,10 @@ from kshot.data.gate import failed_gates
 from kshot.data.store import Store
 from kshot.errors import KshotError
 from kshot.files import write_text
-from kshot.paper.claims import paper_claims
-from kshot.paper.compare import as_csv, verdict_sentences
+from kshot.paper.claims import paper_claims, paper_rules
 from kshot.paper.features import Sources, encode_wanted, match_sentences, wanted_features
 from kshot.paper.folders import MATRIX_STUDY, compare_folders
-from kshot.paper.rules import paper_rules
+from kshot.paper.summary import as_csv, verdict_sentences
 from kshot.results import load_records
 from kshot.runs import measure
 

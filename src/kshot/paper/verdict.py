@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
-from kshot.paper.cause import Cause
+from kshot.paper.causes.cause import Cause
 from kshot.paper.claims import Claim
-from kshot.paper.statistics import Figure
+from kshot.paper.formulas import Figure
 from kshot.stats.bootstrap import Estimate
 from kshot.types import Array
 

@@ -1,20 +1,15 @@
-"""Signs of a fault that no luck of the draws gives: copies, coarse grids, odd draws, spreads, changes without draws."""
+"""Signs of a fault that no luck of the draws gives: copies, coarse grids, stray records, changes without draws."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
-from kshot.paper.cause import Cause
-from kshot.paper.cells import AXES, CellPair, Cube
-from kshot.stats.scores import normal_level, normal_score
+from kshot.paper.causes.cause import Cause
+from kshot.paper.causes.cells import AXES, CellPair, Cube
 from kshot.types import Array
 
-# False alarms of the looks at spreads and at single draws, together with the scan: one in 100 comparisons.
-LOOK_LEVEL = 0.0025
-LEAST_DRAWS = 3
 # Entries that must be alike, and the share of those that differ in the other run, before they are called copies.
 FEWEST, ALIKE = 15, 0.9
 # Of the other run's variance over draws, what counts as none.
@@ -27,24 +22,13 @@ STRAY, FARTHER = 10.0, 2.0
 RATIO_GRIDS, POINT_GRIDS = (1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 50.0), (0.5, 1.0, 2.0, 5.0)
 
 
-def signs(cells: CellPair) -> list[Cause]:
-    """What is plain without a fit."""
-    grids = _grids(cells)
-    # Coarse accuracies are equal by chance.
-    if any("points" in cause.detail for cause in grids):
-        return grids
-    found = [*_same_in_every_draw(cells), *_repeated_draws(cells), *_copies(cells), *grids, *odd_draws(cells)]
-    return found or _varies_without_reason(cells)
-
-
 def _places(
     cells: CellPair, shown: Bool[Array, "d b t k m"], asked: Bool[Array, "d b t k m"], share: float = ALIKE
 ) -> list[tuple[dict[str, str], Bool[Array, " N"]]]:
     """Where a sign is, with the entries there: everywhere, or the names of one axis, or the pairs of names under which
     most of the entries that could show it do."""
     axes = (*AXES, "method")
-    names = [[_name(axis, name) for name in cells.names[axis]] for axis in AXES] + [cells.methods]
-    codes = [cells.codes[axis] for axis in AXES] + [cells.codes["item"] % len(cells.methods)]
+    names, codes = [cells.labels[axis] for axis in axes], [cells.codes[axis] for axis in axes]
     if (shown & asked).sum() < FEWEST:
         return []
     for count in range(3):
@@ -70,7 +54,7 @@ def _places(
     return []
 
 
-def _repeated_draws(cells: CellPair) -> list[Cause]:
+def repeated_draws(cells: CellPair) -> list[Cause]:
     """Draws that are the same in our run and not in the other, one cause for each that is repeated."""
     ours, theirs = cells.accuracies
     own, other = cells.draw_variance
@@ -88,12 +72,12 @@ def _repeated_draws(cells: CellPair) -> list[Cause]:
     return causes
 
 
-def _copies(cells: CellPair) -> list[Cause]:
+def copies(cells: CellPair) -> list[Cause]:
     """An encoder, tier, shot count or method whose accuracies are those of another, where the other run's differ."""
-    ours, theirs = (cube.mean[..., : len(cells.methods)] for cube in (cells.ours, cells.theirs))
+    ours, theirs = cells.means
     found: list[Cause] = []
     for number, axis in enumerate((*AXES[1:], "method"), start=1):
-        names = cells.methods if axis == "method" else [_name(axis, name) for name in cells.names[axis]]
+        names = cells.labels[axis]
         for pair in combinations(range(len(names)), 2):
             a, b, c, d = (np.take(mean, [at], axis=number) for mean in (ours, theirs) for at in pair)
             told = cells.comparable.any(axis=number, keepdims=True) & np.isfinite(a + b + c + d) & (a < 100)
@@ -107,20 +91,19 @@ def _copies(cells: CellPair) -> list[Cause]:
             for where, mask in _places(cells, alike & here, asked & here):
                 where = {**where, axis: names[copy]}
                 if not any(where == known.where for known in found):
-                    code = cells.codes["item"] % len(names) if axis == "method" else cells.codes[axis]
-                    detail = f"the same as {names[source]}"
-                    found.append(Cause("copy", where, detail=detail, cells=mask & (code == copy)))
+                    mask &= cells.codes[axis] == copy
+                    found.append(Cause("copy", where, detail=f"the same as {names[source]}", cells=mask))
     return found
 
 
-def _same_in_every_draw(cells: CellPair) -> list[Cause]:
+def same_in_every_draw(cells: CellPair) -> list[Cause]:
     ours, theirs = cells.draw_variance
     places = _places(cells, ours <= SAME * theirs, cells.comparable & (theirs > 1e-12))
     said = "the same in every draw"
     return [Cause("draws", where or {"cells": "every cell"}, detail=said, cells=mask) for where, mask in places]
 
 
-def _varies_without_reason(cells: CellPair) -> list[Cause]:
+def varies_without_reason(cells: CellPair) -> list[Cause]:
     """What no draw changes in the other run, as zero-shot accuracy."""
     ours, theirs = cells.draw_variance
     places = _places(cells, ours > ROUNDING**2, cells.comparable & (theirs < 1e-12), SHARE)
@@ -128,7 +111,7 @@ def _varies_without_reason(cells: CellPair) -> list[Cause]:
     return [Cause("draws", where or {"cells": "every cell"}, detail=said, cells=mask) for where, mask in places]
 
 
-def _grids(cells: CellPair) -> list[Cause]:
+def coarse_grids(cells: CellPair) -> list[Cause]:
     """Chosen ratios, or accuracies, on a coarser grid than the other run's."""
     found = []
     for part, grids in ((np.s_[len(cells.methods) :], RATIO_GRIDS), (np.s_[: len(cells.methods)], POINT_GRIDS)):
@@ -154,125 +137,30 @@ def stray_records(cells: CellPair) -> tuple[list[Cause], CellPair]:
     without them."""
     ours, theirs = (np.moveaxis(cube.values, 4, 0)[:, cells.known] for cube in (cells.ours, cells.theirs))
     c = cells.codes
-    group = (c["dataset"] * len(cells.names["shots"]) + c["shots"]) * len(cells.items) + c["item"]
+    group = cells.noise_group
     centred = [values - np.nanmedian(values, axis=0) for values in (ours, theirs)]
     variance = np.bincount(group, np.nanmean(centred[1] ** 2, axis=0)) / np.maximum(np.bincount(group), 1)
     varied = variance[variance > 1e-12]
     scale = np.sqrt(np.maximum(variance, np.median(varied) if len(varied) else 1e-12))[group]
     apart, usual = (np.nan_to_num(np.abs(side)) / scale for side in centred)
     farthest = np.array([usual[:, c["item"] == item].max(initial=0) for item in range(len(cells.items))])
-    accuracy = np.array([measure == "accuracy" for _, measure in cells.items])[c["item"]]
-    draws, at = np.nonzero(accuracy & (apart > np.maximum(STRAY, FARTHER * farthest[c["item"]])))
+    draws, at = np.nonzero(cells.is_accuracy & (apart > np.maximum(STRAY, FARTHER * farthest[c["item"]])))
     if not len(at):
         return [], cells
-    names = {axis: [_name(axis, name) for name in cells.names[axis]] for axis in AXES}
-    names |= {"item": [method for method, _ in cells.items], "seed": [f"draw {draw}" for draw in range(len(ours))]}
+    names = {**cells.labels, "seed": [f"draw {draw}" for draw in range(len(ours))]}
     codes = {axis: draws if axis == "seed" else c[axis][at] for axis in names}
     shared = {axis: names[axis][found[0]] for axis, found in codes.items() if (found == found[0]).all()}
-    where = {axis.replace("item", "method"): name for axis, name in shared.items()} or {"cells": "every cell"}
     said = f"{len(at)} records far from the other draws of their cells, such as {ours[draws[0], at[0]]:.1f}"
     gain = float((apart[draws, at] ** 2).sum())
     values = cells.ours.values.copy()
     values[(*(c[axis][at] for axis in AXES), draws, c["item"][at])] = np.nan
-    cause = Cause("stray", where, gain=gain, detail=said, cells=np.isin(np.arange(len(group)), at))
-    return [cause], replace(cells, ours=Cube(values))
-
-
-def odd_draws(cells: CellPair) -> list[Cause]:
-    """A draw that lies apart from the others: in every dataset, for all methods or for one, or in one dataset."""
-    found = [*_apart_everywhere(cells), *_apart_in_a_dataset(cells)]
-    # One draw apart puts the mean, and so the others, on the other side; a whole draw is one cause.
-    return sorted(found, key=lambda cause: (len(cause.where), -abs(cause.size)))[:1]
-
-
-def _apart_everywhere(cells: CellPair) -> Iterator[Cause]:
-    scale = np.sqrt(cells.variance)
-    residues = _residues(cells, cells.ours)
-    groups: list[tuple[dict[str, str], Array]] = [({}, np.ones(len(scale), bool))]
-    groups += [
-        ({"method": m}, cells.codes["item"] == i) for i, (m, kind) in enumerate(cells.items) if kind == "accuracy"
-    ]
-    n = len(residues)
-    subsets = [list(subset) for size in range(1, n // 2 + 1) for subset in combinations(range(n), size)]
-    for where, here in groups:
-        datasets = cells.codes["dataset"][here]
-        sizes = np.bincount(datasets)
-        for subset in subsets:
-            # Beside the mean of the other draws.
-            row = residues[subset][:, here].mean(axis=0) * np.sqrt(n * (n - 1)) * n / (n - len(subset))
-            means = (np.bincount(datasets, row) / np.maximum(sizes, 1))[sizes > 0]
-            score = _score_of_mean(means)
-            if abs(score) > normal_level(LOOK_LEVEL / 2, len(subsets) * len(groups)):
-                size = float(np.mean(row * scale[here]))
-                named = " and ".join(f"draw {draw}" for draw in subset)
-                yield Cause("draw", {"seed": named, **where}, size, score, score**2, f"{size:+.2f} points off")
-
-
-def _apart_in_a_dataset(cells: CellPair) -> Iterator[Cause]:
-    """Beside the other draws of both runs there."""
-    accuracy = np.array([kind == "accuracy" for _, kind in cells.items])[cells.codes["item"]]
-    ours, theirs = (_residues(cells, cube) for cube in (cells.ours, cells.theirs))
-    n, m = len(ours), len(theirs)
-    if n < LEAST_DRAWS:
-        return
-    for code, dataset in enumerate(cells.names["dataset"]):
-        here = accuracy & (cells.codes["dataset"] == code)
-        if not here.any():
-            continue
-        own = ours[:, here].mean(axis=1) * np.sqrt(n * (n - 1))
-        other = theirs[:, here].mean(axis=1) * np.sqrt(m * (m - 1))
-        for draw in range(n):
-            rest = np.delete(own, draw)
-            spread = (((rest - rest.mean()) ** 2).sum() + (other**2).sum()) / (n - 2 + m - 1)
-            apart = own[draw] - rest.mean()
-            t = apart / np.sqrt(max(spread, 1e-12) * n / (n - 1))
-            score = float(normal_score(float(t), float(n + m - 3)))
-            if abs(score) > normal_level(LOOK_LEVEL / 2, n * len(cells.names["dataset"])):
-                size = float(
-                    (ours[draw, here] * np.sqrt(cells.variance[here])).mean() * np.sqrt(n * (n - 1)) * n / (n - 1)
-                )
-                where = {"dataset": dataset, "seed": f"draw {draw}"}
-                yield Cause("draw", where, size, score, score**2, f"{size:+.2f} points off")
-
-
-def _residues(cells: CellPair, cube: Cube) -> Float[Array, "s N"]:
-    """Of each draw, in units of the noise."""
-    return np.moveaxis(cube.residues, 4, 0)[:, cells.known] / np.sqrt(cells.variance)
-
-
-def spreads(cells: CellPair) -> list[Cause]:
-    """A method whose accuracies or ratios vary more or less over draws than the other run's, in every dataset."""
-    # Residues are scaled to the mean over draws; runs may have different numbers of them.
-    squares = [
-        (cube.residues**2 * (cells.known * np.isfinite(cube.values).sum(axis=4))[:, :, :, :, None]).sum(
-            axis=(1, 2, 3, 4)
-        )
-        for cube in (cells.ours, cells.theirs)
-    ]
-    vary = (squares[0] > 0) & (squares[1] > 0)
-    logs = np.where(vary, np.log(np.where(vary, squares[0], 1) / np.where(vary, squares[1], 1)), np.nan)
-    found = []
-    for number, (method, measure) in enumerate(cells.items):
-        own = logs[vary[:, number], number]
-        score = _score_of_mean(own)
-        if abs(score) > normal_level(LOOK_LEVEL, len(cells.items)):
-            times = float(np.exp(own.mean() / 2))
-            what = f"its {measure} varies {times:.2f} times as much over draws"
-            found.append(Cause("spread", {"method": method}, times, score, score**2, what))
-    return sorted(found, key=lambda cause: -cause.gain)
-
-
-def _score_of_mean(values: Float[Array, " n"]) -> float:
-    """Normal score of the mean of one value a dataset."""
-    if len(values) < 3 or not values.std() > 0:
-        return 0.0
-    return float(normal_score(values.mean() / values.std(ddof=1) * np.sqrt(len(values)), float(len(values) - 1)))
+    where, mask = shared or {"cells": "every cell"}, np.isin(np.arange(len(group)), at)
+    return [Cause("stray", where, gain=gain, detail=said, cells=mask)], replace(cells, ours=Cube(values))
 
 
 def unmoved(cells: CellPair) -> Bool[Array, " N"]:
     """The accuracies that no draw changes, such as zero-shot accuracy."""
-    accuracy = np.array([kind == "accuracy" for _, kind in cells.items])[cells.codes["item"]]
-    return accuracy & ((cells.factors**2).sum(axis=1) < 1e-12)
+    return cells.is_accuracy & ((cells.factors**2).sum(axis=1) < 1e-12)
 
 
 def changed_without_draws(cells: CellPair) -> Cause | None:
@@ -283,11 +171,7 @@ def changed_without_draws(cells: CellPair) -> Cause | None:
     apart[cells.known] = np.abs(cells.difference) > ROUNDING
     m = len(cells.methods)
     for where, here in _places(cells, apart[..., :m], still[..., :m], SHARE):
-        mask = here & (cells.codes["item"] < m)
+        mask = here & cells.is_accuracy
         size = float(cells.difference[mask & still[cells.known]].mean())
         return Cause("changed", where or {"cells": "every cell"}, size, cells=mask)
     return None
-
-
-def _name(axis: str, name: object) -> str:
-    return f"K = {name}" if axis == "shots" else str(name)
