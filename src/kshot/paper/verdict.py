@@ -22,7 +22,8 @@ CORRELATED = 0.5
 @dataclass(frozen=True)
 class Comparison:
     """One claim, our figure and theirs; `score` is their difference on the scale of a standard normal (NaN where no
-    draw changes the figure), `spread` the standard deviation that chance gives the difference."""
+    draw changes the figure), `spread` the standard deviation that chance gives the difference, `freedom` its degrees of
+    freedom."""
 
     claim: Claim
     figure: Figure
@@ -32,6 +33,7 @@ class Comparison:
     difference: float = float("nan")
     score: float = float("nan")
     spread: float = 0.0
+    freedom: float = 1.0
 
     @property
     def ours(self) -> Estimate:
