@@ -67,7 +67,9 @@ def judge(
     difference = ours - theirs
     if against is None:
         difference = np.array([gap(claims[i], value) for i, value in zip(known, ours, strict=True)])
-    rounding = [rounding_variance(claims[i], exact, against) for i, exact in zip(known, found.exact, strict=True)]
+    rounding = [
+        rounding_variance(claims[i], exact, against) for i, exact in zip(known, found.exact.tolist(), strict=True)
+    ]
     spread = np.sqrt(found.variance + rounding)
     with np.errstate(divide="ignore", invalid="ignore"):
         score = np.where(spread > 0, normal_score(difference / np.where(spread > 0, spread, 1), found.freedom), np.nan)
@@ -87,26 +89,26 @@ def judge(
             command = rule.needs or rule.command or rules.commands.get(claim.arm, "kshot run paper")
             lines.append(Comparison(claim, figure, other_value, NOT_COMPUTED, "".join(partly[:1]) + command))
             continue
-        verdict, why = AGREES, ""
+        verdict, why, value, other_value = AGREES, "", float(ours[j]), float(theirs[j])
         if not timeless[j]:
             verdict, why = CANNOT_TELL, "seconds are those of another machine"
         elif found.exact[j] and any(lacking) and rule.figure in OF_RECORDS:
             verdict, why = CANNOT_TELL, "the runs do not have the same cells"
         elif found.exact[j]:
-            agree = holds(claim, ours[j]) if against is None else _equal(ours[j], theirs[j], _printed_step(claim))
+            agree = holds(claim, value) if against is None else _equal(value, other_value, _printed_step(claim))
             verdict, why = (AGREES, "") if agree else (DIFFERS, "no draw changes it")
         elif not np.isfinite(score[j]):
             verdict, why = CANNOT_TELL, f"its noise is unknown: fewer than {LEAST_DRAWS} draws"
         elif abs(score[j]) > level:
             verdict = DIFFERS
-        elif level * spread[j] > matters(claim, theirs[j]):
+        elif level * spread[j] > matters(claim, other_value):
             verdict, why = CANNOT_TELL, f"chance alone moves it by up to {level * spread[j]:.2g}"
         if verdict == DIFFERS and against is None and rules.contradiction(claim):
             verdict, why = CANNOT_TELL, f"the paper contradicts itself: {rules.contradiction(claim)}"
         if found.borrowed[j]:
             why = f"{why}; its noise is that of other strata".removeprefix("; ")
         measured = (float(difference[j]), float(score[j]), float(spread[j]), float(found.freedom[j]))
-        lines.append(Comparison(claim, figure, float(theirs[j]), verdict, why, *measured))
+        lines.append(Comparison(claim, figure, other_value, verdict, why, *measured))
     judged = JudgedClaims(
         lines,
         level,

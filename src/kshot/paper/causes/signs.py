@@ -37,17 +37,15 @@ def _places(
             others = tuple(set(range(len(axes))) - set(chosen))
             number = asked.sum(axis=others)
             found = np.argwhere((number >= FEWEST) & ((shown & asked).sum(axis=others) > share * number))
-            if len(found) and count < 2:
-                where = {axes[axis]: ", ".join(names[axis][one[0]] for one in found) for axis in chosen}
-                places.append((where, np.all([np.isin(codes[axis], found) for axis in chosen], axis=0)))
-            elif len(found):
-                places += [
-                    (
-                        {axes[axis]: names[axis][one] for axis, one in zip(chosen, pair, strict=True)},
-                        np.all([codes[axis] == one for axis, one in zip(chosen, pair, strict=True)], axis=0),
-                    )
-                    for pair in found
+            # Names of one axis are said together.
+            for group in [found] if len(found) > 0 and count < 2 else found[:, None]:
+                mask = np.ones(len(cells.difference), bool)
+                for axis, numbers in zip(chosen, group.T, strict=True):
+                    mask &= np.isin(codes[axis], numbers)
+                said = [
+                    ", ".join(names[axis][n] for n in numbers) for axis, numbers in zip(chosen, group.T, strict=True)
                 ]
+                places.append((dict(zip([axes[axis] for axis in chosen], said, strict=True)), mask))
         if places:
             # Of axes that each show it, the one on which it is most.
             return places if count == 2 else [max(places, key=lambda place: place[1].sum())]
