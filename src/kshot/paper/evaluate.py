@@ -1,6 +1,5 @@
 """Compute a claim from records, probes or other claims."""
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +25,7 @@ from kshot.paper.formulas import (
 )
 from kshot.stats.bootstrap import Estimate
 from kshot.stats.correlation import Association, association, rank_correlations
-from kshot.types import Array
+from kshot.types import CELL, Array
 
 OTHER_PRECISION = "float64"
 # Columns that every method has; the others belong to the cell.
@@ -199,33 +198,26 @@ class Evaluator:
         """Whether every stratum of the claim has a value, for the same draws at every shot count; a mean over fewer
         would be another number."""
         paper = self.rules.paper
-        datasets = conditions["dataset"].values if "dataset" in conditions else tuple(paper["datasets"])
-        if "datasets" in conditions:
-            datasets = tuple(d for d in datasets if d not in paper["self_split"])
+        named = {axis: c.values for axis, c in conditions.items()}
+        datasets, backbones = (named.get(axis, tuple(paper[f"{axis}s"])) for axis in ("dataset", "backbone"))
+        tiers = named.get("tier", ())
         # Some datasets have too few pictures for more than four shots.
         late = "K" in conditions and not self._admitted(conditions["K"], range(1, 5))
-        if late or "combos" in conditions:
-            datasets = tuple(d for d in datasets if d not in paper["few_shots_only"])
-        backbones = conditions["backbone"].values if "backbone" in conditions else tuple(paper["backbones"])
-        tiers = conditions["tier"].values if "tier" in conditions else ("",)
-        if tiers == ("all",) or "tier" in conditions.get("by", Condition(())).values:
+        left_out = [*paper["self_split"]] if "datasets" in conditions else []
+        left_out += paper["few_shots_only"] if late or "combos" in conditions else []
+        if tiers == ("all",) or "tier" in named.get("by", ()):
             tiers = tuple(paper["tiers"])
         counts = np.bincount(observed.cell_codes[known], minlength=observed.cell_shape.prod())
-        found = counts.reshape(observed.cell_shape)
-        strata = np.asarray(found.any(axis=3) if tiers != ("",) else found.any(axis=(2, 3)))
-        axes = ("dataset", "backbone", "tier")[: strata.ndim]
-        chosen = (datasets, [_folder_name(name) for name in backbones], tiers)[: strata.ndim]
-        at = [
-            [observed.names[axis].index(name) for name in names if name in observed.names[axis]]
-            for axis, names in zip(axes, chosen, strict=True)
-        ]
-        here, wanted = strata[np.ix_(*at)], len(datasets) * len(backbones)
-        pairs = int((here.all(axis=2) if here.ndim == 3 else here).sum())
-        if 0 < pairs < wanted:
-            self.partly[claim.id] = f"{pairs} of {wanted} pairs"
+        rows = np.argwhere(counts.reshape(observed.cell_shape).any(axis=3)).tolist()
+        names = [observed.names[axis] for axis in CELL[:3]]
+        there = {tuple(of_axis[n] for of_axis, n in zip(names, row, strict=True)) for row in rows}
+        in_any_tier = {stratum[:2] for stratum in there}
+        wanted = [(d, _folder_name(b)) for d, b in product(datasets, backbones) if d not in left_out]
+        pairs = sum(all((*s, t) in there for t in tiers) if tiers else s in in_any_tier for s in wanted)
+        if 0 < pairs < len(wanted):
+            self.partly[claim.id] = f"{pairs} of {len(wanted)} pairs"
         seeds = len(np.unique(observed.codes["seed"][known]))
-        whole = here.size == math.prod(map(len, chosen)) and bool(here.all())
-        return whole and bool((counts[counts > 0] == seeds).all())
+        return pairs == len(wanted) and bool((counts[counts > 0] == seeds).all())
 
     def _admitted(self, condition: Condition, shots: Iterable[int]) -> list[int]:
         low = condition.values == ("low",)
