@@ -95,18 +95,19 @@ def copies(cells: CellPair) -> list[Cause]:
 
 
 def same_in_every_draw(cells: CellPair) -> list[Cause]:
+    """What does not vary with the draws, where the other run's does."""
     ours, theirs = cells.draw_variance
     places = _places(cells, ours <= SAME * theirs, cells.comparable & (theirs > 1e-12))
     said = "the same in every draw"
-    return [Cause("draws", where or {"cells": "every cell"}, detail=said, cells=mask) for where, mask in places]
+    return [Cause("variation", where or {"cells": "every cell"}, detail=said, cells=mask) for where, mask in places]
 
 
 def varies_without_reason(cells: CellPair) -> list[Cause]:
-    """What no draw changes in the other run, as zero-shot accuracy."""
+    """What varies with the draws though no draw changes it in the other run, such as zero-shot accuracy."""
     ours, theirs = cells.draw_variance
     places = _places(cells, ours > ROUNDING**2, cells.comparable & (theirs < 1e-12), SHARE)
     said = "not the same in every draw, as it should be"
-    return [Cause("draws", where or {"cells": "every cell"}, detail=said, cells=mask) for where, mask in places]
+    return [Cause("variation", where or {"cells": "every cell"}, detail=said, cells=mask) for where, mask in places]
 
 
 def coarse_grids(cells: CellPair) -> list[Cause]:
@@ -148,7 +149,8 @@ def stray_records(cells: CellPair) -> tuple[list[Cause], CellPair]:
     names = {**cells.labels, "seed": [f"draw {draw}" for draw in range(len(ours))]}
     codes = {axis: draws if axis == "seed" else c[axis][at] for axis in names}
     shared = {axis: names[axis][found[0]] for axis, found in codes.items() if (found == found[0]).all()}
-    said = f"{len(at)} records far from the other draws of their cells, such as {ours[draws[0], at[0]]:.1f}"
+    number = f"{len(at)} records" if len(at) > 1 else "a record"
+    said = f"{number} far from the other draws of the cell, such as {ours[draws[0], at[0]]:.1f}"
     gain = float((apart[draws, at] ** 2).sum())
     values = cells.ours.values.copy()
     values[(*(c[axis][at] for axis in AXES), draws, c["item"][at])] = np.nan
