@@ -58,14 +58,9 @@ class Claim:
     def conditions(self) -> Mapping[str, Condition]:
         return parse_conditions(self.restrict)
 
-    def one(self, key: str) -> str | None:
-        """The value of a key that has one value."""
-        values = self.conditions.get(key)
-        return values.values[0] if values else None
-
     @property
     def relation(self) -> str:
-        return self.one("relation") or "as printed"
+        return self.conditions["relation"].values[0] if "relation" in self.conditions else "as printed"
 
 
 def parse_conditions(text: str) -> dict[str, Condition]:

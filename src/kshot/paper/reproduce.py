@@ -72,13 +72,9 @@ class Reproduction:
     def run(self, last: str = STAGES[-1]) -> list[str]:
         """All stages up to `last`; returns what was computed, what was not, and the verdict in sentences."""
         said: list[str] = []
-        steps = (
-            *(self.sentences, self.encode, self.gate, self.matrix),
-            *(self.probes, self.arms, self.reports, self.comparison),
-        )
-        for stage, step in list(zip(STAGES, steps, strict=True))[: STAGES.index(last) + 1]:
+        for stage in STAGES[: STAGES.index(last) + 1]:
             logger.info(f"stage {stage}")
-            said = step() or said
+            said = getattr(self, stage)() or said
         return [*self.summary(), *said]
 
     def keep(self, cell: Cell) -> bool:
