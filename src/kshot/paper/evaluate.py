@@ -1,7 +1,7 @@
 """Compute a claim from records, probes or other claims."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
@@ -24,7 +24,7 @@ from kshot.paper.formulas import (
     stacked,
 )
 from kshot.stats.bootstrap import Estimate
-from kshot.stats.correlation import Association, association, rank_correlations
+from kshot.stats.correlation import rank_correlations, spearman, within
 from kshot.types import CELL, Array
 
 OTHER_PRECISION = "float64"
@@ -107,24 +107,18 @@ class Evaluator:
         names = np.array(strata)
         # Means of the same accuracies differ in their last bits with the order of summation: those are ties.
         sides = [np.round(mean, 9) for mean in means]
-        inside = [
-            [
-                rank_correlations(*(side[:, names[:, axis] == g] for side in sides[:2]))
-                for g in np.unique(names[:, axis])
-            ]
-            for axis in (0, 1)
-        ]
-        values = {
-            "rho": rank_correlations(*sides[:2]),
-            "given_difficulty": rank_correlations(*sides),
-            "within_dataset": np.nanmedian(inside[0], axis=0),
-            "within_backbone": np.nanmedian(inside[1], axis=0),
-        }
-        whole = partial(association, *(mean[0] for mean in means), names[:, 0], names[:, 1])
-        draws = _draws(observed, keep)
+        first, second, _ = sides
+        whole = partial(spearman, first[0], second[0], names[:, 0])
+        found = {"rho": rank_correlations(first, second), "given_difficulty": rank_correlations(*sides)}
+        estimated = {"rho": whole, "given_difficulty": partial(whole, sides[2][0])}
+        for kind, axis in zip(("within_dataset", "within_backbone"), names.T, strict=True):
+            inside = [rank_correlations(first[:, axis == n], second[:, axis == n]) for n in np.unique(axis)]
+            found[kind] = np.nanmedian(inside, axis=0)
+            estimated[kind] = partial(Estimate, within(first[0], second[0], axis), None, None, len(strata), 0)
+        draws = len({seed for seed in observed.keys["seed"][keep].tolist() if seed >= 0})
         return {
-            kind: Figure(found, len(strata), draws=draws, estimated=partial(_part, whole, kind, len(strata)))
-            for kind, found in values.items()
+            kind: Figure(values, len(strata), draws=draws, estimated=estimated.get(kind))
+            for kind, values in found.items()
         }
 
     def _measure(self, claim: Claim, rule: Rule) -> Figure:
@@ -273,15 +267,6 @@ def _slice(observed: Observations, rows: Bool[Array, " n"], values: Array, other
     axes = {name: observed.codes[name][rows] for name in ("dataset", "backbone", "shots")}
     seed = observed.keys["seed"][rows]
     return Slice(values[:, rows], other[:, rows], observed.counted[:, rows], **axes, seed=seed)
-
-
-def _part(whole: Callable[[], Association], kind: str, n: int) -> Estimate:
-    found = getattr(whole(), kind)
-    return found if isinstance(found, Estimate) else Estimate(found, None, None, n, 0)
-
-
-def _draws(observed: Observations, keep: Bool[Array, " n"]) -> int:
-    return len({seed for seed in observed.keys["seed"][keep].tolist() if seed >= 0})
 
 
 def _stratum_mean(
