@@ -1,14 +1,17 @@
 """The verdict in a simulated world at the paper's sizes, against closed forms and planted faults."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from benchmarks import verdict_faults as faults
 from benchmarks.verdict import named
 from benchmarks.verdict_world import CLAIMS, observed, run, world
 
-from kshot.paper.arms import MATRIX
+from kshot.bench.records import load_table
+from kshot.paper.arms import MATRIX, gather
 from kshot.paper.causes.cells import cell_pair
 from kshot.paper.causes.find import find_causes
 from kshot.paper.claims import paper_rules
@@ -113,6 +116,14 @@ def test_what_is_no_fault_is_the_same(name, truth, theirs):
     assert judged.lacking == (lacking, [])
     said = " ".join(verdict_sentences(judged))
     assert ("These records lack" in said) == bool(lacking)
+
+
+@pytest.mark.parametrize("chosen", [(0, 1), (0, 2, 4)])
+def test_no_cause_is_named_between_draws_of_real_features(chosen):
+    table = load_table(Path(__file__).parents[2] / "docs/clip/records")
+    own = np.isin(table["seed"].to_numpy(), chosen)
+    ours, theirs = (gather([table.filter(pa.array(keep))], [])[MATRIX] for keep in (own, ~own))
+    assert find_causes(cell_pair(ours, theirs)) == []
 
 
 def test_printed_numbers_name_the_encoder_too(truth, ours, theirs):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 
 from kshot.paper.causes.cause import Cause
 from kshot.paper.causes.cells import AXES, CellPair, Cube
@@ -16,9 +16,9 @@ FEWEST, ALIKE = 15, 0.9
 SAME = 1e-6
 # What no draw changes may differ by this much through rounding; the share of cells that a name must explain.
 ROUNDING, SHARE = 0.1, 0.8
-# Standard deviations between a stray record and the other draws of its cell, and how often those of the other run's
-# farthest.
-STRAY, FARTHER = 10.0, 2.0
+# Standard deviations between a stray record and the other draws of its cell; how often it is the widest range of the
+# other run's draws, which are at least so many.
+STRAY, FARTHER, LEAST_DRAWS = 10.0, 2.0, 3
 RATIO_GRIDS, POINT_GRIDS = (1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 50.0), (0.5, 1.0, 2.0, 5.0)
 
 
@@ -131,19 +131,28 @@ def _equal(a: Array, b: Array) -> Array:
         return np.abs(a - b) < 1e-9
 
 
+def _mean_of(values: Float[Array, " N"], group: Int[Array, " N"]) -> Float[Array, " N"]:
+    """The mean of each entry's group."""
+    return (np.bincount(group, values) / np.maximum(np.bincount(group), 1))[group]
+
+
 def stray_records(cells: CellPair) -> tuple[list[Cause], CellPair]:
     """Single records far from the other draws of their cell, such as failures that were written as zero; and the pair
     without them."""
     ours, theirs = (np.moveaxis(cube.values, 4, 0)[:, cells.known] for cube in (cells.ours, cells.theirs))
+    if len(theirs) < LEAST_DRAWS:
+        return [], cells
     c = cells.codes
-    group = cells.noise_group
-    centred = [values - np.nanmedian(values, axis=0) for values in (ours, theirs)]
-    variance = np.bincount(group, np.nanmean(centred[1] ** 2, axis=0)) / np.maximum(np.bincount(group), 1)
+    # Five draws of one cell can be close by chance: no noise is below that of the same K and method in all datasets.
+    variance = (cells.theirs.residues**2).sum(axis=4)[cells.known] * np.isfinite(theirs).sum(axis=0)
+    by_method = c["shots"] * len(cells.items) + c["item"]
     varied = variance[variance > 1e-12]
-    scale = np.sqrt(np.maximum(variance, np.median(varied) if len(varied) else 1e-12))[group]
-    apart, usual = (np.nan_to_num(np.abs(side)) / scale for side in centred)
-    farthest = np.array([usual[:, c["item"] == item].max(initial=0) for item in range(len(cells.items))])
-    draws, at = np.nonzero(cells.is_accuracy & (apart > np.maximum(STRAY, FARTHER * farthest[c["item"]])))
+    floor = np.full(len(variance), np.median(varied) if len(varied) else 1.0)
+    scale = np.sqrt(np.maximum.reduce([_mean_of(variance, cells.noise_group), _mean_of(variance, by_method), floor]))
+    apart = np.nan_to_num(np.abs(ours - np.nanmedian(ours, axis=0))) / scale
+    usual = (np.nanmax(theirs, axis=0) - np.nanmin(theirs, axis=0)) / scale
+    farthest = np.array([usual[c["item"] == item].max(initial=0) for item in range(len(cells.items))])[c["item"]]
+    draws, at = np.nonzero(cells.is_accuracy & (apart > np.maximum(STRAY, FARTHER * farthest)))
     if not len(at):
         return [], cells
     names = {**cells.labels, "seed": [f"draw {draw}" for draw in range(len(ours))]}
@@ -154,7 +163,7 @@ def stray_records(cells: CellPair) -> tuple[list[Cause], CellPair]:
     gain = float((apart[draws, at] ** 2).sum())
     values = cells.ours.values.copy()
     values[(*(c[axis][at] for axis in AXES), draws, c["item"][at])] = np.nan
-    where, mask = shared or {"cells": "every cell"}, np.isin(np.arange(len(group)), at)
+    where, mask = shared or {"cells": "every cell"}, np.isin(np.arange(len(variance)), at)
     return [Cause("stray", where, gain=gain, detail=said, cells=mask)], replace(cells, ours=Cube(values))
 
 
