@@ -10,13 +10,14 @@ from collections import Counter
 
 import numpy as np
 
-from benchmarks.verdict_faults import HARMLESS, LISTED, OTHERS
+from benchmarks.verdict_faults import HARMLESS, HOSTILE, LISTED, OTHERS
 from benchmarks.verdict_world import CLAIMS, observed, run, world
 from kshot.paper.arms import MATRIX
-from kshot.paper.cells import cell_pair
+from kshot.paper.causes.cells import cell_pair
+from kshot.paper.causes.find import find_causes
+from kshot.paper.causes.shifts import WITH_SHOTS
+from kshot.paper.claims import paper_rules
 from kshot.paper.judge import judge
-from kshot.paper.rules import paper_rules
-from kshot.paper.scan import WITH_SHOTS, find_causes
 
 KINDS = {"count": "counts", "correlation": "correlations"}
 
@@ -86,7 +87,7 @@ def pairs(count):
 
 
 def faults(count, chosen):
-    for fault in chosen:
+    for name, fault in chosen.items():
         noticed = right = 0
         wrong = Counter()
         for seed in range(count):
@@ -103,7 +104,7 @@ def faults(count, chosen):
                 right += 1
             else:
                 wrong[json.dumps([str(causes[0]) if causes else "none", where])] += 1
-        print(f"{fault.__name__}: noticed {noticed} of {count}, cause named {right}", wrong.most_common(3), flush=True)
+        print(f"{name}: noticed {noticed} of {count}, cause named {right}", wrong.most_common(3), flush=True)
     return 0
 
 
@@ -112,7 +113,8 @@ def main(what="pairs", count="200", *names):
     if what == "pairs":
         pairs(int(count))
     else:
-        faults(int(count), [f for f in (*LISTED, *OTHERS, *HARMLESS) if not names or f.__name__ in names])
+        known = LISTED | OTHERS | HOSTILE | HARMLESS
+        faults(int(count), {name: known[name] for name in names or known})
     print(f"{time.time() - started:.0f} s")
     return 0
 

@@ -1,32 +1,53 @@
 """Faults that are planted in a simulated run: each changes it and says where it is.
 
-`where` names axes as a cause does; several answers are right where two names are the same cells or the same mistake.
+The answer names axes as a cause does; several are right where two names are the same cells or the same mistake.
 """
 
 import numpy as np
 
-from benchmarks.verdict_world import BACKBONES, DATASETS, METHODS, RATIOS, SHAPE, SHOTS, TIERS, B, D, K, M, T, col
+from benchmarks.verdict_world import (
+    BACKBONES,
+    DATASETS,
+    METHODS,
+    PRINTED,
+    RATIOS,
+    SEEDS,
+    SHAPE,
+    SHOTS,
+    TIERS,
+    B,
+    D,
+    K,
+    M,
+    T,
+    col,
+)
 
+AXES = ("dataset", "backbone", "tier", "shots", "seed")
+NAMES = (DATASETS, BACKBONES, TIERS, [f"K = {k}" for k in SHOTS], [f"draw {seed}" for seed in range(SEEDS)])
 FEW = [i for i, name in enumerate(DATASETS) if name not in ("Flowers102", "ImageNet", "SUN397")]
 WITH_SHOTS = [m for m in range(M) if METHODS[m] != "zero_shot"]
 WITH_TEXT = [m for m in range(M) if METHODS[m] != "ncm"]
+GDA = {"the GDA heads": [col("gda_alpha1"), col("gda_alpha_loo"), col("gda_alpha_val")]}
 
 
-def clap_up(one, rng, truth):
-    one.accuracy[..., col("clap")] += 0.3
-    return {"method": "clap"}
+def lowered(points, *drawn, of=slice(None), method=None, **fixed):
+    """A fault that lowers accuracies under a name drawn on each of these axes and under given names: those of one
+    method, of some, or all."""
+
+    def fault(one, rng, truth):
+        at = {axis: rng.integers(SHAPE[AXES.index(axis)]) for axis in drawn}
+        at |= {axis: NAMES[AXES.index(axis)].index(name) for axis, name in fixed.items()}
+        values = one.accuracy[tuple(at.get(axis, slice(None)) for axis in AXES)]
+        values[..., of if method is None else GDA.get(method) or col(method)] -= points
+        where = {axis: NAMES[AXES.index(axis)][number] for axis, number in at.items()}
+        return (where | ({} if method is None else {"method": method})) or {"cells": "every cell"}
+
+    return fault
 
 
-def stratum_down(one, rng, truth):
-    d, b = rng.integers(D), rng.integers(B)
-    one.accuracy[d, b] -= 3
-    return {"dataset": DATASETS[d], "backbone": BACKBONES[b]}
-
-
-def encoder_down(one, rng, truth):
-    b = rng.integers(B)
-    one.accuracy[:, b] -= 1
-    return {"backbone": BACKBONES[b]}
+def by_name(*faults):
+    return {fault.__name__: fault for fault in faults}
 
 
 def seed_repeated(one, rng, truth):
@@ -89,23 +110,6 @@ def pool_labels_wrong(one, rng, truth):
     return {"dataset": DATASETS[d], "method": "the methods that use shots"}
 
 
-def one_shot_clap(one, rng, truth):
-    one.accuracy[:, :, :, 0, :, col("clap")] -= 1
-    return {"shots": "K = 1", "method": "clap"}
-
-
-def text_of_encoder(one, rng, truth):
-    b, t = rng.integers(B), rng.integers(T)
-    one.accuracy[:, b, t][..., [m for m in range(M) if METHODS[m] != "ncm"]] -= 2
-    return {"backbone": BACKBONES[b], "tier": TIERS[t]}
-
-
-def hoso_in_dataset(one, rng, truth):
-    d = rng.integers(D)
-    one.accuracy[d, ..., col("hoso")] += 2
-    return {"dataset": DATASETS[d], "method": "hoso"}
-
-
 def datasets_exchanged(one, rng, truth):
     order = list(range(D))
     a, b = sorted(rng.choice([i for i in order if DATASETS[i] != "Flowers102"], 2, replace=False))
@@ -115,41 +119,10 @@ def datasets_exchanged(one, rng, truth):
     return {"dataset": f"{DATASETS[a]} and {DATASETS[b]}"}
 
 
-def draw_off(one, rng, truth):
-    one.accuracy[:, :, :, :, 2, 1:] -= 1
-    return {"seed": "draw 2"}
-
-
 def methods_exchanged(one, rng, truth):
     a, b = col("clap"), col("lpp")
     one.accuracy[..., [a, b]] = one.accuracy[..., [b, a]]
     return {"method": "clap and lpp"}
-
-
-def stale_cells(one, rng, truth):
-    d, b, k = rng.integers(D), rng.integers(B), rng.integers(3)
-    one.accuracy[d, b, :, k, :, 1:] -= 4
-    return {"dataset": DATASETS[d], "backbone": BACKBONES[b], "shots": f"K = {SHOTS[k]}"}
-
-
-LISTED = (
-    clap_up, stratum_down, encoder_down, seed_repeated, shots_swapped, coarse_grid, tiers_swapped, loo_one_fold,
-    oracle_on_half, labels_wrong,
-)  # fmt: skip
-OTHERS = (
-    pool_labels_wrong, one_shot_clap, text_of_encoder, hoso_in_dataset, datasets_exchanged, draw_off, methods_exchanged,
-    stale_cells,
-)  # fmt: skip
-
-
-def _weaker(one, chosen, loss):
-    """Lower accuracies of the methods at these numbers by an array over (dataset, backbone, tier, shots, draw)."""
-    one.accuracy[..., chosen] -= np.broadcast_to(loss, SHAPE[:5])[..., None]
-
-
-def lpp_at_one_shot(one, rng, truth):
-    one.accuracy[:, :, :, 0, :, col("lpp")] -= 0.5
-    return {"method": "lpp", "shots": "K = 1"}
 
 
 def prompts_not_normalised(one, rng, truth):
@@ -247,7 +220,7 @@ def shots_replaced(one, rng, truth):
 def draws_all_the_same(one, rng, truth):
     for values in (one.accuracy, one.ratio):
         values[:] = values[:, :, :, :, :1]
-    return {"seed": "draw 1"}
+    return [{"seed": "draw 1"}, {"cells": "every cell"}]
 
 
 def seed_of_method_fixed(one, rng, truth):
@@ -266,19 +239,9 @@ def as_share(one, rng, truth):
     return {"cells": "every cell"}
 
 
-def everything_down(one, rng, truth):
-    one.accuracy -= 1
-    return {"cells": "every cell"}
-
-
 def rounded_to_points(one, rng, truth):
     one.rounded = True
     return {"cells": "every cell"}
-
-
-def oracle_too_good(one, rng, truth):
-    one.accuracy[..., col("oracle_lambda")] += 0.6
-    return {"method": "oracle_lambda"}
 
 
 def test_pictures_in_pool(one, rng, truth):
@@ -292,28 +255,10 @@ def noise_added(one, rng, truth):
     return {"method": "clap"}
 
 
-def prompt_of_dataset_wrong(one, rng, truth):
-    d = rng.integers(D)
-    one.accuracy[d, ..., col("zero_shot")] -= 2
-    return {"dataset": DATASETS[d], "method": "zero_shot"}
-
-
 def two_classes_exchanged(one, rng, truth):
     d = DATASETS.index("DTD")
     one.accuracy[d] *= 1 - 2 / 47
     return {"dataset": "DTD"}
-
-
-def logit_scale_wrong(one, rng, truth):
-    b = rng.integers(B)
-    one.accuracy[:, b, ..., col("clap")] -= 0.8
-    return {"backbone": BACKBONES[b], "method": "clap"}
-
-
-def cupl_of_dataset_wrong(one, rng, truth):
-    d = rng.integers(D)
-    one.accuracy[d, :, TIERS.index("cupl")][..., WITH_TEXT] -= 2
-    return {"dataset": DATASETS[d], "tier": "cupl"}
 
 
 def half_of_test_set(one, rng, truth):
@@ -330,11 +275,6 @@ def accuracy_by_class(one, rng, truth):
     return {"dataset": DATASETS[d]}
 
 
-def fewer_shots_than_said(one, rng, truth):
-    one.accuracy[:, :, :, 4][..., WITH_SHOTS] -= 0.3
-    return {"shots": "K = 16"}
-
-
 def ratio_of_the_other_end(one, rng, truth):
     at = (..., col("loo_blend"))
     one.ratio[at] = np.round(1 - one.ratio[at], 2)
@@ -349,20 +289,126 @@ def ratio_cut(one, rng, truth):
     return {"method": "oracle_lambda's ratio"}
 
 
-def old_code_in_one_draw(one, rng, truth):
-    one.accuracy[..., 1, col("clap")] -= 1.5
-    return [{"seed": "draw 1", "method": "clap"}]
-
-
-def draw_off_in_dataset(one, rng, truth):
-    d = rng.integers(D)
-    one.accuracy[d, :, :, :, 2][..., WITH_SHOTS] -= 4
-    return [{"dataset": DATASETS[d], "seed": "draw 2"}]
-
-
 def level_and_slope(one, rng, truth):
-    _weaker(one, [col("lpp")], np.array([-0.4, -0.2, 0, 0.2, 0.4])[:, None])
+    one.accuracy[..., col("lpp")] -= np.array([-0.4, -0.2, 0, 0.2, 0.4])[:, None]
     return [{"method": "lpp"}, {"shots": "K = 16", "method": "lpp"}, {"shots": "K = 1", "method": "lpp"}]
+
+
+# What a hostile reviewer would plant.
+def class_order_of_a_tier(one, rng, truth):
+    """One tier's text of one encoder in another order: zero-shot at chance, blends fall to the pictures alone."""
+    b, t = rng.integers(B), rng.integers(T)
+    values = one.accuracy[:, b, t]
+    alone = values[..., [col("ncm")]]
+    with_both = [m for m in WITH_TEXT if METHODS[m] != "zero_shot"]
+    fallen = alone + rng.normal(0.5, 0.3, (*alone.shape[:-1], len(with_both)))
+    values[..., with_both] = np.minimum(values[..., with_both], fallen)
+    values[..., col("zero_shot")] = 1 + rng.uniform(0, 1, (D, 1, 1))
+    for method in RATIOS[1:]:
+        one.ratio[:, b, t, ..., col(method)] = 1.0
+    return {"backbone": BACKBONES[b], "tier": TIERS[t]}
+
+
+def text_of_another_tier(one, rng, truth):
+    one.accuracy[:, :, TIERS.index("cupl"), ..., col("clap")] = one.accuracy[:, :, 0, ..., col("clap")]
+    return {"tier": "cupl", "method": "clap"}
+
+
+def one_text_for_all_tiers(one, rng, truth):
+    one.accuracy[..., col("lpp")] = one.accuracy[:, :, 1:2, ..., col("lpp")]
+    return {"method": "lpp"}
+
+
+def two_classes_of_pets_exchanged(one, rng, truth):
+    one.accuracy[DATASETS.index("Pets")] *= 1 - 2 / 37 + rng.normal(0, 0.003, (B, T, 1, 1, M))
+    return {"dataset": "Pets"}
+
+
+def stratum_scaled(one, rng, truth):
+    d, b = rng.integers(D), rng.integers(B)
+    one.accuracy[d, b] *= 0.97
+    return {"dataset": DATASETS[d], "backbone": BACKBONES[b]}
+
+
+def another_template_at_one_shot_count(one, rng, truth):
+    k = rng.integers(K)
+    one.accuracy[:, :, :, k, :, col("zero_shot")] += rng.normal(-0.5, 1, (D, B, T, 1))
+    return {"shots": f"K = {SHOTS[k]}", "method": "zero_shot"}
+
+
+def failures_as_zero(one, rng, truth):
+    """Two of a hundred records of LP++ failed."""
+    one.accuracy[..., col("lpp")] *= rng.random(SHAPE[:5]) > 0.02
+    return {"method": "lpp"}
+
+
+def six_records_as_zero(one, rng, truth):
+    for _ in range(6):
+        one.accuracy[(*rng.integers((D, B, T, 3, SEEDS)), col("clap"))] = 0
+    return {"method": "clap"}
+
+
+def a_shot_less(one, rng, truth):
+    """LP++ is given K − 1 shots where there are two or more."""
+    step = np.log2(np.array(SHOTS[1:]) / (np.array(SHOTS[1:]) - 1))
+    gained = np.diff(truth.accuracy[..., col("lpp")], axis=3) * step
+    one.accuracy[:, :, :, 1:, :, col("lpp")] -= gained[..., None]
+    return [{"method": "lpp"}, {"shots": "K = 2", "method": "lpp"}]
+
+
+def older_code_in_two_draws(one, rng, truth):
+    one.accuracy[..., :2, :][..., WITH_SHOTS] -= 0.8
+    return {"seed": "draw 0 and draw 1"}
+
+
+def class_mean_of_a_method(one, rng, truth):
+    """CLAP as the mean over classes: up in some datasets, down in others."""
+    one.accuracy[..., col("clap")] += rng.normal(0, 1, (D, 1, 1, 1, 1)) + rng.normal(0, 0.2, (D, B, 1, 1, 1))
+    return {"method": "clap"}
+
+
+def support_in_test_set(one, rng, truth):
+    """The shots are test pictures of every dataset, of which a method has four of five right that it had wrong."""
+    classes = np.array([PRINTED[f"datasets.{name.lower()}.classes"] for name in DATASETS])
+    share = np.minimum(np.array(SHOTS) * classes[:, None] / truth.n_test[:, None], 0.9)
+    before = one.accuracy[..., WITH_SHOTS]
+    one.accuracy[..., WITH_SHOTS] += 0.8 * share[:, None, None, :, None, None] * (100 - before)
+    return [{"method": "the methods that use shots"}, {"shots": "K = 16"}]
+
+
+def test_pictures_kept_by_a_method(one, rng, truth):
+    b = rng.integers(B)
+    one.accuracy[:, b, ..., col("oracle_lambda")] += np.array([0.2, 0.4, 0.8, 1.6, 3.2])[:, None]
+    return {"backbone": BACKBONES[b], "method": "oracle_lambda"}
+
+
+def draws_repeated_at_one_shot_count(one, rng, truth):
+    for values in (one.accuracy, one.ratio):
+        values[:, :, :, 4, 3:] = values[:, :, :, 4, :2]
+    return {"shots": "K = 16", "seed": "draw 3"}
+
+
+def draw_repeated_for_a_method(one, rng, truth):
+    one.accuracy[..., 4, col("clap")] = one.accuracy[..., 3, col("clap")]
+    return {"method": "clap", "seed": "draw 4"}
+
+
+def seed_fixed_in_an_encoder(one, rng, truth):
+    b = rng.integers(B)
+    one.accuracy[:, b, ..., col("lpp")] = one.accuracy[:, b, ..., :1, col("lpp")]
+    return {"backbone": BACKBONES[b], "method": "lpp"}
+
+
+def another_half_of_the_test_set_for_each_draw(one, rng, truth):
+    luck = rng.normal(size=(*SHAPE[:5], 1)) * 50 / np.sqrt(truth.n_test)[:, None, None, None, None, None]
+    one.accuracy += luck
+    return {"cells": "every cell"}
+
+
+def dataset_rounded(one, rng, truth):
+    d = rng.choice(FEW)
+    one.rounded = np.arange(D).reshape(D, 1, 1, 1, 1, 1) == d
+    return {"dataset": DATASETS[d]}
 
 
 # What is no fault: nothing may be named.
@@ -398,13 +444,46 @@ def zero_shot_rounds(one, rng, truth):
     return {}
 
 
-OTHERS += (
-    lpp_at_one_shot, prompts_not_normalised, other_preprocessing, other_activation, test_order_wrong,
-    encoders_exchanged, encoders_exchanged_in_dataset, shots_exchanged_in_encoder, tiers_exchanged_in_encoder,
-    shots_one_step_off, alpha_not_chosen, method_replaced, tier_replaced, encoder_replaced_in_dataset, shots_replaced,
-    draws_all_the_same, seed_of_method_fixed, best_draw_reported, as_share, everything_down, rounded_to_points,
-    oracle_too_good, test_pictures_in_pool, noise_added, prompt_of_dataset_wrong, two_classes_exchanged,
-    logit_scale_wrong, cupl_of_dataset_wrong, half_of_test_set, accuracy_by_class, fewer_shots_than_said,
-    ratio_of_the_other_end, ratio_cut, old_code_in_one_draw, draw_off_in_dataset, level_and_slope,
-)  # fmt: skip
-HARMLESS = (seeds_in_another_order, half_precision, two_draws_missing, one_shot_missing, zero_shot_rounds)
+LISTED = {
+    "clap_up": lowered(-0.3, method="clap"),
+    "stratum_down": lowered(3, "dataset", "backbone"),
+    "encoder_down": lowered(1, "backbone"),
+    **by_name(seed_repeated, shots_swapped, coarse_grid, tiers_swapped, loo_one_fold, oracle_on_half, labels_wrong),
+}
+OTHERS = {
+    "one_shot_clap": lowered(1, shots="K = 1", method="clap"),
+    "text_of_encoder": lowered(2, "backbone", "tier", of=WITH_TEXT),
+    "hoso_in_dataset": lowered(-2, "dataset", method="hoso"),
+    "draw_off": lowered(1, seed="draw 2", of=WITH_SHOTS),
+    "stale_cells": lowered(4, "dataset", "backbone", shots="K = 4", of=WITH_SHOTS),
+    "lpp_at_one_shot": lowered(0.5, shots="K = 1", method="lpp"),
+    "everything_down": lowered(1),
+    "oracle_too_good": lowered(-0.6, method="oracle_lambda"),
+    "prompt_of_dataset_wrong": lowered(2, "dataset", method="zero_shot"),
+    "logit_scale_wrong": lowered(0.8, "backbone", method="clap"),
+    "cupl_of_dataset_wrong": lowered(2, "dataset", tier="cupl", of=WITH_TEXT),
+    "fewer_shots_than_said": lowered(0.3, shots="K = 16", of=WITH_SHOTS),
+    "old_code_in_one_draw": lowered(1.5, seed="draw 1", method="clap"),
+    "draw_off_in_dataset": lowered(4, "dataset", seed="draw 2", of=WITH_SHOTS),
+    **by_name(
+        *(pool_labels_wrong, datasets_exchanged, methods_exchanged, prompts_not_normalised, other_preprocessing),
+        *(other_activation, test_order_wrong, encoders_exchanged, encoders_exchanged_in_dataset),
+        *(shots_exchanged_in_encoder, tiers_exchanged_in_encoder, shots_one_step_off, alpha_not_chosen),
+        *(method_replaced, tier_replaced, encoder_replaced_in_dataset, shots_replaced, draws_all_the_same),
+        *(seed_of_method_fixed, best_draw_reported, as_share, rounded_to_points, test_pictures_in_pool, noise_added),
+        *(two_classes_exchanged, half_of_test_set, accuracy_by_class, ratio_of_the_other_end, ratio_cut),
+        *(level_and_slope,),
+    ),
+}
+HOSTILE = {
+    "gda_of_an_encoder": lowered(1.2, "backbone", method="the GDA heads"),
+    "class_names_of_a_tier": lowered(3, "dataset", "tier", of=WITH_TEXT),
+    **by_name(
+        *(class_order_of_a_tier, text_of_another_tier, one_text_for_all_tiers, two_classes_of_pets_exchanged),
+        *(stratum_scaled, another_template_at_one_shot_count, failures_as_zero, six_records_as_zero, a_shot_less),
+        *(older_code_in_two_draws, class_mean_of_a_method, support_in_test_set, test_pictures_kept_by_a_method),
+        *(draws_repeated_at_one_shot_count, draw_repeated_for_a_method, seed_fixed_in_an_encoder),
+        *(another_half_of_the_test_set_for_each_draw, dataset_rounded),
+    ),
+}
+HARMLESS = by_name(seeds_in_another_order, half_precision, two_draws_missing, one_shot_missing, zero_shot_rounds)

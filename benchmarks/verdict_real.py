@@ -21,8 +21,8 @@ from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.methods import js_blend
 from kshot.paper.arms import MATRIX, gather
-from kshot.paper.cells import cell_pair
-from kshot.paper.scan import find_causes
+from kshot.paper.causes.cells import cell_pair
+from kshot.paper.causes.find import find_causes
 from kshot.solvers import ratio_sweep
 from kshot.solvers.rows import class_counts, mean_variances
 

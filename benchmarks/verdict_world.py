@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kshot.paper.arms import MATRIX, Observations
-from kshot.paper.claims import paper_claims
-from kshot.paper.rules import paper_rules
+from kshot.paper.claims import paper_claims, paper_rules
 from kshot.stats.panel import COLUMNS, Panel, StudyPart
 from kshot.types import CELL
 
@@ -72,7 +71,7 @@ class Run:
     d2: np.ndarray
     share: np.ndarray
     spread: np.ndarray
-    rounded: bool = False
+    rounded: np.ndarray | bool = False
 
 
 def world(seed):
@@ -142,8 +141,7 @@ def observed(truth, one):
     accuracy = one.accuracy.copy()
     hits = truth.n_test[:, None, None, None, None, None] / 100
     accuracy = np.round(np.clip(accuracy, 0, 100) * hits) / hits
-    if one.rounded:
-        accuracy = np.round(accuracy)
+    accuracy = np.where(one.rounded, np.round(accuracy), accuracy)
     accuracy[:, :, [t for t, name in enumerate(TIERS) if name != "dataset"], ..., len(EVERY_TIER) :] = np.nan
     ratio = one.ratio.copy()
     for method in NEED_TWO:

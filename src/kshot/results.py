@@ -164,10 +164,9 @@ class Results:
         """The paper's numbers by arm beside those of these records and of the arms beside them, and one line for each
         that the paper prints with an interval; nothing where the records hold none of the paper's datasets, or where
         the matrix stands beside them, whose page has it all."""
-        from kshot.paper.claims import paper_claims
-        from kshot.paper.compare import arms_table, lines_table
+        from kshot.paper.claims import paper_claims, paper_rules
         from kshot.paper.folders import compare_folders, is_arm
-        from kshot.paper.rules import paper_rules
+        from kshot.paper.summary import arms_table, lines_table
 
         of_paper = set(self.panel.names("dataset")) & set(paper_rules().paper["datasets"])
         if self.chosen or not of_paper or is_arm(self.folder):

@@ -15,8 +15,8 @@ from kshot.bench.records import Records, load_table
 from kshot.bench.status import run_status
 from kshot.errors import InputError, StudyError
 from kshot.paper.claims import paper_claims
-from kshot.paper.compare import as_csv
 from kshot.paper.folders import arm_folders, compare_folders
+from kshot.paper.summary import as_csv
 from kshot.stats.panel import panel
 from synthetic_records import synthetic_rows
 

@@ -15,49 +15,29 @@ import pyarrow as pa
 import pytest
 from scipy.stats import norm
 
-from kshot.bench import cell
 from kshot.bench.cell import run_cell
 from kshot.bench.record import table
 from kshot.bench.study import Cell, MethodSpec, Study
-from kshot.data import stratum as strata_module
 from kshot.data.episode import draw_support, too_thin
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
-from kshot.methods import js_blend, loo_blend
-from kshot.paper import statistics
-from kshot.paper.arms import Observations, gather, joined
-from kshot.paper.claims import paper_claims, read_claims
+from kshot.paper import formulas
+from kshot.paper.arms import gather, joined
+from kshot.paper.claims import paper_claims, paper_rules, read_claims
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.judge import holds
 from kshot.paper.rehearsal import WORLDS, write_stratum
-from kshot.paper.rules import paper_rules
-from kshot.solvers import ratio_sweep
 from kshot.solvers.rows import class_counts, mean_variances
-from kshot.stats import coverage
 from kshot.stats.panel import Panel
-from kshot.theory import capacity
-from kshot.theory.probes import measure, offset, per_class, spread
 from kshot.theory.probes.measure import GROUPS, measure_draws, measure_geometry
+from kshot.theory.probes.spread import support_ratios
 from kshot.theory.probes.stored import probe_rows
 from kshot.theory.sampling import general_standard_error
 
-DATASETS, BACKBONES, TIERS, SHOTS, SEEDS = (
-    ("EuroSAT", "Flowers102", "Pets"),
-    ("RN50", "ViT-B-16"),
-    ("dataset", "photo"),
-    (1, 2, 8),
-    (0, 1),
-)
-METHODS = (
-    "zero_shot",
-    "ncm",
-    "js_blend",
-    "centred_js_blend",
-    "loo_blend",
-    "loo_blend_kcorr",
-    "oracle_lambda",
-    "mse_oracle",
-)
+DATASETS, BACKBONES, TIERS = ("EuroSAT", "Flowers102", "Pets"), ("RN50", "ViT-B-16"), ("dataset", "photo")
+SHOTS, SEEDS = (1, 2, 8), (0, 1)
+METHODS = ("zero_shot", "ncm", "js_blend", "centred_js_blend", "loo_blend", "loo_blend_kcorr", "oracle_lambda")
+METHODS += ("mse_oracle",)
 # Cheap heads under the probes' names: the comparison is tested, not the probes.
 STAND_INS = {"clap": "mse_oracle", "lpp": "ncm"}
 SMALL = {"datasets": list(DATASETS), "backbones": list(BACKBONES), "tiers": list(TIERS)}
@@ -69,7 +49,7 @@ STUDY = Study("paper", ())
 def few_trials():
     """Coverage is simulated anew in every comparison."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(statistics, "TRIALS", 400)
+        patch.setattr(formulas, "TRIALS", 400)
         yield
 
 
@@ -164,16 +144,12 @@ def test_computed_again_every_number_agrees(store, registry):
     assert [claim.id for claim, figure in again.items() if not holds(claim, figure.values[0])] == []
 
 
-def _without_guard(panel):
-    return np.ones(len(panel.shots), bool)
+_column, _mean = Panel.column, formulas.Slice.mean
 
 
 def _other_cells_baseline(panel, method, measure="value"):
     column = _column(panel, method, measure)
     return np.roll(column, 1) if method == "oracle_lambda" else column
-
-
-_column = Panel.column
 
 
 def _first_of_the_tier(observed, values, axis, to):
@@ -185,23 +161,8 @@ def _first_of_the_tier(observed, values, axis, to):
     return np.array([[first.get(key[:2], np.nan) for key in observed.rows]])
 
 
-def _normal_quantile(freedom, level):
-    return 1.959964
-
-
-_mean = statistics.Slice.mean
-
-
 def _each_cell_a_cluster(cells, values):
     return _mean(replace(cells, dataset=np.arange(len(cells.dataset))), values)
-
-
-def _share_without_centring(means, text):
-    return float(np.linalg.norm((text - means).mean(axis=0)))
-
-
-def _no_deflation(X, y, means):
-    return means[y]
 
 
 def _biased_variances(X, y, means):
@@ -214,102 +175,76 @@ def _odds_the_other_way(lam, shots):
     return odds / (odds + (1 - lam))
 
 
-def _same_support_for_every_seed(dataset, ids, y, shots, seed):
+def _one_draw(dataset, ids, y, shots, seed):
     return draw_support(dataset, ids, y, shots, 0)
 
 
 def _spread_of_the_mean(supports, text):
-    return float(np.std([spread.support_ratios(s, text).mean() for s in supports], ddof=1))
-
-
-def _error_of_the_whole_margin(squared_margin):
-    return norm.cdf(-np.sqrt(squared_margin))
-
-
-def _scored_where_fitted(y, seed=0):
-    return np.arange(len(y)), np.arange(len(y))
-
-
-def _offset_of_one_class(means, text):
-    return (text - means)[0]
+    return float(np.std([support_ratios(s, text).mean() for s in supports], ddof=1))
 
 
 def _no_shot_lost(g2, trace, trace_square, along, shots):
     return general_standard_error(g2, trace, trace_square, along, shots + 1)
 
 
-# Each error with a number that it must move, and what has to be computed again to see it.
-STATISTICS = {
-    "guard left out": (Panel, "present_at_every_shot_count", _without_guard, "leaderboard.k2.ncm"),
-    "baseline of another cell": (Panel, "column", _other_cells_baseline, "headline.clap.allk"),
-    "tiers paired across draws": (Observations, "moved", _first_of_the_tier, "priors.dataset.d2"),
-    "normal instead of t quantile": (coverage, "critical_value", _normal_quantile, "coverage.student_t.*"),
-    "cells resampled": (statistics.Slice, "mean", _each_cell_a_cluster, "coverage.cell_resampling.shrink"),
-}
-CELLS = {
-    "share without centring": ((cell, "class_independent_share", _share_without_centring), ("zero_shot",), "share.all"),
-    "no deflation": ((ratio_sweep, "deflated_means", _no_deflation), ("loo_blend",), "leaderboard.k?.loo_blend"),
+# Each error: where it is put, the wrong version, a number that it must move, and the methods or the probes that have to
+# be computed again to see it.
+ERRORS = {
+    "guard left out": (
+        *("stats.panel.Panel.present_at_every_shot_count", lambda panel: np.ones(len(panel.shots), bool)),
+        *("leaderboard.k2.ncm", ()),
+    ),
+    "baseline of another cell": ("stats.panel.Panel.column", _other_cells_baseline, "headline.clap.allk", ()),
+    "tiers paired across draws": ("paper.arms.Observations.moved", _first_of_the_tier, "priors.dataset.d2", ()),
+    "normal instead of t quantile": (
+        *("stats.coverage.critical_value", lambda freedom, level: 1.959964, "coverage.student_t.*", ()),
+    ),
+    "cells resampled": ("paper.formulas.Slice.mean", _each_cell_a_cluster, "coverage.cell_resampling.shrink", ()),
+    "share without centring": (
+        *("bench.cell.class_independent_share", lambda means, text: float(np.linalg.norm((text - means).mean(axis=0)))),
+        *("share.all", ("zero_shot",)),
+    ),
+    "no deflation": (
+        *("solvers.ratio_sweep.deflated_means", lambda X, y, means, counts: means[y]),
+        *("leaderboard.k?.loo_blend", ("loo_blend",)),
+    ),
     "variance divided by K": (
-        (js_blend, "mean_variances", _biased_variances),
-        ("js_blend", "oracle_lambda"),
-        "js.vs_oracle.allk",
+        *("methods.js_blend.mean_variances", _biased_variances, "js.vs_oracle.allk", ("js_blend", "oracle_lambda")),
     ),
     "K-correction the other way": (
-        (loo_blend, "correct_for_shots", _odds_the_other_way),
-        ("loo_blend_kcorr",),
-        "leaderboard.k?.loo_blend_kcorr",
+        *("methods.loo_blend.correct_for_shots", _odds_the_other_way),
+        *("leaderboard.k?.loo_blend_kcorr", ("loo_blend_kcorr",)),
     ),
-    "one draw for all seeds": (
-        (strata_module, "draw_support", _same_support_for_every_seed),
-        ("ncm",),
-        "leaderboard.k?.ncm",
-    ),
-}
-PROBES = {
+    "one draw for all seeds": ("data.stratum.draw_support", _one_draw, "leaderboard.k?.ncm", ("ncm",)),
     "spread of the mean over classes": (
-        (measure, "measured_spread", _spread_of_the_mean),
-        "draws",
-        "strata.*.sd_k2_measured",
+        *("theory.probes.measure.measured_spread", _spread_of_the_mean, "strata.*.sd_k2_measured", "draws"),
     ),
     "prediction for one shot more": (
-        (spread, "general_standard_error", _no_shot_lost),
-        "geometry",
-        "strata.*.sd_k16_predicted",
+        *("theory.probes.spread.general_standard_error", _no_shot_lost, "strata.*.sd_k16_predicted", "geometry"),
     ),
     "error of the whole margin": (
-        (capacity, "separation_error", _error_of_the_whole_margin),
-        "geometry",
-        "strata.*.headroom",
+        *("theory.capacity.separation_error", lambda squared: norm.cdf(-np.sqrt(squared))),
+        *("strata.*.headroom", "geometry"),
     ),
-    "scored where it was fitted": ((per_class, "halves", _scored_where_fitted), "per_class", "perclass.out_of_sample"),
+    "scored where it was fitted": (
+        *("theory.probes.per_class.halves", lambda y: (np.arange(len(y)), np.arange(len(y)))),
+        *("perclass.out_of_sample", "per_class"),
+    ),
     "offset of one class": (
-        (offset, "common_offset", _offset_of_one_class),
-        "draws",
-        "perclass.counterfactual.no_offset",
+        *("theory.probes.offset.common_offset", lambda means, text: (text - means)[0]),
+        *("perclass.counterfactual.no_offset", "draws"),
     ),
 }
 
 
-@pytest.mark.parametrize("error", STATISTICS)
-def test_an_error_of_the_statistics_differs(error, records, probes, registry, monkeypatch):
-    *planted, number = STATISTICS[error]
-    monkeypatch.setattr(*planted)
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_planted_error_moves_a_number(error, store, records, probes, registry, monkeypatch):
+    place, wrong, number, again = ERRORS[error]
+    monkeypatch.setattr(f"kshot.{place}", wrong)
+    if again in GROUPS:
+        # Of a quantity measured twice the last counts.
+        probes = pa.concat_tables([probes, probes_of(store, [again])])
+    elif again:
+        # Of a method recorded twice the first counts.
+        records = joined([records_of(store, again, ("dataset",)), records])
     assert differs(records, probes, registry, number)
-
-
-@pytest.mark.parametrize("error", CELLS)
-def test_an_error_in_a_cell_differs(error, store, records, probes, registry, monkeypatch):
-    planted, methods, number = CELLS[error]
-    monkeypatch.setattr(*planted)
-    # Of a method recorded twice the first counts.
-    wrong = joined([records_of(store, methods, ("dataset",)), records])
-    assert differs(wrong, probes, registry, number)
-
-
-@pytest.mark.parametrize("error", PROBES)
-def test_an_error_of_a_probe_differs(error, store, records, probes, registry, monkeypatch):
-    planted, group, number = PROBES[error]
-    monkeypatch.setattr(*planted)
-    # Of a quantity measured twice the last counts.
-    wrong = pa.concat_tables([probes, probes_of(store, [group])])
-    assert differs(records, wrong, registry, number)

@@ -11,11 +11,10 @@ from scipy.stats import spearmanr
 
 from kshot.errors import StudyError
 from kshot.paper.arms import gather
-from kshot.paper.claims import paper_claims
-from kshot.paper.compare import arms_table, as_csv, lines_table, verdict_sentences
+from kshot.paper.claims import paper_claims, paper_rules
 from kshot.paper.judge import judge
-from kshot.paper.judged import AGREES, DIFFERS, NOT_COMPUTED
-from kshot.paper.rules import paper_rules
+from kshot.paper.summary import arms_table, as_csv, lines_table, verdict_sentences
+from kshot.paper.verdict import AGREES, DIFFERS, NOT_COMPUTED
 from synthetic_records import as_table, synthetic_rows
 
 PAPER = paper_rules().paper

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from kshot.errors import StudyError
-from kshot.paper.claims import paper_claims, parse_conditions, read_claims
+from kshot.paper.claims import paper_claims, paper_rules, parse_conditions, read_claims
 from kshot.paper.evaluate import Evaluator
+from kshot.paper.formulas import FORMULAS, OF_CELLS, OF_FIGURES, OF_PAIRS, Figure
 from kshot.paper.judge import holds
-from kshot.paper.rules import paper_rules
-from kshot.paper.statistics import FORMULAS, OF_CELLS, OF_FIGURES, OF_PAIRS, Figure
 from kshot.stats.bootstrap import critical_value
 
 CLAIMS = {claim.id: claim for claim in paper_claims()}

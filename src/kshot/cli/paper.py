@@ -20,11 +20,11 @@ from kshot.encode.sources import PLACE
 from kshot.errors import InputError, StudyError, unknown
 from kshot.files import write_text
 from kshot.paper.claims import paper_claims, read_claims
-from kshot.paper.compare import arms_table, as_csv, lines_table, verdict_sentences
 from kshot.paper.features import Sources
 from kshot.paper.folders import compare_folders
 from kshot.paper.plan import plan_tables
 from kshot.paper.reproduce import SMALL, STAGES, Reproduction, Selection, arms
+from kshot.paper.summary import arms_table, as_csv, lines_table, verdict_sentences
 from kshot.progress import Progress
 from kshot.report.slices import primary
 from kshot.report.table import Number, Table

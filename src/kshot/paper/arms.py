@@ -44,8 +44,10 @@ class Observations:
         return values + self.shifts[name, measure] if (name, measure) in self.shifts else values
 
     def _column(self, name: str, measure: str) -> Float[Array, " n"]:
+        if name in self.panel.methods and measure == "absent":
+            return self._of_cells(np.isnan(self.panel.column(name)).astype(float))
         if name in self.panel.methods:
-            return self._of_cells(self._of_method(name, measure))
+            return self._of_cells(self.panel.column(name, "value" if measure == "accuracy" else measure))
         if name in self.probes:
             return self.probes[name]
         if name in (*FACTS, "n_test"):
@@ -117,11 +119,6 @@ class Observations:
     def _of_cells(self, values: Float[Array, " m"]) -> Float[Array, " n"]:
         return np.append(values, np.full(len(self) - len(values), np.nan))
 
-    def _of_method(self, method: str, measure: str) -> Float[Array, " m"]:
-        if measure == "absent":
-            return np.isnan(self.panel.column(method)).astype(float)
-        return self.panel.column(method, "value" if measure == "accuracy" else measure)
-
 
 # Observations of the matrix in the main precision, of CoOp's splits, and of the other precision.
 Arms: TypeAlias = Mapping[str, Observations]
@@ -129,27 +126,33 @@ Arms: TypeAlias = Mapping[str, Observations]
 
 def side_by_side(ours: Arms, theirs: Arms) -> tuple[Arms, Arms]:
     """Both runs over the strata and shot counts that both have: a mean over others would be another mean."""
-    pairs = {name: (ours[name], theirs[name]) for name in ours if name in theirs}
     kept: tuple[dict[str, Observations], dict[str, Observations]] = (dict(ours), dict(theirs))
-    for name, pair in pairs.items():
-        cells = [list(zip(*(run.keys[axis].tolist() for axis in CELL[:4]), strict=True)) for run in pair]
-        known = [set(found[: len(run.panel)]) for found, run in zip(cells, pair, strict=True)]
-        for place, run in enumerate(pair):
-            both = np.array([cell in known[1 - place] for cell in cells[place]], bool)
-            both[len(run.panel) :] = True
-            kept[place][name] = run if both.all() else run.where(both)
+    for name in ours.keys() & theirs.keys():
+        keys = [run[name].panel.cell_keys(CELL[:4]) for run in kept]
+        both = {*keys[0]} & {*keys[1]}
+        for run, cells in zip(kept, keys, strict=True):
+            keep = np.ones(len(run[name]), bool)
+            keep[: len(cells)] = [cell in both for cell in cells]
+            run[name] = run[name] if keep.all() else run[name].where(keep)
     return kept
 
 
 def absent(ours: Observations, theirs: Observations) -> list[str]:
-    """What of the other run's this one lacks: names of datasets, encoders, tiers, shot counts, draws and methods."""
+    """What of the other run's this one lacks: names of datasets, encoders, tiers, shot counts, draws and methods, and
+    methods under such a name."""
     words = {"shots": "K = {}", "seed": "draw {}"}
-    lost = [
-        words.get(axis, "{}").format(name)
-        for axis in CELL[:5]
-        for name in np.setdiff1d(theirs.panel.cells[axis], ours.panel.cells[axis]).tolist()
-    ]
-    return lost + [method for method in theirs.panel.methods if method not in ours.panel.methods]
+    lost, beside = [], []
+    for axis in CELL[:5]:
+        for name in np.unique(theirs.panel.cells[axis]).tolist():
+            said = words.get(axis, "{}").format(name)
+            here, there = (run.panel.where(run.panel.cells[axis] == name) for run in (ours, theirs))
+            if not len(here):
+                lost.append(said)
+                continue
+            known = [{m for m in run.methods if np.isfinite(run.column(m)).any()} for run in (there, here)]
+            beside += [f"{m} with {said}" for m in ours.panel.methods if m in known[0] - known[1]]
+    lost += [method for method in theirs.panel.methods if method not in ours.panel.methods]
+    return lost + [one for one in beside if one.partition(" with ")[0] not in lost]
 
 
 def look_up(values: Float[Array, "R n"], at: Observations, keys: Sequence[tuple]) -> Float[Array, "R m"]:

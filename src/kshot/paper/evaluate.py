@@ -1,8 +1,7 @@
 """Compute a claim from records, probes or other claims."""
 
-import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
@@ -11,9 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from kshot.paper.arms import COOP, MATRIX, Arms, Observations, look_up
-from kshot.paper.claims import Claim, Condition, parse_conditions
-from kshot.paper.rules import Rule, Rules, matching
-from kshot.paper.statistics import (
+from kshot.paper.claims import Claim, Condition, Rule, Rules, matching, parse_conditions
+from kshot.paper.formulas import (
     FORMULAS,
     NOT_KNOWN,
     OF_CELLS,
@@ -26,8 +24,8 @@ from kshot.paper.statistics import (
     stacked,
 )
 from kshot.stats.bootstrap import Estimate
-from kshot.stats.correlation import Association, association, rank_correlations
-from kshot.types import Array
+from kshot.stats.correlation import rank_correlations, spearman, within
+from kshot.types import CELL, Array
 
 OTHER_PRECISION = "float64"
 # Columns that every method has; the others belong to the cell.
@@ -109,24 +107,18 @@ class Evaluator:
         names = np.array(strata)
         # Means of the same accuracies differ in their last bits with the order of summation: those are ties.
         sides = [np.round(mean, 9) for mean in means]
-        inside = [
-            [
-                rank_correlations(*(side[:, names[:, axis] == g] for side in sides[:2]))
-                for g in np.unique(names[:, axis])
-            ]
-            for axis in (0, 1)
-        ]
-        values = {
-            "rho": rank_correlations(*sides[:2]),
-            "given_difficulty": rank_correlations(*sides),
-            "within_dataset": np.nanmedian(inside[0], axis=0),
-            "within_backbone": np.nanmedian(inside[1], axis=0),
-        }
-        whole = partial(association, *(mean[0] for mean in means), names[:, 0], names[:, 1])
-        draws = _draws(observed, keep)
+        first, second, _ = sides
+        whole = partial(spearman, first[0], second[0], names[:, 0])
+        found = {"rho": rank_correlations(first, second), "given_difficulty": rank_correlations(*sides)}
+        estimated = {"rho": whole, "given_difficulty": partial(whole, sides[2][0])}
+        for kind, axis in zip(("within_dataset", "within_backbone"), names.T, strict=True):
+            inside = [rank_correlations(first[:, axis == n], second[:, axis == n]) for n in np.unique(axis)]
+            found[kind] = np.nanmedian(inside, axis=0)
+            estimated[kind] = partial(Estimate, within(first[0], second[0], axis), None, None, len(strata), 0)
+        draws = len({seed for seed in observed.keys["seed"][keep].tolist() if seed >= 0})
         return {
-            kind: Figure(found, len(strata), draws=draws, estimated=partial(_part, whole, kind, len(strata)))
-            for kind, found in values.items()
+            kind: Figure(values, len(strata), draws=draws, estimated=estimated.get(kind))
+            for kind, values in found.items()
         }
 
     def _measure(self, claim: Claim, rule: Rule) -> Figure:
@@ -200,33 +192,26 @@ class Evaluator:
         """Whether every stratum of the claim has a value, for the same draws at every shot count; a mean over fewer
         would be another number."""
         paper = self.rules.paper
-        datasets = conditions["dataset"].values if "dataset" in conditions else tuple(paper["datasets"])
-        if "datasets" in conditions:
-            datasets = tuple(d for d in datasets if d not in paper["self_split"])
+        named = {axis: c.values for axis, c in conditions.items()}
+        datasets, backbones = (named.get(axis, tuple(paper[f"{axis}s"])) for axis in ("dataset", "backbone"))
+        tiers = named.get("tier", ())
         # Some datasets have too few pictures for more than four shots.
         late = "K" in conditions and not self._admitted(conditions["K"], range(1, 5))
-        if late or "combos" in conditions:
-            datasets = tuple(d for d in datasets if d not in paper["few_shots_only"])
-        backbones = conditions["backbone"].values if "backbone" in conditions else tuple(paper["backbones"])
-        tiers = conditions["tier"].values if "tier" in conditions else ("",)
-        if tiers == ("all",) or "tier" in conditions.get("by", Condition(())).values:
+        left_out = [*paper["self_split"]] if "datasets" in conditions else []
+        left_out += paper["few_shots_only"] if late or "combos" in conditions else []
+        if tiers == ("all",) or "tier" in named.get("by", ()):
             tiers = tuple(paper["tiers"])
         counts = np.bincount(observed.cell_codes[known], minlength=observed.cell_shape.prod())
-        found = counts.reshape(observed.cell_shape)
-        strata = np.asarray(found.any(axis=3) if tiers != ("",) else found.any(axis=(2, 3)))
-        axes = ("dataset", "backbone", "tier")[: strata.ndim]
-        chosen = (datasets, [_folder_name(name) for name in backbones], tiers)[: strata.ndim]
-        at = [
-            [observed.names[axis].index(name) for name in names if name in observed.names[axis]]
-            for axis, names in zip(axes, chosen, strict=True)
-        ]
-        here, wanted = strata[np.ix_(*at)], len(datasets) * len(backbones)
-        pairs = int((here.all(axis=2) if here.ndim == 3 else here).sum())
-        if 0 < pairs < wanted:
-            self.partly[claim.id] = f"{pairs} of {wanted} pairs"
+        rows = np.argwhere(counts.reshape(observed.cell_shape).any(axis=3)).tolist()
+        names = [observed.names[axis] for axis in CELL[:3]]
+        there = {tuple(of_axis[n] for of_axis, n in zip(names, row, strict=True)) for row in rows}
+        in_any_tier = {stratum[:2] for stratum in there}
+        wanted = [(d, _folder_name(b)) for d, b in product(datasets, backbones) if d not in left_out]
+        pairs = sum(all((*s, t) in there for t in tiers) if tiers else s in in_any_tier for s in wanted)
+        if 0 < pairs < len(wanted):
+            self.partly[claim.id] = f"{pairs} of {len(wanted)} pairs"
         seeds = len(np.unique(observed.codes["seed"][known]))
-        whole = here.size == math.prod(map(len, chosen)) and bool(here.all())
-        return whole and bool((counts[counts > 0] == seeds).all())
+        return pairs == len(wanted) and bool((counts[counts > 0] == seeds).all())
 
     def _admitted(self, condition: Condition, shots: Iterable[int]) -> list[int]:
         low = condition.values == ("low",)
@@ -282,15 +267,6 @@ def _slice(observed: Observations, rows: Bool[Array, " n"], values: Array, other
     axes = {name: observed.codes[name][rows] for name in ("dataset", "backbone", "shots")}
     seed = observed.keys["seed"][rows]
     return Slice(values[:, rows], other[:, rows], observed.counted[:, rows], **axes, seed=seed)
-
-
-def _part(whole: Callable[[], Association], kind: str, n: int) -> Estimate:
-    found = getattr(whole(), kind)
-    return found if isinstance(found, Estimate) else Estimate(found, None, None, n, 0)
-
-
-def _draws(observed: Observations, keep: Bool[Array, " n"]) -> int:
-    return len({seed for seed in observed.keys["seed"][keep].tolist() if seed >= 0})
 
 
 def _stratum_mean(

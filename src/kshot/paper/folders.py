@@ -10,10 +10,9 @@ from kshot.bench.records import Records, load_table, records_around
 from kshot.data import catalog
 from kshot.errors import StudyError
 from kshot.paper.arms import Arms, gather
-from kshot.paper.claims import Claim
+from kshot.paper.claims import Claim, paper_rules
 from kshot.paper.judge import judge
-from kshot.paper.judged import JudgedClaims
-from kshot.paper.rules import paper_rules
+from kshot.paper.verdict import JudgedClaims
 from kshot.theory.probes.stored import ProbeFolder
 from kshot.types import BALANCED
 

@@ -7,10 +7,15 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.paper.arms import MATRIX, Arms, absent, side_by_side
-from kshot.paper.cells import CellPair, cell_pair, transplanted
-from kshot.paper.claims import Claim
+from kshot.paper.causes.cells import CellPair, cell_pair, transplanted
+from kshot.paper.causes.find import find_causes
+from kshot.paper.causes.from_claims import explained_by_claims
+from kshot.paper.causes.signs import ROUNDING
+from kshot.paper.claims import Claim, Rules
 from kshot.paper.evaluate import Evaluator
-from kshot.paper.judged import (
+from kshot.paper.formulas import Figure
+from kshot.paper.noise import LEAST_DRAWS, Noise, Resamples, noise, resamples
+from kshot.paper.verdict import (
     AGREES,
     CANNOT_TELL,
     CLAIM_LEVEL,
@@ -20,12 +25,6 @@ from kshot.paper.judged import (
     Comparison,
     JudgedClaims,
 )
-from kshot.paper.looks import ROUNDING
-from kshot.paper.noise import LEAST_DRAWS, Noise, Resamples, noise, resamples
-from kshot.paper.printed_cause import explained_by_claims
-from kshot.paper.rules import Rules
-from kshot.paper.scan import find_causes
-from kshot.paper.statistics import Figure
 from kshot.stats.scores import normal_score
 from kshot.types import Array
 
@@ -48,70 +47,68 @@ def judge(
     lacking = (absent(arms[MATRIX], against[MATRIX]), absent(against[MATRIX], arms[MATRIX])) if against else ([], [])
     if against:
         arms, against = side_by_side(arms, against)
-    plans = [resamples(run) for run in (arms, against) if run]
-    runs = [Evaluator(claims, rules, plan.of(run)) for plan, run in zip(plans, (arms, against), strict=False) if run]
-    figures = [[run.answer(claim) for claim in claims] for run in runs]
-    known = [i for i in range(len(claims)) if all(of_run[i].known for of_run in figures)]
+    both = [run for run in (arms, against) if run]
+    plans = [resamples(run) for run in both]
+    runs = [Evaluator(claims, rules, plan.of(run)) for plan, run in zip(plans, both, strict=True)]
+    figures = [[run.answer(claim) for run in runs] for claim in claims]
     cells = cell_pair(arms[MATRIX], against[MATRIX]) if against else None
     if cells is not None and plans[0].draws != plans[1].draws:
         cells = replace(cells, paired=False)
-    ids = [claims[i].id for i in known]
-    chosen = [[of_run[i] for i in known] for of_run in figures]
-    found = _difference_noise(ids, chosen, plans, rules.paper["datasets"], cells)
-    exact = np.zeros(len(claims), bool)
-    exact[known] = found.exact
-    variance, freedom = np.zeros(len(claims)), np.ones(len(claims))
-    variance[known] = found.variance + [
-        rounding_variance(claims[i], bool(found.exact[j]), against) for j, i in enumerate(known)
+    known = [i for i in range(len(claims)) if all(figure.known for figure in figures[i])]
+    found = _difference_noise(
+        [claims[i].id for i in known],
+        [[figures[i][run] for i in known] for run in range(len(runs))],
+        plans,
+        rules.paper["datasets"],
+        cells,
+    )
+    ours = np.array([float(figures[i][0].values[0]) for i in known])
+    theirs = np.array([claims[i].value if against is None else float(figures[i][1].values[0]) for i in known])
+    difference = ours - theirs
+    if against is None:
+        difference = np.array([gap(claims[i], value) for i, value in zip(known, ours, strict=True)])
+    rounding = [
+        rounding_variance(claims[i], exact, against) for i, exact in zip(known, found.exact.tolist(), strict=True)
     ]
-    freedom[known] = found.freedom
-    borrowed = {ids[j] for j in np.flatnonzero(found.borrowed)}
-    theirs = [claim.value if against is None else float(figures[1][i].values[0]) for i, claim in enumerate(claims)]
-    difference = np.array(
-        [
-            gap(claim, float(figures[0][i].values[0])) if against is None else figures[0][i].values[0] - theirs[i]
-            for i, claim in enumerate(claims)
-        ]
-    )
-    spread = np.sqrt(variance)
+    spread = np.sqrt(found.variance + rounding)
     with np.errstate(divide="ignore", invalid="ignore"):
-        score = np.where(spread > 0, normal_score(difference / np.where(spread > 0, spread, 1), freedom), np.nan)
-    tested = np.array(
-        [i in set(known) and not exact[i] and np.isfinite(score[i]) and _timeless(c) for i, c in enumerate(claims)]
-    )
-    place = [j for j, i in enumerate(known) if tested[i]]
-    nulls = _nulls(found.moved[:, place])
-    level = float(np.quantile(np.abs(_less_correlated(nulls)).max(axis=1), 1 - CLAIM_LEVEL)) if place else np.inf
+        score = np.where(spread > 0, normal_score(difference / np.where(spread > 0, spread, 1), found.freedom), np.nan)
+    timeless = np.array([_timeless(claims[i]) for i in known], bool)
+    tested = ~found.exact & np.isfinite(score) & timeless
+    nulls = _nulls(found.moved[:, tested])
+    level = float(np.quantile(np.abs(_less_correlated(nulls)).max(axis=1), 1 - CLAIM_LEVEL)) if tested.any() else np.inf
     capped = lambda scores: np.minimum(scores**2, CAPPED**2).mean(axis=-1)  # noqa: E731
-    together = float((1 + (capped(nulls) >= capped(score[tested])).sum()) / (1 + len(nulls))) if place else 1.0
+    together = float((1 + (capped(nulls) >= capped(score[tested])).sum()) / (1 + len(nulls))) if tested.any() else 1.0
+    place = {i: j for j, i in enumerate(known)}
     lines = []
     for i, claim in enumerate(claims):
-        figure, verdict, why = figures[0][i], AGREES, ""
-        ours = float(figure.values[0])
-        if not all(of_run[i].known for of_run in figures):
-            rule = rules.rule(claim)
-            verdict, why = NOT_COMPUTED, rule.needs or rule.command or rules.commands.get(claim.arm, "kshot run paper")
-            partly = [run.partly[claim.id] for run in runs if claim.id in run.partly]
-            why = f"{partly[0]} are there: {why}" if partly else why
-        elif not _timeless(claim):
+        rule, figure, j = rules.rule(claim), figures[i][0], place.get(i)
+        if j is None:
+            other_value = claim.value if against is None else float(figures[i][1].values[0])
+            partly = [f"{run.partly[claim.id]} are there: " for run in runs if claim.id in run.partly]
+            command = rule.needs or rule.command or rules.commands.get(claim.arm, "kshot run paper")
+            lines.append(Comparison(claim, figure, other_value, NOT_COMPUTED, "".join(partly[:1]) + command))
+            continue
+        verdict, why, value, other_value = AGREES, "", float(ours[j]), float(theirs[j])
+        if not timeless[j]:
             verdict, why = CANNOT_TELL, "seconds are those of another machine"
-        elif exact[i] and any(lacking) and rules.rule(claim).figure in OF_RECORDS:
+        elif found.exact[j] and any(lacking) and rule.figure in OF_RECORDS:
             verdict, why = CANNOT_TELL, "the runs do not have the same cells"
-        elif exact[i]:
-            agree = holds(claim, ours) if against is None else _equal(ours, theirs[i], _printed_step(claim))
-            verdict, why = (AGREES if agree else DIFFERS), ("" if agree else "no draw changes it")
-        elif not np.isfinite(score[i]):
+        elif found.exact[j]:
+            agree = holds(claim, value) if against is None else _equal(value, other_value, _printed_step(claim))
+            verdict, why = (AGREES, "") if agree else (DIFFERS, "no draw changes it")
+        elif not np.isfinite(score[j]):
             verdict, why = CANNOT_TELL, f"its noise is unknown: fewer than {LEAST_DRAWS} draws"
-        elif abs(score[i]) > level:
+        elif abs(score[j]) > level:
             verdict = DIFFERS
-        elif level * spread[i] > matters(claim, theirs[i]):
-            verdict, why = CANNOT_TELL, f"chance alone moves it by up to {level * spread[i]:.2g}"
+        elif level * spread[j] > matters(claim, other_value):
+            verdict, why = CANNOT_TELL, f"chance alone moves it by up to {level * spread[j]:.2g}"
         if verdict == DIFFERS and against is None and rules.contradiction(claim):
             verdict, why = CANNOT_TELL, f"the paper contradicts itself: {rules.contradiction(claim)}"
-        if claim.id in borrowed:
+        if found.borrowed[j]:
             why = f"{why}; its noise is that of other strata".removeprefix("; ")
-        measured = (float(difference[i]), float(score[i]), float(spread[i]))
-        lines.append(Comparison(claim, figure, theirs[i], verdict, why, *measured))
+        measured = (float(difference[j]), float(score[j]), float(spread[j]), float(found.freedom[j]))
+        lines.append(Comparison(claim, figure, other_value, verdict, why, *measured))
     judged = JudgedClaims(
         lines,
         level,
@@ -126,27 +123,23 @@ def judge(
     )
     if cells is None:
         return explained_by_claims(judged, rules, arms) if judged.differing else judged
-    return _explained(judged, rules, arms, cells, freedom)
+    return _explained(judged, rules, arms, cells)
 
 
-def _explained(
-    judged: JudgedClaims, rules: Rules, arms: Arms, cells: CellPair, freedom: Float[Array, " c"]
-) -> JudgedClaims:
+def _explained(judged: JudgedClaims, rules: Rules, arms: Arms, cells: CellPair) -> JudgedClaims:
     """How many of the claims that differ involve the causes' cells, and how many still differ without them."""
     masks = [cause.cells for cause in judged.causes if cause.cells is not None]
     if not masks or not judged.differing:
         return judged
-    claims = [line.claim for line in judged.lines]
     mixed = {**arms, MATRIX: transplanted(arms[MATRIX], cells, np.logical_or.reduce(masks))}
-    repaired = Evaluator(claims, rules, mixed)
+    repaired = Evaluator([line.claim for line in judged.lines], rules, mixed)
     involved = left = 0
-    for line, free in zip(judged.lines, freedom, strict=True):
-        if line.verdict == DIFFERS:
-            value = float(repaired.answer(line.claim).values[0])
-            involved += not _equal(value, float(line.figure.values[0]))
-            apart = value - line.theirs
-            drawn = line.spread > 0
-            left += bool(abs(normal_score(apart / line.spread, free)) > judged.level) if drawn else not _equal(apart, 0)
+    for line in judged.differing:
+        value = float(repaired.answer(line.claim).values[0])
+        involved += not _equal(value, float(line.figure.values[0]))
+        apart = value - line.theirs
+        far = line.spread > 0 and abs(normal_score(apart / line.spread, line.freedom)) > judged.level
+        left += bool(far or (line.spread == 0 and not _equal(apart, 0)))
     return replace(judged, involved=involved, left=left)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.paper.arms import Arms, Observations
-from kshot.paper.statistics import Figure
+from kshot.paper.formulas import Figure
 from kshot.types import Array
 
 RESAMPLES, SEED = 200, 0

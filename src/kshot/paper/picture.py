@@ -4,7 +4,7 @@ from html import escape
 
 import numpy as np
 
-from kshot.paper.judged import DIFFERS, JudgedClaims
+from kshot.paper.verdict import DIFFERS, JudgedClaims
 
 WIDTH, HEIGHT, LEFT, FOOT, TOP = 720, 300, 46, 34, 14
 BAND, BEYOND, INSIDE = "#9aa5b1", "#c2410c", "#0b5cad"

@@ -16,11 +16,10 @@ from kshot.data.gate import failed_gates
 from kshot.data.store import Store
 from kshot.errors import KshotError
 from kshot.files import write_text
-from kshot.paper.claims import paper_claims
-from kshot.paper.compare import as_csv, verdict_sentences
+from kshot.paper.claims import paper_claims, paper_rules
 from kshot.paper.features import Sources, encode_wanted, match_sentences, wanted_features
 from kshot.paper.folders import MATRIX_STUDY, compare_folders
-from kshot.paper.rules import paper_rules
+from kshot.paper.summary import as_csv, verdict_sentences
 from kshot.results import load_records
 from kshot.runs import measure
 
@@ -73,13 +72,9 @@ class Reproduction:
     def run(self, last: str = STAGES[-1]) -> list[str]:
         """All stages up to `last`; returns what was computed, what was not, and the verdict in sentences."""
         said: list[str] = []
-        steps = (
-            *(self.sentences, self.encode, self.gate, self.matrix),
-            *(self.probes, self.arms, self.reports, self.comparison),
-        )
-        for stage, step in list(zip(STAGES, steps, strict=True))[: STAGES.index(last) + 1]:
+        for stage in STAGES[: STAGES.index(last) + 1]:
             logger.info(f"stage {stage}")
-            said = step() or said
+            said = getattr(self, stage)() or said
         return [*self.summary(), *said]
 
     def keep(self, cell: Cell) -> bool:

@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from kshot.errors import InputError
 from kshot.types import Array
@@ -24,16 +24,9 @@ def require_positive(value: Values, what: str) -> None:
         raise InputError(f"{what} must be positive, not {value}. Without noise there is no law to compute.")
 
 
-def pair_indices(n_classes: int) -> tuple[Int[Array, " P"], Int[Array, " P"]]:
-    """(i, j) with i < j in the order of `numpy.triu_indices`."""
-    if n_classes < 2:
-        raise InputError(f"{n_classes} class(es), but a pair needs two.")
-    i, j = np.triu_indices(n_classes, k=1)
-    return i, j
-
-
 def pair_products(gram: Float[Array, "C C"]) -> Float[Array, " P"]:
-    """(a_i − a_j)·(b_i − b_j) for every pair from gram = A·Bᵀ, without forming the differences."""
+    """(a_i − a_j)·(b_i − b_j) of every pair i < j, as `numpy.triu_indices` orders them, from gram = A·Bᵀ."""
+    if len(gram) < 2:
+        raise InputError(f"{len(gram)} class(es), but a pair needs two.")
     own = np.diag(gram)
-    i, j = pair_indices(len(gram))
-    return (own[:, None] + own[None, :] - gram - gram.T)[i, j]
+    return (own[:, None] + own[None, :] - gram - gram.T)[np.triu_indices(len(gram), k=1)]

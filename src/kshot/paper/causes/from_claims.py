@@ -8,12 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.paper.arms import MATRIX, Arms, Observations
-from kshot.paper.cause import Cause
-from kshot.paper.claims import Claim
+from kshot.paper.causes.cause import Cause
+from kshot.paper.causes.shifts import NARROWER
+from kshot.paper.claims import Claim, Rules
 from kshot.paper.evaluate import Evaluator
-from kshot.paper.judged import CORRELATED, DIFFERS, JudgedClaims
-from kshot.paper.rules import Rules
-from kshot.paper.scan import NARROWER
+from kshot.paper.verdict import CORRELATED, DIFFERS, JudgedClaims
 from kshot.types import Array
 
 # What a cause must explain of printed claims, and how many are tried at once.

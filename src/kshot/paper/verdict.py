@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
-from kshot.paper.cause import Cause
+from kshot.paper.causes.cause import Cause
 from kshot.paper.claims import Claim
-from kshot.paper.statistics import Figure
+from kshot.paper.formulas import Figure
 from kshot.stats.bootstrap import Estimate
 from kshot.types import Array
 
@@ -22,7 +22,8 @@ CORRELATED = 0.5
 @dataclass(frozen=True)
 class Comparison:
     """One claim, our figure and theirs; `score` is their difference on the scale of a standard normal (NaN where no
-    draw changes the figure), `spread` the standard deviation that chance gives the difference."""
+    draw changes the figure), `spread` the standard deviation that chance gives the difference, `freedom` its degrees of
+    freedom."""
 
     claim: Claim
     figure: Figure
@@ -32,6 +33,7 @@ class Comparison:
     difference: float = float("nan")
     score: float = float("nan")
     spread: float = 0.0
+    freedom: float = 1.0
 
     @property
     def ours(self) -> Estimate:

@@ -14,6 +14,8 @@ AXES = ("dataset", "backbone", "tier", "shots")
 # Of the noise's covariance this part is taken as independent: ten draws show few of its directions.
 INDEPENDENT = 0.5
 SAME_DRAWS = 0.5
+# The least part of the other run's accuracy that is one in the same unit.
+SAME_UNIT = 0.02
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,39 @@ class CellPair:
     paired: bool
 
     @cached_property
+    def methods(self) -> list[str]:
+        return [method for method, measure in self.items if measure == "accuracy"]
+
+    @cached_property
+    def labels(self) -> dict[str, list[str]]:
+        """The names of every axis, and of the methods, as a cause says them."""
+        said = {axis: [f"K = {n}" if axis == "shots" else str(n) for n in self.names[axis]] for axis in AXES}
+        return {**said, "method": self.methods}
+
+    @property
+    def accuracies(self) -> list[Float[Array, "d b t k s m"]]:
+        """Of our run and of the other."""
+        return [cube.values[..., : len(self.methods)] for cube in (self.ours, self.theirs)]
+
+    @property
+    def means(self) -> list[Float[Array, "d b t k m"]]:
+        """Accuracies over draws, of our run and of the other."""
+        return [cube.mean[..., : len(self.methods)] for cube in (self.ours, self.theirs)]
+
+    @cached_property
+    def draw_variance(self) -> list[Float[Array, "d b t k m"]]:
+        """Of the mean over draws of each accuracy: in our run and in the other; 0 for a single draw."""
+        return [(cube.residues[..., : len(self.methods)] ** 2).sum(axis=4) for cube in (self.ours, self.theirs)]
+
+    @cached_property
+    def comparable(self) -> Bool[Array, "d b t k m"]:
+        """Accuracies of both runs, over two draws or more, that are in the same unit: others are equal by rounding."""
+        several = np.all([np.isfinite(values).sum(axis=4) > 1 for values in self.accuracies], axis=0)
+        ours, theirs = self.means
+        with np.errstate(invalid="ignore"):
+            return several & (ours > SAME_UNIT * theirs)
+
+    @cached_property
     def known(self) -> Bool[Array, "d b t k i"]:
         return np.isfinite(self.ours.mean) & np.isfinite(self.theirs.mean)
 
@@ -57,7 +92,19 @@ class CellPair:
 
     @cached_property
     def codes(self) -> dict[str, Int[Array, " N"]]:
-        return dict(zip((*AXES, "item"), np.nonzero(self.known), strict=True))
+        """The number of each entry's name on every axis; methods are numbered for accuracies and ratios alike."""
+        found = dict(zip((*AXES, "item"), np.nonzero(self.known), strict=True))
+        return {**found, "method": found["item"] % len(self.methods)}
+
+    @cached_property
+    def is_accuracy(self) -> Bool[Array, " N"]:
+        return self.codes["item"] < len(self.methods)
+
+    @cached_property
+    def noise_group(self) -> Int[Array, " N"]:
+        """The number of each entry's (dataset, shot count, item), which share their noise."""
+        c = self.codes
+        return (c["dataset"] * len(self.names["shots"]) + c["shots"]) * len(self.items) + c["item"]
 
     @cached_property
     def factors(self) -> Float[Array, "N f"]:
@@ -73,12 +120,10 @@ class CellPair:
     def variance(self) -> Float[Array, " N"]:
         """Of each difference, averaged over encoders and tiers; never below the median of its kind, so that what has no
         noise does not outweigh the rest."""
-        own = (self.factors**2).sum(axis=1)
-        c = self.codes
-        group = (c["dataset"] * len(self.names["shots"]) + c["shots"]) * len(self.items) + c["item"]
-        mean = (np.bincount(group, own) / np.maximum(np.bincount(group), 1))[group]
-        ratio = np.array([measure == "ratio" for _, measure in self.items])[c["item"]]
-        for kind in (ratio, ~ratio):
+        group = self.noise_group
+        mean = np.bincount(group, (self.factors**2).sum(axis=1)) / np.maximum(np.bincount(group), 1)
+        mean = mean[group]
+        for kind in (self.is_accuracy, ~self.is_accuracy):
             positive = mean[kind & (mean > 1e-12)]
             floor = np.median(positive) if len(positive) else 1e-4
             mean[kind] = np.maximum(mean[kind], floor)

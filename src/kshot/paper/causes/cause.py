@@ -1,6 +1,6 @@
 """A cause: where two runs differ, in one sentence, and what people usually get wrong there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jaxtyping import Bool
@@ -30,8 +30,8 @@ USUAL: Mapping[frozenset[str], str] = {
 
 @dataclass(frozen=True)
 class Cause:
-    """Where two runs differ: `where` names it on its axes; `kind` is shift, swap, changed, copy, repeated draw, grid,
-    spread or draw; `cells` are the entries it explains."""
+    """Where two runs differ: `where` names it on its axes; `kind` is shift, swap, changed, copy, repeated draw,
+    variation, grid, stray, spread or draw; `cells` are the entries it explains."""
 
     kind: str
     where: Mapping[str, str]
@@ -61,10 +61,10 @@ class Cause:
             return "two folders, files or labels mixed up"
         if self.kind == "copy":
             return "one folder or file read under two names"
+        if self.kind == "stray":
+            return "failures that were written as numbers, or files of another run"
+        if self.kind == "variation":
+            return "a seed that is not passed on, or test pictures that are drawn anew"
         if self.kind == "grid" and "method" in self.where:
             return "the step of the grid that is searched"
         return USUAL.get(frozenset(self.where), "the code or the files behind just these cells")
-
-
-def listed(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) < 4 else f"{len(names)} datasets"

@@ -5,8 +5,8 @@ import io
 from collections import Counter
 
 from kshot.paper.claims import Claim
-from kshot.paper.judged import CLAIM_LEVEL, NOT_COMPUTED, VERDICTS, Comparison, JudgedClaims
 from kshot.paper.picture import deviations
+from kshot.paper.verdict import CLAIM_LEVEL, NOT_COMPUTED, VERDICTS, Comparison, JudgedClaims
 from kshot.report.table import Number, Table, count, csv_text
 from kshot.stats.bootstrap import Estimate
 
