@@ -95,6 +95,7 @@ def test_share_is_one_for_a_pure_shift_and_zero_without_one():
     assert class_independent_share(means, means + rng.normal(size=4)) == pytest.approx(1)
     scatter = rng.normal(size=(5, 4))
     assert class_independent_share(means, means + scatter - scatter.mean(axis=0)) == pytest.approx(0)
+    assert np.isnan(class_independent_share(means, means))
 
 
 @pytest.mark.parametrize(

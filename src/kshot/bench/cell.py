@@ -245,7 +245,8 @@ def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellF
             v, lambda_js = float(variances.mean()), float(james_stein_ratio(variances, distances).mean())
         if class_counts(seen.pool.y, episode.n_classes).min() > 0:
             outside = class_means(seen.pool.X, seen.pool.y, episode.n_classes)
-            share = class_independent_share(outside, prior.text)
+            measured = class_independent_share(outside, prior.text)
+            share = None if np.isnan(measured) else measured
     return CellFacts(
         simulated=stratum.simulated,
         dtype=str(stratum.test.X.dtype),

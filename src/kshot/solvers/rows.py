@@ -158,10 +158,11 @@ def common_offset(means: Float[Array, "C d"], text: Float[Array, "C d"]) -> Floa
 
 
 def class_independent_share(means: Float[Array, "C d"], text: Float[Array, "C d"]) -> float:
-    """1 − mean|delta_c|²/mean|t_c − mu_c|²: how much of the text–image distance all classes share."""
+    """1 − mean|delta_c|²/mean|t_c − mu_c|²: how much of the text–image distance all classes share; NaN of none."""
     difference = text - means
     residue = difference - difference.mean(axis=0)
-    return float(1 - squared_norms(residue).mean() / squared_norms(difference).mean())
+    distance = squared_norms(difference).mean()
+    return float(1 - squared_norms(residue).mean() / distance) if distance > 0 else np.nan
 
 
 def correct_for_shots(lam: float, shots: int | float) -> float:
