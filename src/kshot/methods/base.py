@@ -60,7 +60,8 @@ class Classifier(Estimator):
     """A scikit-learn classifier of unit features; subclasses write `info`, their parameters and `_fit`.
 
     A subclass without an `__init__` becomes a dataclass: its annotated names that have a default are keyword-only
-    parameters, whose descriptions are added to its docstring.
+    parameters, whose descriptions are added to its docstring. A parameter of the base class that it sets
+    (`epochs = 1`) has that default.
 
     Attributes
     ----------
@@ -98,6 +99,9 @@ class Classifier(Estimator):
         super().__init_subclass__(**options)
         if any("__init__" in vars(base) and "__dataclass_fields__" not in vars(base) for base in cls.__mro__[:-1]):
             return
+        known, own = getattr(cls, "__dataclass_fields__", {}), get_annotations(cls)
+        # A dataclass would keep the inherited default of a parameter that is set without an annotation.
+        cls.__annotations__ = own | {name: known[name].type for name in vars(cls) if name in known and name not in own}
         for name in get_annotations(cls):
             if name not in vars(cls):
                 setattr(cls, name, field(init=False))
