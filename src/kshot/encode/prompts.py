@@ -13,7 +13,7 @@ from kshot.data.store import Store
 from kshot.encode.protocol import PromptFeatures
 from kshot.encode.sentences import kept_sentences, match_classes, sentence_file, spelling
 from kshot.encode.sources.coop import read_json
-from kshot.encode.sources.source import Source
+from kshot.encode.sources.source import Source, readable_class
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
 from kshot.progress import Progress
@@ -25,11 +25,12 @@ Prompts = dict[str, list[list[str]]]
 
 
 def from_templates(classes: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
-    """Every template filled with every class name; {} or {c} stands for the name."""
+    """Every template filled with every class name as words; {} or {c} stands for the name."""
     for template in templates:
         if "{}" not in template and "{c}" not in template:
             raise InputError(f"template '{template}' has no {{}} for the class name.")
-    return [[t.replace("{c}", name).replace("{}", name) for t in templates] for name in classes]
+    names = map(readable_class, classes)
+    return [[t.replace("{c}", name).replace("{}", name) for t in templates] for name in names]
 
 
 def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
@@ -168,7 +169,7 @@ def _words(text: str) -> list[str]:
 
 
 def _with_name(sentence: str, name: str) -> str:
-    return sentence if _is_named(name, sentence) else f"{name}. {sentence}"
+    return sentence if _is_named(name, sentence) else f"{readable_class(name)}. {sentence}"
 
 
 def _is_named(name: str, sentence: str) -> bool:
