@@ -16,7 +16,7 @@ from kshot.report.verdict import verdict
 from kshot.report.write import write_report
 from kshot.stats.leaderboard import counting, leaderboard, paired
 from kshot.stats.panel import panel
-from synthetic_records import as_table
+from synthetic_records import as_table, synthetic_rows
 
 OPEN = Path(__file__).resolve().parents[2] / "docs" / "open" / "records"
 
@@ -105,6 +105,22 @@ def test_the_verdict_follows_the_filters(page, records):
     assert any("Nothing is known about other datasets" in sentence for sentence in one)
     page.get_by_label("alpha", exact=True).uncheck()
     assert sentences(page) == ["No cell is left; widen the filters."]
+
+
+@pytest.mark.parametrize("backbones", [("DINO",), ("ViT-B-16", "DINO")])
+def test_cells_without_text_are_shown_where_no_other_is_left(browser, tmp_path, backbones):
+    rows = synthetic_rows(backbones=backbones, text_free=("DINO",))
+    found = expected_panel(rows)
+    write_report(found, all_tables(found), tmp_path, Context())
+    page = browser.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    assert sentences(page) == verdict(found)
+    page.select_option("#filter-backbone", "DINO")
+    alone = expected_panel(rows, backbone=["DINO"], tier=["dataset"])
+    assert sentences(page) == verdict(alone)
+    (ncm,) = (one for one in leaderboard(alone).ranked if one.method == "logistic_probe")
+    assert float(board(page)["logistic_probe"][5]) == pytest.approx(ncm.mean, abs=0.051)
+    page.close()
 
 
 def test_one_shot_is_counted_where_nothing_else_is_left(page, records):
