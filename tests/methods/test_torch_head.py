@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn.base
 import torch
 
 import kshot
@@ -27,6 +28,30 @@ def check_same(head, queries):
         said = module(torch.from_numpy(3 * queries)).numpy()
     np.testing.assert_allclose(said, head.scores(queries), rtol=1e-4, atol=1e-4)
     assert [module.classes[row] for row in said.argmax(axis=1)] == head.predict(queries).tolist()
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_heads_take_what_a_model_returns(name):
+    """Tensors that need a gradient, of floats that numpy does not have, of labels."""
+    data = problem().cast(np.float32)
+
+    def tensors(given):
+        if isinstance(given, tuple):
+            return tuple(map(tensors, given))
+        tensor = torch.from_numpy(given.copy())
+        return tensor.bfloat16().requires_grad_() if tensor.is_floating_point() else tensor
+
+    def rounded(given):
+        return tuple(map(rounded, given)) if isinstance(given, tuple) else np.asarray(tensors(given).detach().float())
+
+    head = getattr(kshot, name)()
+    head.set_params(**{key: value for key, value in QUICK.items() if key in head.get_params()})
+    evidence = data.evidence(head.info.sees)
+    same = sklearn.base.clone(head).fit(**{key: rounded(given) for key, given in evidence.items()})
+    head.fit(**{key: tensors(given) for key, given in evidence.items()})
+    queries = tensors(data.test.X)
+    assert np.array_equal(head.predict_proba(queries), same.predict_proba(rounded(data.test.X)))
+    assert head.score(queries, tensors(data.test.y)) == same.score(rounded(data.test.X), data.test.y)
 
 
 @pytest.mark.parametrize("name", HEADS)

@@ -19,7 +19,7 @@ from kshot.data.store import IMAGE_PARTS, Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, InputError, unknown
 from kshot.methods.evidence import class_labels, encode_labels, read_labels
-from kshot.solvers.rows import unit_rows
+from kshot.solvers.rows import as_numpy, unit_rows
 from kshot.types import ENCODER_CONSTANTS, Array, Labelled
 
 logger = logging.getLogger(__name__)
@@ -192,28 +192,6 @@ def load_features(
     # Read now, so that a damaged file is an error here and not later.
     _ = found.stratum, found.priors
     return found
-
-
-def as_numpy(given: Any, what: str) -> Any:
-    """An array of the processor's memory, whoever made it and wherever it lies; None stays None."""
-    try:
-        return None if given is None else _as_numpy(given)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{what} cannot be read as an array: {error}") from error
-
-
-def _as_numpy(given: Any) -> Array:
-    if hasattr(given, "detach"):
-        tensor = given.detach().cpu()
-        # numpy has no bfloat16.
-        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
-    if hasattr(given, "__dlpack__") and not isinstance(given, np.ndarray):
-        try:
-            return np.from_dlpack(given, device="cpu")
-        except (BufferError, TypeError, RuntimeError, ValueError):
-            if not hasattr(given, "__array__"):
-                raise
-    return np.asarray(given)
 
 
 def _pair(what: str, given: Any, form: str) -> tuple[Any, Any]:
