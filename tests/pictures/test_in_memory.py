@@ -80,11 +80,32 @@ def test_splits_become_pool_and_test_and_a_subset_its_rows(files, tmp_path):
         assert (len(fitted.head.shots.y), fitted.tested.value) == (len(train), 1.0)
 
 
+def test_pictures_that_are_left_out_are_told(shades, caplog):
+    (shades / CLASSES[0] / "broken.png").write_bytes(b"no picture")
+    head = kshot.fit_pictures(shades, encoder=ColourEncoder(), method="loo_blend")
+    assert len(head.shots.y) == 12
+    assert "broken.png is not a readable picture" in caplog.text
+
+
+@pytest.mark.parametrize("label", [lambda c: f"{c} ", lambda c: 1 + CLASSES.index(c)])
+def test_labels_of_a_frame_that_are_spelt_another_way(files, tmp_path, label):
+    """With a space behind some, or as numbers from 1: as many classes as there are."""
+    paths, labels = files
+    spelt = [label(own) if number % 2 or not isinstance(label(own), str) else own for number, own in enumerate(labels)]
+    made = kshot.encode_dataset(as_frame(paths, spelt), "frame", ColourEncoder(), features=tmp_path / "features")
+    assert made.classes == (tuple(CLASSES) if isinstance(spelt[0], str) else ("1", "2", "3"))
+    assert np.bincount(made.pool.y).tolist() == [3, 3, 3]
+
+
 def test_refusals_name_what_to_do(files):
     paths, labels = files
     encoder = {"encoder": ColourEncoder()}
     with pytest.raises(InputError, match="the frame has the columns file, label; needed are path, label"):
         kshot.fit_pictures(as_frame(paths, labels).rename(columns={"path": "file"}), **encoder)
+    merged = as_torchvision(paths, labels)
+    merged.target_transform = lambda label: label // 2
+    with pytest.raises(InputError, match="the dataset has a target_transform"):
+        kshot.fit_pictures(merged, **encoder)
     tensors = as_torchvision(paths, labels)
     tensors.transform = lambda picture: np.asarray(picture)
     with pytest.raises(InputError, match="is a ndarray, not a picture of Pillow"):
