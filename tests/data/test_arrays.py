@@ -215,6 +215,15 @@ def test_saved_and_loaded_they_are_the_same(world, tmp_path):
     assert {m.dataset for m in Store(tmp_path).manifests()} == {"w", "tuxpaint"}
 
 
+def test_an_episode_has_as_many_shots_as_were_asked_for(world):
+    made = kshot.Features.from_arrays("w", **world)
+    support = made.episode(9, 1).reveal(frozenset({"support"})).support
+    assert np.bincount(support.y).tolist() == [9] * 4
+    for shots in (10, 0, -1):
+        with pytest.raises(InputError, match="allowed are 1 to 9, the pool pictures of the smallest class"):
+            made.episode(shots)
+
+
 def test_mistakes_are_named(world):
     (X, y), (Xt, yt), T = world["pool"], world["test"], world["text"]
     for change, says in (

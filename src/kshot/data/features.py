@@ -165,7 +165,10 @@ class Features:
             (tier,) = self.tiers
         if tier is not None and tier not in self.priors:
             raise FeatureError(unknown("tier", tier, self.priors, "Give one of them, or tier=None."))
-        return self.stratum.episode(shots, seed, None if tier is None else self.priors[tier])
+        most = int(np.bincount(self.pool.y, minlength=len(self.classes)).min())
+        if not 1 <= shots <= most:
+            raise InputError(f"shots is {shots}; allowed are 1 to {most}, the pool pictures of the smallest class.")
+        return self.stratum.episode(int(shots), int(seed), None if tier is None else self.priors[tier])
 
     def __repr__(self) -> str:
         tiers, pool, test = ", ".join(self.tiers) or "none", len(self.pool.y), len(self.test.y)
