@@ -144,6 +144,28 @@ def test_two_functions_are_an_encoder(shades, tmp_path):
     assert found.stratum.backbone == "means"
 
 
+def test_functions_that_return_unit_rows_do_not_tell_the_norm_of_text(shades, tmp_path):
+    """The anchors of CLAP are then those of the norm that heads assume, 10, through every door."""
+
+    def scaled(length):
+        def encode(prompts):
+            rows = np.array(named_colours(prompts))
+            return length * rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+        return kshot.Encoder(mean_colours, encode, name=f"length-{length:g}", logit_scale=20.0)
+
+    raw, unit = scaled(10.0), scaled(1.0)
+    heads = [kshot.fit_pictures(shades, encoder=encoder, method="clap").head for encoder in (raw, unit)]
+    for encoder in (raw, unit):
+        made = kshot.encode_dataset(shades, "set", encoder, features=tmp_path / "features")
+        heads.append(made.episode(2).fit(kshot.CLAP()))
+        step = kshot.EncodePictures(encoder)
+        assert step.constants_of(CLASSES) == {"logit_scale": 20.0} | ({} if encoder is unit else {"anchor_scale": 10.0})
+    np.testing.assert_allclose(heads[0].coef_, heads[1].coef_, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(heads[2].coef_, heads[3].coef_, rtol=1e-3, atol=1e-2)
+    assert [head.selected_["anchor_scale"].from_ for head in heads] == ["encoder", "assumed"] * 2
+
+
 def test_the_head_of_pictures_as_a_torch_module_has_its_probabilities(shades):
     import torch
 

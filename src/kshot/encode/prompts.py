@@ -10,7 +10,7 @@ import numpy as np
 
 from kshot.data.catalog import COOP_SUFFIX, tiers
 from kshot.data.store import Store
-from kshot.encode.protocol import PromptFeatures
+from kshot.encode.protocol import PromptFeatures, known_norms
 from kshot.encode.sentences import kept_sentences, match_classes, sentence_file, spelling
 from kshot.encode.sources.coop import read_json
 from kshot.encode.sources.source import Source, readable_class
@@ -131,8 +131,8 @@ def encode_tiers(job: Encoding, store: Store, prompts: Prompts) -> None:
         what = f"prompts of {job.dataset} by {job.backbone}, tier {name}"
         with Progress(what, sum(map(len, own)), ends=False) as progress:
             prototypes = encode_tier(job.encoder.encode_prompts, own, progress.advance)
-        unit = prototypes.unit.astype(np.float16)
-        store.write_text(job.dataset, job.backbone, name, unit, prototypes.norms, job.source.classes, **job.about())
+        unit, norms = prototypes.unit.astype(np.float16), known_norms(prototypes.norms)
+        store.write_text(job.dataset, job.backbone, name, unit, norms, job.source.classes, **job.about())
 
 
 def _templates(source: Source, template: str | None, tier: str, sentence_files: Mapping[str, Path]) -> Sequence[str]:

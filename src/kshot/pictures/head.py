@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from kshot.encode.protocol import Encoder
+from kshot.encode.protocol import Encoder, known_norms
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.headfile import read_head_file, save_head
@@ -46,7 +46,7 @@ class About:
     kshot: str = version("kshot")
 
     @property
-    def text_norm(self) -> float:
+    def text_norm(self) -> float | None:
         return mean_norm(self.text_norms)
 
     def setting(self) -> dict[str, Any]:
@@ -129,9 +129,10 @@ class PictureHead:
         return PictureHead(head, shots, thumbnails, _about(stored["about"]), left_out)
 
 
-def mean_norm(norms: Sequence[float]) -> float:
-    """The mean norm of text prototypes, in the precision that they were encoded with."""
-    return float(np.mean(np.asarray(norms, np.float32)))
+def mean_norm(norms: Sequence[float]) -> float | None:
+    """The mean norm of text prototypes, in the precision that they were encoded with; None where it is not known."""
+    known = known_norms(np.asarray(norms, np.float32))
+    return None if known is None else float(known.mean())
 
 
 def _about(stored: Mapping[str, Any]) -> About:
