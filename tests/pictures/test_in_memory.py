@@ -130,6 +130,8 @@ def test_two_functions_are_an_encoder(shades, tmp_path):
     head = kshot.fit_pictures(shades, encoder=encoder, method="clap")
     head.save(tmp_path / "head.safetensors")
     kept = kshot.PictureHead.load(tmp_path / "head.safetensors")
+    with pytest.raises(InputError, match=r"Read it with kshot\.PictureHead\.load"):
+        kshot.load_head(tmp_path / "head.safetensors")
     shown = [Image.new("RGB", (9, 9), name) for name in ("red", "blue")]
     assert kept.predict(shown, encoder=encoder) == ["red", "blue"]
     assert kept.about.logit_scale == 20.0
