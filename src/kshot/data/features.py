@@ -74,7 +74,8 @@ class Features:
         backbone : str
             The encoder's name, to tell features of the same pictures apart.
         constants : numbers by name
-            What is known of the encoder: `logit_scale`, and `anchor_scale`, the norm of its text embeddings.
+            What is known of the encoder: `logit_scale` (100 of CLIP, not its logarithm), and `anchor_scale`, the norm
+            of its text embeddings.
         """
         known = {key: _constant(key, value) for key, value in (constants or {}).items()}
         tiers = {} if text is None else dict(text) if isinstance(text, Mapping) else {TEXT: text}

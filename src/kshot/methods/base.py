@@ -152,8 +152,9 @@ class Classifier(Estimator):
         queries : (Q, d)
             The pictures to classify, for transductive methods.
         constants : numbers by name
-            What is known of the encoder: `logit_scale`, and `anchor_scale`, the norm of its text embeddings. They stand
-            in for the parameters of those names that are None; without them, 100 and 10 are assumed.
+            What is known of the encoder: `logit_scale` (100 of CLIP, not its logarithm), and `anchor_scale`, the norm
+            of its text embeddings. They stand in for the parameters of those names that are None; without them, 100 and
+            10 are assumed.
         """
         check_parameters(self)
         known = known_constants(self, constants or {})

@@ -49,6 +49,8 @@ def _as_numpy(given: Any) -> Array:
         except (BufferError, TypeError, RuntimeError, ValueError):
             if not hasattr(given, "__array__"):
                 raise
+    if np.ma.is_masked(given):
+        raise ValueError("some entries are masked; leave these rows out, or fill them")
     return np.asarray(given)
 
 
