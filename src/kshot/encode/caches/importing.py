@@ -14,7 +14,7 @@ from kshot.data.format import Manifest
 from kshot.data.store import Store, view_part
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import Cache
-from kshot.encode.caches.store_form import Rows, names_in_labels, read_names, read_rows, read_text
+from kshot.encode.caches.store_form import Rows, names_in_labels, read_names, read_rows, read_text, without_numbers
 from kshot.encode.caches.views import CLAP_VIEWS, split_views
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.prompts import encode_tiers, tier_prompts
@@ -140,7 +140,8 @@ def text_writer(
         return lambda store: None
     entry = datasets().get(dataset)
     source = Listed(dataset, found.classes, (), entry.templates if entry else ())
-    prompts = tier_prompts(dataset, source, template or (entry.template if entry else None), tiers, {})
+    named = replace(source, classes=without_numbers(found.classes))
+    prompts = tier_prompts(dataset, named, template or (entry.template if entry else None), tiers, {})
     encoder = load_encoder(backbone, weights)
     if encoder.dim != found.dim:
         raise InputError(f"the features have {found.dim} dimensions, but {backbone} gives {encoder.dim}.")

@@ -90,6 +90,12 @@ def _numbered(names: Sequence[str], address: Address) -> tuple[str, ...]:
     return tuple(numbered)
 
 
+def without_numbers(classes: Sequence[str]) -> tuple[str, ...]:
+    """The names before `_numbered`: what prompts say of two classes with one name."""
+    bases = ((name, name.rpartition(" (")[0]) for name in classes)
+    return tuple(base if name.endswith(")") and base in classes else name for name, base in bases)
+
+
 def names_in_labels(labels: Sequence[Address]) -> tuple[str, ...] | None:
     """The different labels, sorted, where they are words."""
     arrays = [read_array(address) for address in labels]
