@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int
 
 from kshot.errors import FeatureError
 from kshot.files import json_seal, seal_tensors, unseal_tensors, write_bytes
@@ -93,18 +93,15 @@ def map_tensors(path: Path) -> dict[str, Array]:
     The safetensors library copies tensors into memory, and of a pool's views only the rows of the shots are read.
     """
     try:
-        return tensors_in(np.memmap(path, np.uint8, "r"))
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > path.stat().st_size:
+                raise ValueError("the header is longer than the file")
+            header = json.loads(file.read(length))
+        whole = np.memmap(path, np.uint8, "r")
+        return {name: _view(whole, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise FeatureError(f"{path} is not a readable safetensors file ({error}).") from error
-
-
-def tensors_in(content: UInt8[Array, " n"]) -> dict[str, Array]:
-    """Every tensor of a file's bytes as a view of them."""
-    start = 8 + int.from_bytes(content[:8].tobytes(), "little")
-    if start > len(content):
-        raise ValueError("the header is longer than the file")
-    header = json.loads(content[8:start].tobytes())
-    return {name: _view(content, start, entry) for name, entry in header.items() if name != "__metadata__"}
 
 
 def _view(whole: Array, start: int, entry: Any) -> Array:

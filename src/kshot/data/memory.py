@@ -5,9 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from kshot.data.format import Manifest, tensors_in
+from kshot.data.format import Manifest
 from kshot.data.store import Rows, Store, Where, file_bytes, new_manifest
 from kshot.errors import FeatureError, unknown
 from kshot.files import safe_name
@@ -17,8 +15,8 @@ Parts = dict[str, tuple[Manifest, dict[str, Array]]]
 
 
 class MemoryStore(Store):
-    """What is written stays in memory as the bytes of its files; a (dataset, backbone) that is not in memory is read
-    from the folder."""
+    """What is written stays in memory, with the hashes that its files would have; a (dataset, backbone) that is not in
+    memory is read from the folder."""
 
     def __init__(self, root: Path | str = "features"):
         super().__init__(root)
@@ -73,11 +71,12 @@ class MemoryStore(Store):
     def _keep(
         self, where: Where, tensors: dict[str, Array], rows: Rows, classes: Sequence[str], about: dict[str, Any]
     ) -> Manifest:
+        from safetensors.numpy import load
+
         for kind, name in zip(("dataset", "backbone", "part"), where, strict=True):
             safe_name(kind, name)
         content = file_bytes(tensors)
         manifest = new_manifest(where, hashlib.sha256(content).hexdigest(), rows, classes, about)
         # A copy: the caller may change the arrays, and the hash would still be the old one.
-        kept = tensors_in(np.frombuffer(content, np.uint8))
-        self._strata.setdefault(where[:2], {})[where[2]] = manifest, kept
+        self._strata.setdefault(where[:2], {})[where[2]] = manifest, load(content)
         return manifest
