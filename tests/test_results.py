@@ -46,6 +46,22 @@ def test_a_paired_difference_is_a_value(results):
         results.paired("clapp", "ncm")
 
 
+def test_features_without_any_text_are_compared_all_the_same():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 12)
+    X = np.eye(4, 16)[y] + 0.4 * rng.normal(size=(48, 16))
+    made = kshot.Features.from_arrays("dino", pool=(X, y), test=(X + 0.4 * rng.normal(size=X.shape), y))
+    found = kshot.compare(["ncm", "logistic_probe", "clap"], made, shots=[2, 4], seeds=3, workers=1)
+    frame, board = found.to_pandas(), found.leaderboard().to_pandas().set_index("method")
+    means = 100 * frame.pivot_table(index=["shots", "seed"], columns="method", values="accuracy")
+    assert board.loc["NCM", "K=2"] == pytest.approx(means.ncm.loc[2].mean())
+    assert board.loc["NCM", "mean K≥2"] == pytest.approx(means.ncm.mean())
+    assert np.isnan(board.loc["CLAP", "K=2"])
+    gap = found.paired("logistic_probe", "ncm")
+    assert (gap.n, gap.mean) == (6, pytest.approx((means.logistic_probe - means.ncm).mean()))
+    assert any("The best validation-free head" in sentence for sentence in found.verdict())
+
+
 def test_where_keeps_what_was_asked_for_everywhere(results, tmp_path):
     part = results.where(dataset=["digits", "emoji"], shots=[4, 16], method=["clap", "ncm", "oracle_lambda"])
     frame, board = results.to_pandas(), part.leaderboard().to_pandas().set_index("method")

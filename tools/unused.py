@@ -13,6 +13,7 @@ PATHS = ("src", "tools", "benchmarks")
 ALLOWED = {
     "__getattr__": "Python calls it where somebody imports from the package",
     "__dir__": "Python calls it for completion",
+    "__annotations__": "dataclasses reads it",
     "_repr_html_": "notebooks call it",
     "to_polars": "the door: users call it",
     "decision_function": "scikit-learn calls it",

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-Names = str | int | Sequence[str | int]
+Names = str | int | Integral | Sequence[str | int]
 AXES = ("dataset", "backbone", "tier", "shots", "profile", "method")
 
 
@@ -96,7 +97,7 @@ class Results:
     ) -> "Results":
         """The records that bear one of these names on every axis."""
         asked = zip(AXES, (dataset, backbone, tier, shots, profile, method), strict=True)
-        lists = {axis: (names,) if isinstance(names, str | int) else tuple(names) for axis, names in asked}
+        lists = {axis: _as_tuple(names) for axis, names in asked}
         wanted = {axis: names for axis, names in lists.items() if names}
         return replace(self, records=_select(self.records, wanted), chosen={**self.chosen, **wanted})
 
@@ -321,6 +322,12 @@ def load_records(
     other, plain = (None if given is None else Path(given) for given in (precision, base))
     where = features if isinstance(features, Store) else Path(features)
     return Results(load_table(folder), Path(folder), where, other, plain, corrected, headroom)
+
+
+def _as_tuple(names: Names) -> tuple[str | int, ...]:
+    if isinstance(names, str):
+        return (names,)
+    return (int(names),) if isinstance(names, int | Integral) else tuple(names)
 
 
 def _select(records: "pa.Table", wanted: Mapping[str, Sequence[str | int]]) -> "pa.Table":

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 
 from kshot.bench.compact import forget
@@ -101,8 +102,8 @@ def compare(
     heads: Heads,
     features: Where,
     *,
-    shots: int | Iterable[int] = (1, 2, 4, 8, 16),
-    seeds: int | Iterable[int] = 5,
+    shots: int | Integral | Iterable[int] = (1, 2, 4, 8, 16),
+    seeds: int | Integral | Iterable[int] = 5,
     tiers: str | Sequence[str] = (),
     records: Path | str | None = None,
     folder: Path | str = FEATURES,
@@ -141,8 +142,8 @@ def compare(
         and warn where the predictions differ.
     """
     strata, store = gather_features(features, folder, (tiers,) if isinstance(tiers, str) else tiers)
-    drawn = whole_numbers("shots", [shots] if isinstance(shots, int) else shots, "compare")
-    numbered = whole_numbers("seeds", range(seeds) if isinstance(seeds, int) else seeds, "compare")
+    drawn = whole_numbers("shots", [int(shots)] if isinstance(shots, int | Integral) else shots, "compare")
+    numbered = whole_numbers("seeds", range(int(seeds)) if isinstance(seeds, int | Integral) else seeds, "compare")
     specs = tuple(method_specs(heads))
     if not strata or not specs or not drawn or not numbered:
         raise InputError("compare needs at least one head, one of features, one K in shots and one seed.")

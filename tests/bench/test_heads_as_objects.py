@@ -296,6 +296,11 @@ def test_a_cache_of_exactly_k_pictures(stored, tmp_path, monkeypatch, caplog):
     assert len(load_table(kshot.run(needy.with_min_residue(0), workers=1).folder)) == 6
 
 
+def test_numbers_of_numpy_are_numbers(features):
+    found = kshot.compare("ncm", features, shots=np.int64(2), seeds=np.int64(2), workers=1)
+    assert set(found.where(shots=np.int64(2)).to_arrow()["seed"].to_pylist()) == {0, 1}
+
+
 def test_what_cannot_be_compared_is_an_error(features):
     for heads, options, says in (
         ([], {}, "at least one head"),

@@ -112,6 +112,15 @@ def test_every_format_gives_the_numbers_that_were_written(folder, suffix):
     assert all(finding.passed for finding in check_records(Path("out")))
 
 
+def test_shares_among_per_cents_are_told(folder):
+    rows, made = their_rows()
+    rows[3]["top-1"] /= 100
+    write_csv(folder / "theirs.csv", rows)
+    (folder / "mapping.toml").write_text(MAPPING)
+    found = import_records(Path("theirs.csv"), Path("mapping.toml"))
+    assert any(note.startswith(f"1 of {len(made)} of them are at most 1") for note in found.notes)
+
+
 def test_report_tables_figures_and_published_work_and_say_imported(theirs):
     results = load_records(theirs.folder)
     computed = panel(pa.Table.from_pylist(their_rows()[1]))
@@ -167,7 +176,9 @@ def test_a_wrong_mapping_is_refused_in_one_sentence(folder, was, now, said):
         ("top-1", "good", "row 5: could not convert"),
         ("K", 0, "row 5: shots is 0"),
         ("K", 1.5, "row 5: shots is 1.5"),
-        ("run", "first", "row 5: could not convert"),
+        ("K", "16shot", r"row 5: shots is 16shot; allowed are .* in \[names.shots\]"),
+        ("K", "inf", "row 5: shots is inf"),
+        ("run", "first", "row 5: seed is first"),
         ("arch", "", "row 5: arch is empty"),
         ("arch", "ViT-L/14", r"row 5: .* in \[names.backbone\]"),
     ],

@@ -14,7 +14,7 @@ from kshot.report.verdict import verdict
 from kshot.report.write import write_report
 from kshot.stats.leaderboard import counting, leaderboard, paired
 from kshot.stats.panel import panel
-from synthetic_records import as_table
+from synthetic_records import as_table, synthetic_rows
 
 
 def board(page):
@@ -81,6 +81,22 @@ def test_filters_recompute_board_and_verdict(page, records):
     page.get_by_label(CLOSING, exact=True).uncheck()
     assert "No cell is left" in page.inner_text("#board-note")
     assert sentences(page) == ["No cell is left; widen the filters."]
+
+
+@pytest.mark.parametrize("backbones", [("DINO",), ("ViT-B-16", "DINO")])
+def test_cells_without_text_are_shown_where_no_other_is_left(browser, tmp_path, backbones):
+    rows = synthetic_rows(backbones=backbones, text_free=("DINO",))
+    found = expected_panel(rows)
+    write_report(found, all_tables(found), tmp_path, Context())
+    page = browser.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    assert sentences(page) == verdict(found)
+    page.select_option("#filter-backbone", "DINO")
+    alone = expected_panel(rows, backbone=["DINO"], tier=["dataset"])
+    assert sentences(page) == verdict(alone)
+    (ncm,) = (one for one in leaderboard(alone).ranked if one.method == "logistic_probe")
+    assert float(board(page)["logistic_probe"][5]) == pytest.approx(ncm.mean, abs=0.051)
+    page.close()
 
 
 def test_one_shot_is_counted_where_nothing_else_is_left(page, records):

@@ -108,6 +108,19 @@ def test_rows_of_unit_length_are_kept_bit_by_bit_and_others_scaled(world):
     assert np.allclose(np.linalg.norm(long.store.images("w", "arrays", "pool").X, axis=1), 1, atol=1e-3)
 
 
+def test_arrays_that_their_owner_changes_later_change_nothing(world):
+    """Rows of unit length are kept as they are, but not in the caller's memory."""
+    world |= {"pool": (unit(world["pool"][0]), world["pool"][1].copy()), "text": unit(world["text"])}
+    world["test"] = unit(world["test"][0]), world["test"][1]
+    made = kshot.Features.from_arrays("w", **world)
+    asked = {"shots": [2], "seeds": 1, "workers": 1, "min_residue": 0}
+    before = kshot.compare(["clap", "zero_shot"], made, **asked).to_arrow()
+    for array in (*world["pool"], world["test"][0], world["text"]):
+        array[:] = np.roll(array, 1, axis=0)
+    after = kshot.compare(["clap", "zero_shot"], made, **asked).to_arrow()
+    assert after["hits"].to_pylist() == before["hits"].to_pylist()
+
+
 def test_features_of_one_name_are_told_apart(world, tmp_path):
     X, y = world["pool"]
     other = world | {"pool": (X[:, ::-1], y)}
@@ -191,6 +204,15 @@ def test_saved_and_loaded_they_are_the_same(world, tmp_path):
     bundled = kshot.load_features("tuxpaint", "lite0")
     bundled.save(tmp_path)
     assert {m.dataset for m in Store(tmp_path).manifests()} == {"w", "tuxpaint"}
+
+
+def test_an_episode_has_as_many_shots_as_were_asked_for(world):
+    made = kshot.Features.from_arrays("w", **world)
+    support = made.episode(9, 1).reveal(frozenset({"support"})).support
+    assert np.bincount(support.y).tolist() == [9] * 4
+    for shots in (10, 0, -1):
+        with pytest.raises(InputError, match="allowed are 1 to 9, the pool pictures of the smallest class"):
+            made.episode(shots)
 
 
 def test_mistakes_are_named(world):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import kshot
 from kshot.bench.study import Grid, MethodSpec, Study
 from kshot.bench.work import strata_of
 from kshot.data.catalog import ShiftEntry, shifts
@@ -102,13 +103,27 @@ def test_other_constants_of_the_same_bytes_make_the_shift_again(tmp_path):
         assert load_in_python(tmp_path).stratum.logit_scale == scale
 
 
-def test_features_that_somebody_stored_under_the_name_of_a_shift_stay(tmp_path):
+@pytest.mark.parametrize("tiers", [("photo", "dataset", "ensemble"), ("photo",), ()])
+@pytest.mark.parametrize("whole", [False, True])
+def test_features_that_somebody_stored_under_the_name_of_a_shift_stay(tmp_path, whole, tiers):
+    """With all tiers of the datasets, with some, or with none."""
     store = Store(tmp_path)
     digits = store.images("digits", "lite0", "all")
-    for part in ("pool", "test"):
+    for part in ("all",) if whole else ("pool", "test"):
         ids = [f"{part}/{one}" for one in digits.ids]
         store.write_images("clipart-to-emoji", "lite0", part, digits.X, digits.y, ids, digits.manifest.classes)
-    for tier in store.tiers("openclipart", "lite0"):
+    for tier in tiers:
         text = np.array(store.text("digits", "lite0", "photo").prototypes)
         store.write_text("clipart-to-emoji", "lite0", tier, text, None, digits.manifest.classes)
-    assert load_in_python(tmp_path).classes == digits.manifest.classes
+    found = load_in_python(tmp_path)
+    assert found.classes == digits.manifest.classes
+    assert found.tiers == sorted(tiers)
+
+
+def test_features_in_memory_under_the_name_of_a_shift_stay():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 12)
+    X = np.eye(3, 16)[y] + 0.1 * rng.normal(size=(36, 16))
+    made = kshot.Features.from_arrays("clipart-to-emoji", backbone="lite0", pool=(X, y), test=(X + 0.1, y))
+    found = kshot.compare("ncm", made, shots=[2], seeds=1, workers=1, min_residue=0)
+    assert found.to_arrow()["n_classes"].to_pylist() == [3]

@@ -28,6 +28,14 @@ def test_templates_of_both_kinds():
         from_templates(["cat"], ["a photo"])
 
 
+def test_names_are_words_whatever_door_they_come_by(tmp_path):
+    """Folders, splits and schemas give words; CSV files, label files and frames give names as they stand there."""
+    names = ["golden_retriever", "  golden   retriever "]
+    assert from_templates(names, ["a {}."]) == [["a golden retriever."]] * 2
+    path = sentences(tmp_path, {"golden retriever": ["It is yellow."]})
+    assert from_sentences(names[:1], path) == [["golden retriever. It is yellow."]]
+
+
 def sentences(tmp_path, content):
     path = tmp_path / "cupl.json"
     path.write_text(json.dumps(content))

@@ -64,7 +64,12 @@ def table(labels, **columns):
 
 @pytest.mark.parametrize(
     ("labels", "classes", "numbers"),
-    [(["dog", "cat", "dog"], ("cat", "dog"), [1, 0, 1]), ([2, 0, 1], ("0", "1", "2"), [2, 0, 1])],
+    [
+        (["dog", "cat", "dog"], ("cat", "dog"), [1, 0, 1]),
+        (["dog ", "cat", "dog"], ("cat", "dog"), [1, 0, 1]),
+        ([2, 0, 1], ("0", "1", "2"), [2, 0, 1]),
+        ([10, 2, 1], ("1", "2", "10"), [2, 1, 0]),
+    ],
 )
 def test_words_and_bare_numbers_as_labels(tmp_path, labels, classes, numbers):
     pq.write_table(table(labels), tmp_path / "rows.parquet")

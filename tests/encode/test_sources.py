@@ -72,10 +72,14 @@ def test_csv(tmp_path):
     for number in range(2):
         (tmp_path / f"{number}.png").write_bytes(picture(number, 0))
     table = tmp_path / "all.csv"
-    table.write_text("path,label,part\n0.png,dog,train\n1.png,cat,test\n")
+    table.write_text("path,label,part\n0.png,dog,train\n1.png,cat ,test\n1.png,cat,test\n")
     source = find_source(str(table))
     assert source.classes == ("cat", "dog")
-    assert [(p.part, p.id, p.label) for p in everything(source)] == [("pool", "0.png", 1), ("test", "1.png", 0)]
+    assert [(p.part, p.id, p.label) for p in everything(source)] == [
+        ("pool", "0.png", 1),
+        ("test", "1.png", 0),
+        ("test", "1.png", 0),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,22 @@ def test_parameters_are_fields_or_arguments_of_init():
     assert not dataclasses.is_dataclass(Inherits)
 
 
+def test_a_parameter_that_a_subclass_sets_is_its_default():
+    """As in any class, with or without an annotation."""
+
+    class Shorter(TaskRes):
+        epochs = 3
+
+    class Faster(Shorter):
+        lr = 0.5
+
+    data = problem()
+    head = Faster().fit(data.X, data.y, text=data.text)
+    same = TaskRes(epochs=3, lr=0.5).fit(data.X, data.y, text=data.text)
+    assert (head.epochs, Faster(epochs=4).epochs, TaskRes().epochs) == (3, 4, TaskRes.epochs)
+    assert np.array_equal(head.coef_, same.coef_)
+
+
 def test_every_parameter_of_every_head_is_described():
     for name in registry.names():
         method = registry.create(name)

@@ -1,6 +1,7 @@
 """The hash of a head of a session: whatever changes its answers changes the hash, and nothing else does."""
 
 import functools
+import importlib
 import re
 import subprocess
 import sys
@@ -108,6 +109,22 @@ class Head(Base):
 )
 def test_helpers_bases_and_the_classes_of_objects_count(was, now):
     assert class_code(session(SOURCE.replace(was, now))) != class_code(session(SOURCE))
+
+
+def test_which_of_two_values_stands_where_counts():
+    one, other = (lambda t: t.text), (lambda t: t.means)
+    assert class_code(many([(one, other, one)])) != class_code(many([(one, other, other)]))
+
+
+def test_values_that_a_session_set_in_its_modules_count(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "settings_of_head.py").write_text("RATIO = 0.0\n")
+    settings = importlib.import_module("settings_of_head")
+    source = "class Head(Classifier):\n    info = INFO\n    def _fit(self, task):\n        return settings.RATIO\n"
+    before = class_code(session(source, settings=settings))
+    assert class_code(session(source, settings=settings)) == before
+    settings.RATIO = 1.0
+    assert class_code(session(source, settings=settings)) != before
 
 
 def test_the_hash_is_the_same_in_every_process(tmp_path):

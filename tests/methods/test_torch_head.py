@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn.base
 import torch
 
 from problems import HEADS, problem, quick
@@ -10,6 +11,29 @@ from problems import HEADS, problem, quick
 def fitted(name, data):
     head = HEADS[name](**quick(HEADS[name]))
     return head.fit(**data.evidence(head.info.sees), classes=range(6), constants={"logit_scale": 30.0})
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_heads_take_what_a_model_returns(name):
+    """Tensors that need a gradient, of floats that numpy does not have, of labels."""
+    data = problem().cast(np.float32)
+
+    def tensors(given):
+        if isinstance(given, tuple):
+            return tuple(map(tensors, given))
+        tensor = torch.from_numpy(given.copy())
+        return tensor.bfloat16().requires_grad_() if tensor.is_floating_point() else tensor
+
+    def rounded(given):
+        return tuple(map(rounded, given)) if isinstance(given, tuple) else np.asarray(tensors(given).detach().float())
+
+    head = HEADS[name](**quick(HEADS[name]))
+    evidence = data.evidence(head.info.sees)
+    same = sklearn.base.clone(head).fit(**{key: rounded(given) for key, given in evidence.items()})
+    head.fit(**{key: tensors(given) for key, given in evidence.items()})
+    queries = tensors(data.test.X)
+    assert np.array_equal(head.predict_proba(queries), same.predict_proba(rounded(data.test.X)))
+    assert head.score(queries, tensors(data.test.y)) == same.score(rounded(data.test.X), data.test.y)
 
 
 @pytest.mark.parametrize("name", ["CLAP", "TipAdapter", "ProKeR", "CLIPAdapter", "RLA", "APE"])

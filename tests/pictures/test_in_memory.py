@@ -80,11 +80,32 @@ def test_splits_become_pool_and_test_and_a_subset_its_rows(files, tmp_path):
         assert (len(fitted.head.shots.y), fitted.tested.value) == (len(train), 1.0)
 
 
+def test_pictures_that_are_left_out_are_told(shades, caplog):
+    (shades / CLASSES[0] / "broken.png").write_bytes(b"no picture")
+    head = kshot.fit_pictures(shades, encoder=ColourEncoder(), method="loo_blend")
+    assert len(head.shots.y) == 12
+    assert "broken.png is not a readable picture" in caplog.text
+
+
+@pytest.mark.parametrize("label", [lambda c: f"{c} ", lambda c: 1 + CLASSES.index(c)])
+def test_labels_of_a_frame_that_are_spelt_another_way(files, tmp_path, label):
+    """With a space behind some, or as numbers from 1: as many classes as there are."""
+    paths, labels = files
+    spelt = [label(own) if number % 2 or not isinstance(label(own), str) else own for number, own in enumerate(labels)]
+    made = kshot.encode_dataset(as_frame(paths, spelt), "frame", ColourEncoder(), features=tmp_path / "features")
+    assert made.classes == (tuple(CLASSES) if isinstance(spelt[0], str) else ("1", "2", "3"))
+    assert np.bincount(made.pool.y).tolist() == [3, 3, 3]
+
+
 def test_refusals_name_what_to_do(files):
     paths, labels = files
     encoder = {"encoder": ColourEncoder()}
     with pytest.raises(InputError, match="the frame has the columns file, label; needed are path, label"):
         kshot.fit_pictures(as_frame(paths, labels).rename(columns={"path": "file"}), **encoder)
+    merged = as_torchvision(paths, labels)
+    merged.target_transform = lambda label: label // 2
+    with pytest.raises(InputError, match="the dataset has a target_transform"):
+        kshot.fit_pictures(merged, **encoder)
     tensors = as_torchvision(paths, labels)
     tensors.transform = lambda picture: np.asarray(picture)
     with pytest.raises(InputError, match="is a ndarray, not a picture of Pillow"):
@@ -109,6 +130,8 @@ def test_two_functions_are_an_encoder(shades, tmp_path):
     head = kshot.fit_pictures(shades, encoder=encoder, method="clap")
     head.save(tmp_path / "head.safetensors")
     kept = kshot.PictureHead.load(tmp_path / "head.safetensors")
+    with pytest.raises(InputError, match=r"Read it with kshot\.PictureHead\.load"):
+        kshot.load_head(tmp_path / "head.safetensors")
     shown = [Image.new("RGB", (9, 9), name) for name in ("red", "blue")]
     assert kept.predict(shown, encoder=encoder) == ["red", "blue"]
     assert kept.about.logit_scale == 20.0
@@ -121,6 +144,28 @@ def test_two_functions_are_an_encoder(shades, tmp_path):
         kshot.fit_pictures(shades, encoder=wrong)
     found = kshot.encode_dataset(shades, "shades", encoder, features=tmp_path / "features")
     assert found.stratum.backbone == "means"
+
+
+def test_functions_that_return_unit_rows_do_not_tell_the_norm_of_text(shades, tmp_path):
+    """The anchors of CLAP are then those of the norm that heads assume, 10, through every door."""
+
+    def scaled(length):
+        def encode(prompts):
+            rows = np.array(named_colours(prompts))
+            return length * rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+        return kshot.Encoder(mean_colours, encode, name=f"length-{length:g}", logit_scale=20.0)
+
+    raw, unit = scaled(10.0), scaled(1.0)
+    heads = [kshot.fit_pictures(shades, encoder=encoder, method="clap").head for encoder in (raw, unit)]
+    for encoder in (raw, unit):
+        made = kshot.encode_dataset(shades, "set", encoder, features=tmp_path / "features")
+        heads.append(made.episode(2).fit(kshot.CLAP()))
+        step = kshot.EncodePictures(encoder)
+        assert step.constants_of(CLASSES) == {"logit_scale": 20.0} | ({} if encoder is unit else {"anchor_scale": 10.0})
+    np.testing.assert_allclose(heads[0].coef_, heads[1].coef_, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(heads[2].coef_, heads[3].coef_, rtol=1e-3, atol=1e-2)
+    assert [head.selected_["anchor_scale"].from_ for head in heads] == ["encoder", "assumed"] * 2
 
 
 def test_the_head_of_pictures_as_a_torch_module_has_its_probabilities(shades):

@@ -42,6 +42,13 @@ def test_unit_rows_name_the_bad_ones():
         unit_rows(np.ones(3), "my rows")
 
 
+def test_masked_entries_are_no_numbers():
+    X = np.ma.masked_array(np.ones((2, 3)), [[False] * 3, [True, False, False]])
+    with pytest.raises(InputError, match="support cannot be read as an array: some entries are masked"):
+        unit_rows(X, "support")
+    assert unit_rows(X[:1], "support") == pytest.approx(3**-0.5)
+
+
 @pytest.mark.parametrize("length", [1e-44, 1e-25, 1e-20, 1e20, 3e38])
 def test_rows_of_any_length_keep_their_direction(length):
     """In float64 none of these lengths is extreme."""

@@ -51,6 +51,7 @@ def import_records(file: Path, mapping: Path, output: Path | None = None) -> Imp
             raise InputError(f"{file}, row {number}: a second record of {', '.join(map(str, key))}.")
         found[key] = record
     percent = any((record["accuracy"] or 0) > 1 for record in found.values())
+    tiny = [record for record in found.values() if percent and 0 < (record["accuracy"] or 0) <= 1]
     for record in found.values():
         if percent and record["accuracy"] is not None:
             record["accuracy"] /= 100
@@ -58,7 +59,10 @@ def import_records(file: Path, mapping: Path, output: Path | None = None) -> Imp
     source = {"file": file.name, "sha256": sha256(file), "mapping": about, "rounding": _rounding(found.values())}
     _write(folder, study, list(found.values()), source)
     cells = {key[:-1] for key in found}
-    notes = [f"accuracies were read as {'per cent' if percent else 'shares of 1'}", *_unfamiliar(found)]
+    notes = [f"accuracies were read as {'per cent' if percent else 'shares of 1'}"]
+    if tiny:
+        notes.append(f"{len(tiny)} of {len(found)} of them are at most 1; if they are shares, write all of them alike")
+    notes += _unfamiliar(found)
     return ImportedRecords(folder, len(found), len(cells), tuple(notes))
 
 
@@ -118,9 +122,14 @@ def _record(row: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
     """One row in the columns of our records; the accuracy as it is given."""
     named = {axis: _value(row, about, axis) for axis in AXES}
     for axis, least in (("shots", 1), ("seed", 0)):
-        whole = float(named[axis])
-        if whole != int(whole) or not least <= whole <= LARGEST:
-            raise InputError(f"{axis} is {named[axis]}; allowed are whole numbers from {least} up.")
+        try:
+            whole = float(named[axis])
+        except ValueError:
+            whole = float("nan")
+        if not whole.is_integer() or not least <= whole <= LARGEST:
+            raise InputError(
+                f"{axis} is {named[axis]}; allowed are whole numbers from {least} up. Name them in [names.{axis}]."
+            )
         named[axis] = int(whole)
     for axis in ("dataset", "backbone", "tier"):
         try:

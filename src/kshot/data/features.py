@@ -19,7 +19,7 @@ from kshot.data.store import IMAGE_PARTS, Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, InputError, unknown
 from kshot.methods.evidence import class_labels, encode_labels, read_labels
-from kshot.solvers.rows import unit_rows
+from kshot.solvers.rows import as_numpy, unit_rows
 from kshot.types import ENCODER_CONSTANTS, Array, Labelled
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,8 @@ class Features:
         backbone : str
             The encoder's name, to tell features of the same pictures apart.
         constants : numbers by name
-            What is known of the encoder: `logit_scale`, and `anchor_scale`, the norm of its text embeddings.
+            What is known of the encoder: `logit_scale` (100 of CLIP, not its logarithm), and `anchor_scale`, the norm
+            of its text embeddings.
         """
         known = {key: _constant(key, value) for key, value in (constants or {}).items()}
         tiers = {} if text is None else dict(text) if isinstance(text, Mapping) else {TEXT: text}
@@ -164,7 +165,10 @@ class Features:
             (tier,) = self.tiers
         if tier is not None and tier not in self.priors:
             raise FeatureError(unknown("tier", tier, self.priors, "Give one of them, or tier=None."))
-        return self.stratum.episode(shots, seed, None if tier is None else self.priors[tier])
+        most = int(np.bincount(self.pool.y, minlength=len(self.classes)).min())
+        if not 1 <= shots <= most:
+            raise InputError(f"shots is {shots}; allowed are 1 to {most}, the pool pictures of the smallest class.")
+        return self.stratum.episode(int(shots), int(seed), None if tier is None else self.priors[tier])
 
     def __repr__(self) -> str:
         tiers, pool, test = ", ".join(self.tiers) or "none", len(self.pool.y), len(self.test.y)
@@ -191,26 +195,6 @@ def load_features(
     # Read now, so that a damaged file is an error here and not later.
     _ = found.stratum, found.priors
     return found
-
-
-def as_numpy(given: Any, what: str) -> Any:
-    """Convert any library's array on any device to numpy; None stays None."""
-    if given is None:
-        return None
-    try:
-        if hasattr(given, "detach"):
-            tensor = given.detach().cpu()
-            # numpy has no bfloat16.
-            return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
-        if hasattr(given, "__dlpack__") and not isinstance(given, np.ndarray):
-            try:
-                return np.from_dlpack(given, device="cpu")
-            except (BufferError, TypeError, RuntimeError, ValueError):
-                if not hasattr(given, "__array__"):
-                    raise
-        return np.asarray(given)
-    except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        raise InputError(f"{what} cannot be read as an array: {error}") from error
 
 
 def _pair(what: str, given: Any, form: str) -> tuple[Any, Any]:

@@ -60,10 +60,12 @@ class MemoryStore(Store):
     def _keep(
         self, where: Where, tensors: dict[str, Array], rows: Rows, classes: Sequence[str], about: dict[str, Any]
     ) -> Manifest:
-        from safetensors.numpy import save
+        from safetensors.numpy import load, save
 
         for kind, name in zip(("dataset", "backbone", "part"), where, strict=True):
             safe_name(kind, name)
-        manifest = new_manifest(where, hashlib.sha256(save(tensors)).hexdigest(), rows, classes, about)
-        self._strata.setdefault(where[:2], {})[where[2]] = manifest, tensors
+        content = save(tensors)
+        manifest = new_manifest(where, hashlib.sha256(content).hexdigest(), rows, classes, about)
+        # A copy: the caller may change the arrays, and the hash would still be the old one.
+        self._strata.setdefault(where[:2], {})[where[2]] = manifest, load(content)
         return manifest

@@ -36,15 +36,15 @@ def write_shift(shift: ShiftEntry, backbone: str, store: Store) -> None:
 
 
 def is_shift_written(shift: ShiftEntry, backbone: str, store: Store) -> bool:
-    """Whether every part is stored and was made of the features that the two datasets have now; parts of another
-    origin under the shift's name count as stored."""
+    """Whether every part is stored and was made of the features that the two datasets have now, or somebody stored
+    features of their own under the shift's name."""
     sources = _sources(shift, backbone, store)
-    if not all(store.has(shift.name, backbone, part) for part in sources):
-        return False
-    stored = {part: store.manifest(shift.name, backbone, part) for part in sources}
-    return all(
-        one.protocol != _protocol(shift) or one.provenance == _made_of(sources[part]) for part, one in stored.items()
-    )
+    there = [part for part in (*sources, "all") if store.has(shift.name, backbone, part)]
+    stored = {part: store.manifest(shift.name, backbone, part) for part in there}
+    if any(one.protocol != _protocol(shift) for one in stored.values()):
+        return True
+    made_of = {part: one.provenance for part, one in stored.items()}
+    return made_of == {part: _made_of(source) for part, source in sources.items()}
 
 
 def _sources(shift: ShiftEntry, backbone: str, store: Store) -> dict[str, Manifest]:

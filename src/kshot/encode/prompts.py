@@ -9,9 +9,9 @@ import numpy as np
 
 from kshot.data.catalog import COOP_SUFFIX, tiers
 from kshot.data.store import Store
-from kshot.encode.protocol import PromptFeatures
+from kshot.encode.protocol import PromptFeatures, known_norms
 from kshot.encode.sentences import kept_sentences, match_classes, sentence_file, spelling, split_words
-from kshot.encode.sources.source import Source, read_json
+from kshot.encode.sources.source import Source, read_json, readable_class
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
 from kshot.progress import Progress
@@ -23,11 +23,12 @@ Prompts = dict[str, list[list[str]]]
 
 
 def from_templates(classes: Sequence[str], templates: Sequence[str]) -> list[list[str]]:
-    """Every template filled with every class name; {} or {c} stands for the name."""
+    """Every template filled with every class name as words; {} or {c} stands for the name."""
     for template in templates:
         if "{}" not in template and "{c}" not in template:
             raise InputError(f"template '{template}' has no {{}} for the class name.")
-    return [[t.replace("{c}", name).replace("{}", name) for t in templates] for name in classes]
+    names = map(readable_class, classes)
+    return [[t.replace("{c}", name).replace("{}", name) for t in templates] for name in names]
 
 
 def from_sentences(classes: Sequence[str], file: Path) -> list[list[str]]:
@@ -124,8 +125,8 @@ def encode_tiers(job: Encoding, store: Store, prompts: Prompts) -> None:
     for name, own in prompts.items():
         what = f"prompts of {job.dataset} by {job.backbone}, tier {name}"
         prototypes = encode_tier(job.encoder.encode_prompts, own, what)
-        unit = prototypes.unit.astype(np.float16)
-        store.write_text(job.dataset, job.backbone, name, unit, prototypes.norms, job.source.classes, **job.about())
+        unit, norms = prototypes.unit.astype(np.float16), known_norms(prototypes.norms)
+        store.write_text(job.dataset, job.backbone, name, unit, norms, job.source.classes, **job.about())
 
 
 def _templates(source: Source, template: str | None, tier: str, sentence_files: Mapping[str, Path]) -> Sequence[str]:
@@ -161,4 +162,6 @@ def _with_name(sentence: str, name: str) -> str:
     """The sentence, after the name unless successive whole words of it spell the name or its plural."""
     words, key = split_words(sentence), "".join(split_words(name))
     runs = (run for start in range(len(words)) for run in accumulate(words[start:]))
-    return sentence if any(run in (key, f"{key}s", f"{key}es") for run in runs) else f"{name}. {sentence}"
+    return (
+        sentence if any(run in (key, f"{key}s", f"{key}es") for run in runs) else f"{readable_class(name)}. {sentence}"
+    )

@@ -16,6 +16,8 @@ from kshot.errors import InputError, KshotError, unknown
 from kshot.types import Array
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+# Rows of half precision that were normalised are off by less.
+UNIT_TOLERANCE = 2e-3
 _declared = []
 
 
@@ -34,7 +36,8 @@ class Encoder:
     images : function
         A list of n RGB pictures of Pillow → (n, d), an array or a tensor.
     text : function
-        A list of n sentences → (n, d); without it class names cannot help.
+        A list of n sentences → (n, d); without it class names cannot help. Rows as the model gives them, before they
+        are normalised: their norm is the `anchor_scale` of heads, which assume 10 where all rows have length 1.
     name : text
         Name of the encoder. kshot cannot look into functions, so other weights or another preprocessing need
         another name; features of such an encoder are not cached.
@@ -115,6 +118,11 @@ def _rows(found: Any, count: int, name: str) -> Float[Array, "n d"]:
 def unit_and_norms(rows: Float[Array, "N d"]) -> PromptFeatures:
     norms = np.linalg.norm(rows, axis=1)
     return PromptFeatures(rows / norms[:, None], norms)
+
+
+def known_norms(norms: Float[Array, " P"]) -> Float[Array, " P"] | None:
+    """None where all norms are 1: such an encoder returns unit rows, and what their norms were is not known."""
+    return None if np.allclose(norms, 1, rtol=0, atol=UNIT_TOLERANCE) else norms
 
 
 class TorchEncoder(Encoder):

@@ -60,7 +60,8 @@ class Classifier(Estimator):
     """A scikit-learn classifier of unit features; subclasses write `info`, their parameters and `_fit`.
 
     A subclass without an `__init__` becomes a dataclass: its annotated names that have a default are keyword-only
-    parameters, whose descriptions are added to its docstring.
+    parameters, whose descriptions are added to its docstring. A parameter of the base class that it sets
+    (`epochs = 1`) has that default.
 
     Attributes
     ----------
@@ -98,6 +99,9 @@ class Classifier(Estimator):
         super().__init_subclass__(**options)
         if any("__init__" in vars(base) and "__dataclass_fields__" not in vars(base) for base in cls.__mro__[:-1]):
             return
+        known, own = getattr(cls, "__dataclass_fields__", {}), get_annotations(cls)
+        # A dataclass would keep the inherited default of a parameter that is set without an annotation.
+        cls.__annotations__ = own | {name: known[name].type for name in vars(cls) if name in known and name not in own}
         for name in get_annotations(cls):
             if name not in vars(cls):
                 setattr(cls, name, field(init=False))
@@ -148,8 +152,9 @@ class Classifier(Estimator):
         queries : (Q, d)
             The pictures to classify, for transductive methods.
         constants : numbers by name
-            What is known of the encoder: `logit_scale`, and `anchor_scale`, the norm of its text embeddings. They stand
-            in for the parameters of those names that are None; without them, 100 and 10 are assumed.
+            What is known of the encoder: `logit_scale` (100 of CLIP, not its logarithm), and `anchor_scale`, the norm
+            of its text embeddings. They stand in for the parameters of those names that are None; without them, 100 and
+            10 are assumed.
         """
         check_parameters(self)
         known = known_constants(self, constants or {})

@@ -18,7 +18,7 @@ from kshot.methods.missing import with_stand_ins
 from kshot.methods.parameters import ASSUMED
 from kshot.methods.shared_work import once
 from kshot.solvers.ratio_sweep import deflated_means
-from kshot.solvers.rows import class_counts, class_means, unit_prototypes, unit_rows, working_dtype
+from kshot.solvers.rows import as_numpy, class_counts, class_means, unit_prototypes, unit_rows, working_dtype
 from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
 
 LABELLED = ("pool", "validation", "few_shot_validation", "test")
@@ -81,7 +81,7 @@ def prepare(
         if given.get(name) is None:
             raise EvidenceError(f"{info.key} needs {name}: {_HOW_TO_PASS[name]}.")
     text = given.get("text")
-    dtype = working_dtype(np.asarray(X if X is not None else text))
+    dtype = working_dtype(np.asarray(as_numpy(X if X is not None else text, "the support")))
     T = shared_unit_rows(text, "text", dtype) if "text" in info.sees else None
     n_text = None if T is None else len(T)
     if "support" in info.sees:
@@ -167,7 +167,8 @@ def labelled(what: str, X: ArrayLike, y: ArrayLike, dtype: np.dtype, classes: Sh
 
 def shared_unit_rows(X: Any, what: str, dtype: np.dtype) -> Float[Array, "N d"]:
     """`unit_rows`, computed once for all methods of a cell."""
-    return once("unit rows", lambda: unit_rows(X, what, dtype), np.asarray(X), dtype)
+    given = np.asarray(as_numpy(X, what))
+    return once("unit rows", lambda: unit_rows(given, what, dtype), given, dtype)
 
 
 _HOW_TO_PASS = {
@@ -218,7 +219,7 @@ def _check_views(info: MethodInfo, views: Any, rows: Float[Array, "N d"]) -> Arr
         return None
     if not info.views:
         raise InputError(f"{info.key} does not use augmented views; call fit without views=.")
-    views = np.asarray(views)
+    views = np.asarray(as_numpy(views, "views"))
     if views.ndim != 3 or views.shape[1:] != rows.shape:
         raise InputError(f"views must have shape (E, {rows.shape[0]}, {rows.shape[1]}), not {views.shape}.")
     flat = unit_rows(views.reshape(-1, views.shape[2]), "views", rows.dtype)
@@ -229,7 +230,7 @@ def read_labels(what: str, y: Any, rows: int) -> Shaped[Array, " N"]:
     """One label per row; whole numbers that are stored as floats become integers."""
     if y is None:
         raise InputError(f"{what} requires y to be passed, but the target y is None. Give one label per row.")
-    labels = np.asarray(y)
+    labels = np.asarray(as_numpy(y, f"labels of {what}"))
     if labels.ndim == 2 and labels.shape[1] == 1:
         _warn_of_column()
         labels = labels[:, 0]

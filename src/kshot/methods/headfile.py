@@ -18,6 +18,8 @@ from kshot.types import Array, Choice
 
 FORMAT = 3
 BESIDE = "beside."
+# What the provenance of a picture head calls it.
+PICTURES = "pictures"
 
 
 def save_head(
@@ -102,7 +104,13 @@ def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
     method : str
         Only registered methods are built by name; name your own as package.module:Class.
     """
-    return read_head_file(path).head(method)
+    file = read_head_file(path)
+    if file.provenance.get("kind") == PICTURES:
+        raise InputError(
+            f"{path} is a head of pictures, whose probabilities have a temperature and whose classes have names of "
+            "their own. Read it with kshot.PictureHead.load; its `head` is the head alone."
+        )
+    return file.head(method)
 
 
 def read_head_file(path: Path | str) -> HeadFile:

@@ -34,14 +34,15 @@ def class_code(cls: type, *more: Any) -> str:
     return digest.hexdigest()[:16]
 
 
-def _walk(value: Any, met: dict[int, Any], home: str) -> Iterator[str | bytes]:
-    """`met` keeps every value: if one were freed, the next could get its address."""
+def _walk(value: Any, met: dict[int, tuple[int, Any]], home: str) -> Iterator[str | bytes]:
+    """`met` numbers the values and keeps them: the place of a value that is gone would be that of the next."""
     if isinstance(value, PLAIN):
         yield repr(value)
         return
     if id(value) in met:
+        yield f"value {met[id(value)][0]}"
         return
-    met[id(value)] = value
+    met[id(value)] = len(met), value
     yield type(value).__qualname__
     for part in _parts(value, home):
         yield from [part] if isinstance(part, bytes) else _walk(part, met, home)
@@ -59,7 +60,12 @@ def _parts(value: Any, home: str) -> Iterator[Any]:
     elif isinstance(value, FunctionType):
         yield from (value.__code__, value.__defaults__, value.__kwdefaults__)
         yield from (cell.cell_contents for cell in value.__closure__ or ())
-        yield {name: value.__globals__[name] for name in sorted(_names(value.__code__)) if name in value.__globals__}
+        names = sorted(_names(value.__code__))
+        used = {name: value.__globals__[name] for name in names if name in value.__globals__}
+        yield used
+        # A session may have set values of its modules: `settings.RATIO = 0.5`.
+        own = [one for one in used.values() if isinstance(one, ModuleType) and own_code_hash(one.__name__)]
+        yield [(name, vars(module)[name]) for module in own for name in names if name in vars(module)]
     elif isinstance(value, CodeType):
         yield from (value.co_code, value.co_names, value.co_consts)
     elif isinstance(value, staticmethod | classmethod):

@@ -1,5 +1,6 @@
 """Fit a head on folders of pictures, or change one, and assess it."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from kshot.pictures.held_out import Interval, wilson
 from kshot.pictures.label_files import labelled_photos
 from kshot.pictures.photos import Folder, Photo, existing_folder, folder_layout, list_photos, listed
 from kshot.pictures.transform import PROMPT
+
+logger = logging.getLogger(__name__)
 
 
 class TrainAndTest(NamedTuple):
@@ -81,7 +84,8 @@ def fit_folder(
 
 
 def fit_pictures(data: Any, **options) -> PictureHead:
-    """Fit a head on pictures: `fit_pictures("PHOTOS").save("head.safetensors")`.
+    """Fit a head on pictures: `fit_pictures("PHOTOS").save("head.safetensors")`. Pictures that cannot be read are left
+    out with a warning.
 
     Parameters
     ----------
@@ -92,7 +96,10 @@ def fit_pictures(data: Any, **options) -> PictureHead:
         `backbone` (as `--backbone` takes it) or `encoder`, an `Encoder`; `prompt`, `method`, `names`, `labels`,
         `weights` and `device`, as `kshot fit` takes them.
     """
-    return fit_folder(data, **options).head
+    fitted = fit_folder(data, **options)
+    for line in (*fitted.notes, *fitted.unreadable):
+        logger.warning(line)
+    return fitted.head
 
 
 def _train_and_test(root: Any, names: Path | None, labels: Path | None) -> TrainAndTest:

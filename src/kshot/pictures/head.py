@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from kshot.encode.protocol import Encoder
+from kshot.encode.protocol import Encoder, known_norms
 from kshot.errors import InputError
 from kshot.methods.base import Classifier
-from kshot.methods.headfile import read_head_file, save_head
+from kshot.methods.headfile import PICTURES, read_head_file, save_head
 from kshot.pictures.encoded import fingerprint
 from kshot.pictures.held_out import LeftOut, Shots
 from kshot.types import Array
 
-KIND = "pictures"
 # What stays the same when a head learns from other pictures.
 SETTING = ("backbone", "encoder", "logit_scale", "prompt", "wanted")
 
@@ -108,14 +107,14 @@ class PictureHead:
         }
         if self.left_out is not None:
             beside |= {"left_out_own": self.left_out.own, "left_out_says": self.left_out.predicted}
-        save_head(self.head, path, method=self.about.method, beside=beside, kind=KIND, about=asdict(self.about))
+        save_head(self.head, path, method=self.about.method, beside=beside, kind=PICTURES, about=asdict(self.about))
 
     @staticmethod
     def load(path: Path | str) -> "PictureHead":
         """Read back what `kshot fit` wrote."""
         file = read_head_file(path)
         head, stored = file.head(), file.provenance
-        if stored.get("kind") != KIND:
+        if stored.get("kind") != PICTURES:
             raise InputError(f"{path} is a head without pictures. Make one with `kshot fit PHOTOS -o {path}`.")
         arrays = file.beside
         content, ends = arrays["thumbnails"].tobytes(), [0, *arrays["thumbnail_ends"].tolist()]
@@ -125,9 +124,10 @@ class PictureHead:
         return PictureHead(head, shots, thumbnails, _about(stored["about"]), left_out)
 
 
-def mean_norm(norms: Sequence[float]) -> float:
-    """The mean norm of text prototypes, in the precision that they were encoded with."""
-    return float(np.mean(np.asarray(norms, np.float32)))
+def mean_norm(norms: Sequence[float]) -> float | None:
+    """The mean norm of text prototypes, in the precision that they were encoded with; None where it is not known."""
+    known = known_norms(np.asarray(norms, np.float32))
+    return None if known is None else float(known.mean())
 
 
 def _about(stored: Mapping[str, Any]) -> About:

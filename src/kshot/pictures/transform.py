@@ -53,10 +53,10 @@ class EncodePictures(Estimator):
         return np.stack([own.unit for own in self._texts(classes, prompt)])
 
     def constants_of(self, classes: Sequence[Any], prompt: str = PROMPT) -> dict[str, float]:
-        """The encoder's logit scale, where it is known, and the mean norm of its text of these class names."""
-        scale = self._loaded().logit_scale
-        known = {} if scale is None else {"logit_scale": scale}
-        return known | {"anchor_scale": mean_norm([own.norm for own in self._texts(classes, prompt)])}
+        """The encoder's logit scale and the mean norm of its text of these class names, where they are known."""
+        norm = mean_norm([own.norm for own in self._texts(classes, prompt)])
+        constants = {"logit_scale": self._loaded().logit_scale, "anchor_scale": norm}
+        return {name: value for name, value in constants.items() if value is not None}
 
     def _texts(self, classes: Sequence[Any], prompt: str) -> list[ClassText]:
         names = [str(name) for name in classes]

@@ -37,9 +37,10 @@ def of_one_profile(panel: Panel) -> Panel:
 
 
 def primary(panel: Panel) -> Panel:
-    """Cells of the primary tier and profile whose backbone has text: what the main tables are made of."""
-    shown = focus(panel)
-    return panel.where((panel.tier == shown.tier) & panel.has_text & (panel.profile == shown.profile))
+    """Cells of the primary tier and profile, without text only where no cell has any: what the main tables are made
+    of."""
+    shown, known = focus(panel), _with_text_if_any(panel)
+    return known.where((known.tier == shown.tier) & (known.profile == shown.profile))
 
 
 def single(panel: Panel) -> Panel:

@@ -20,7 +20,6 @@ PROBES = (CLAP, LPP, FOLD_GDA, GAUSS_PROBE)
 MOST_TIED = 5
 CHOSEN = {LOO: "without a single extra label", JS: "by the closed form that minimises prototype error"}
 WORDS = {
-    "no text": "These records hold no cell with text prototypes, so there is no ratio to judge.",
     "no oracle": f"What the ratio is worth is unknown: these records hold no result of {ORACLE}.",
     "worth": "Blending at its best, with the ratio tuned on the test labels, is worth {gain} points over "
     "zero-shot{ends}{where}: no way to choose this knob gives more.",
@@ -62,8 +61,6 @@ def verdict(panel: Panel, own: Sequence[str] = ()) -> list[str]:
     """A few sentences, each with its numbers, over the cells of the leaderboard; what the records cannot answer is
     named. `own`: methods that do not come with kshot."""
     shown = primary(panel)
-    if not len(shown):
-        return [WORDS["no text"]]
     ranked = shown.where(shown.present_at_every_shot_count())
     if not len(ranked):
         return [WORDS["no leader"], *_left_out(panel, shown)]

@@ -30,9 +30,33 @@ def working_dtype(X: Array) -> np.dtype:
     return np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
 
 
+def as_numpy(given: Any, what: str) -> Any:
+    """An array of the processor's memory, whoever made it and wherever it lies; None stays None."""
+    try:
+        return None if given is None else _as_numpy(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{what} cannot be read as an array: {error}") from error
+
+
+def _as_numpy(given: Any) -> Array:
+    if hasattr(given, "detach"):
+        tensor = given.detach().cpu()
+        # numpy has no bfloat16.
+        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    if hasattr(given, "__dlpack__") and not isinstance(given, np.ndarray):
+        try:
+            return np.from_dlpack(given, device="cpu")
+        except (BufferError, TypeError, RuntimeError, ValueError):
+            if not hasattr(given, "__array__"):
+                raise
+    if np.ma.is_masked(given):
+        raise ValueError("some entries are masked; leave these rows out, or fill them")
+    return np.asarray(given)
+
+
 def unit_rows(X: Any, what: str, dtype: np.dtype | None = None) -> Float[Array, "N d"]:
     """Rows scaled to length one in the working dtype; `what` names them in the error."""
-    X = np.asarray(X)
+    X = np.asarray(as_numpy(X, what))
     if X.ndim != 2:
         raise InputError(
             f"{what} must have two dimensions (rows, features), not shape {X.shape}. Reshape your data: "

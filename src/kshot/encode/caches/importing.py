@@ -13,7 +13,7 @@ from kshot.data.catalog import datasets
 from kshot.data.store import Manifest, Store, view_part
 from kshot.encode.caches.arrays import Address, read_array
 from kshot.encode.caches.layouts import Cache
-from kshot.encode.caches.reading import Rows, names_in_labels, read_names, read_rows, read_text
+from kshot.encode.caches.reading import Rows, names_in_labels, read_names, read_rows, read_text, without_numbers
 from kshot.encode.caches.views import CLAP_VIEWS, split_views
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.prompts import Prompts, encode_tiers, tier_prompts
@@ -139,7 +139,8 @@ def text_job(
     """An encoder whose dimension fits, and the prompts of these tiers of the class names."""
     entry = datasets().get(dataset)
     source = Listed(dataset, found.classes, (), entry.templates if entry else ())
-    prompts = tier_prompts(dataset, source, template or (entry.template if entry else None), tiers, {})
+    named = replace(source, classes=without_numbers(found.classes))
+    prompts = tier_prompts(dataset, named, template or (entry.template if entry else None), tiers, {})
     encoder = load_encoder(backbone, weights)
     if encoder.dim != found.dim:
         raise InputError(f"the features have {found.dim} dimensions, but {backbone} gives {encoder.dim}.")

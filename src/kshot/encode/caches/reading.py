@@ -50,7 +50,7 @@ def read_text(address: Address, dim: int, like: Address) -> tuple[Float[Array, "
     T = _matrix(address)
     if dim not in T.shape:
         raise InputError(f"{address} is {_shape(T)}, but {like} has {dim} dimensions: another backbone's text.")
-    turned = T.shape[1] != dim
+    turned = T.shape[1] != dim or _lie_in_columns(T)
     T, notes = _unit(T.T if turned else T, address)
     return T, ([f"{address.file.name} is {dim} × C; its columns became rows"] if turned else []) + notes
 
@@ -89,6 +89,12 @@ def _numbered(names: Sequence[str], address: Address) -> tuple[str, ...]:
     return tuple(numbered)
 
 
+def without_numbers(classes: Sequence[str]) -> tuple[str, ...]:
+    """The names before `_numbered`: what prompts say of two classes with one name."""
+    bases = ((name, name.rpartition(" (")[0]) for name in classes)
+    return tuple(base if name.endswith(")") and base in classes else name for name, base in bases)
+
+
 def names_in_labels(labels: Sequence[Address]) -> tuple[str, ...] | None:
     """The different labels, sorted, where they are words."""
     arrays = [read_array(address) for address in labels]
@@ -116,13 +122,21 @@ def _labels(address: Address, names: Sequence[str] | None) -> Int[Array, " N"]:
 
 
 def _oriented(address: Address, rows: int) -> tuple[Array, list[str]]:
-    """Features with one row for each label, transposed if necessary; a square matrix is not transposed."""
+    """Features with one row for each label, transposed if necessary."""
     X = _matrix(address)
-    if len(X) == rows:
+    if len(X) == rows and not _lie_in_columns(X):
         return X, []
     if X.shape[1] == rows:
         return X.T, [f"{address.file.name} is d × N ({_shape(X)}); its columns became rows"]
     raise InputError(f"{address} is {_shape(X)}, but there are {rows} labels for it.")
+
+
+def _lie_in_columns(X: Array) -> bool:
+    """Whether the columns of a square matrix are its features: their lengths differ less than those of dimensions."""
+    if X.shape[0] != X.shape[1]:
+        return False
+    rows, columns = (np.linalg.norm(X.astype(np.float64), axis=axis) for axis in (1, 0))
+    return bool(columns.std() * rows.mean() < rows.std() * columns.mean())
 
 
 def _matrix(address: Address) -> Array:

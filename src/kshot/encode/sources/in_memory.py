@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode, on_white, rgb_as_seen
 from kshot.encode.sources.picture_files import PARTS
-from kshot.encode.sources.source import Listed, Picture, image_and_label, named_classes
+from kshot.encode.sources.source import Listed, Picture, image_and_label, numbered_classes
 from kshot.encode.sources.tables import SPLITS, split_parts
 from kshot.errors import InputError
 
@@ -95,16 +95,15 @@ def dataset_in_memory(data: Any) -> MemoryDataset:
     found = {name: _split(own, name) for name, own in splits.items()}
     parts = split_parts("the dataset", set(found))
     names = next((own.names for own in found.values() if own.names is not None), None)
-    classes = named_classes(names, {label for own in found.values() for label in own.labels}, "the dataset")
-    number = {name: label for label, name in enumerate(classes)}
+    labels = {label for own in found.values() for label in own.labels}
+    classes, numbers = numbered_classes(names, labels, "the dataset")
     rows = []
     for name, own in found.items():
         for row, label in enumerate(own.labels):
             picture = own.picture(row)
-            label = number.get(label, -1) if isinstance(label, str) else int(label)
-            if not 0 <= label < len(classes):
-                raise InputError(f"{picture} has the label {own.labels[row]!r}, which is no class.")
-            rows.append(MemoryRow(own.parts[row] if own.parts else parts[name], label, picture))
+            if label not in numbers:
+                raise InputError(f"{picture} has the label {label!r}, which is no class.")
+            rows.append(MemoryRow(own.parts[row] if own.parts else parts[name], numbers[label], picture))
     if not rows:
         raise InputError(f"the dataset holds no pictures. {ALLOWED}")
     return MemoryDataset(classes, rows)
@@ -137,6 +136,11 @@ def _of_torchvision(data: Any, split: str) -> _Split:
     whole, rows = data, list(range(len(data)))
     while hasattr(whole, "dataset") and hasattr(whole, "indices"):  # torch's Subset
         rows, whole = [int(whole.indices[row]) for row in rows], whole.dataset
+    if getattr(whole, "target_transform", None) is not None:
+        raise InputError(
+            "the dataset has a target_transform, which the labels and classes that it keeps do not follow. Make it "
+            "without one, or give a pandas frame with the columns path and label."
+        )
     kept = next(
         (own for name in ("targets", "_labels", "labels") if (own := getattr(whole, name, None)) is not None), ()
     )

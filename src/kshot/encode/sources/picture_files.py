@@ -50,6 +50,8 @@ def csv_source(file: Path) -> Listed:
     short = [number for number, line in enumerate(lines, start=2) if None in map(line.get, COLUMNS)]
     if short:
         raise InputError(f"{file} line {short[0]} has fewer fields than the first line names.")
+    for line in lines:
+        line["label"] = line["label"].strip()
     classes = sorted({line["label"] for line in lines})
     label = {name: number for number, name in enumerate(classes)}
     rows = [_row(file, number, line, label) for number, line in enumerate(lines, start=2)]

@@ -113,15 +113,24 @@ def readable_class(name: str) -> str:
     return re.sub(r"[_\s]+", " ", name).strip()
 
 
-def named_classes(named: Sequence[str] | None, labels: set[Any], where: Any) -> tuple[str, ...]:
-    """Class names in the order of their numbers: the given ones, else the labels themselves."""
+def numbered_classes(
+    named: Sequence[str] | None, labels: set[Any], where: Any
+) -> tuple[tuple[str, ...], dict[Any, int]]:
+    """Class names in the order of their numbers, and the number of every label that has a class. Labels are numbers or
+    words of the given names; without those the labels themselves are the names."""
     if named is not None:
-        return tuple(map(readable_class, named))
-    if all(isinstance(label, str) for label in labels):
-        return tuple(sorted(labels))
-    if all(isinstance(label, int) and label >= 0 for label in labels):
-        return tuple(map(str, range(max(labels) + 1)))
-    raise InputError(f"{where} has labels that are neither class numbers nor words, such as {next(iter(labels))}.")
+        names = tuple(map(readable_class, named))
+        known: dict[Any, int] = {name: number for number, name in enumerate(names)}
+        known |= {number: number for number in known.values()}
+        return names, {label: known[label] for label in labels if label in known}
+    words = all(isinstance(label, str) for label in labels)
+    if not words and not all(isinstance(label, int) and label >= 0 for label in labels):
+        raise InputError(f"{where} has labels that are neither class numbers nor words, such as {next(iter(labels))}.")
+    # A space behind a word makes no other class.
+    spelled = {label: label.strip() if words else label for label in labels}
+    different = sorted(set(spelled.values()))
+    place = {own: number for number, own in enumerate(different)}
+    return tuple(map(str, different)), {label: place[own] for label, own in spelled.items()}
 
 
 def image_and_label(where: Any, kinds: Mapping[str, str]) -> tuple[str, str]:

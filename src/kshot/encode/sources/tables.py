@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode
-from kshot.encode.sources.source import Picture, Shard, image_and_label, named_classes
+from kshot.encode.sources.source import Picture, Shard, image_and_label, numbered_classes
 from kshot.errors import InputError, first_line
 
 if TYPE_CHECKING:
@@ -34,10 +34,11 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class SavedTables:
-    """Pictures are known by split and row."""
+    """Pictures are known by split and row; `numbers` are the class numbers of the labels."""
 
     origin: str
     classes: tuple[str, ...]
+    numbers: dict[Any, int]
     chunks: dict[Shard, Chunk]
     image: str
     label: str
@@ -50,11 +51,10 @@ class SavedTables:
         split, file, number, start = self.chunks[shard]
         with _named(file):
             table = _open(file)[1][number]([self.image, self.label])
-        label_of = {name: label for label, name in enumerate(self.classes)}
         for row, (value, given) in enumerate(zip(table[self.image], table[self.label], strict=True), start=start):
             name, found = f"{split}/{row:07d}", given.as_py()
-            label = label_of.get(found, -1) if isinstance(found, str) else found
-            if label is None or not 0 <= label < len(self.classes):
+            label = self.numbers.get(found)
+            if label is None:
                 raise InputError(f"{file}: {name} has the label {found}, which is no class.")
             where = f"{file}: {name}"
             yield Picture(shard.part, name, label, partial(decode, _content(value.as_py(), where), where))
@@ -88,9 +88,8 @@ def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
                 chunks[Shard(parts[split], key)] = Chunk(split, file, number, start)
                 labels |= set(column.unique().to_pylist())
                 start += len(column)
-    return SavedTables(
-        str(root), named_classes(features.get(label, {}).get("names"), labels, root), chunks, image, label
-    )
+    classes, numbers = numbered_classes(features.get(label, {}).get("names"), labels, root)
+    return SavedTables(str(root), classes, numbers, chunks, image, label)
 
 
 def split_parts(where: Path | str, splits: set[str]) -> dict[str, str]:

@@ -35,6 +35,7 @@ const methods = data.methods.map((method) => ({
 }));
 const byKey = new Map(methods.map((method) => [method.key, method]));
 const hasText = (cell) => facts.has_text[cell] === 1;
+const noneHasText = !facts.has_text.includes(1);
 
 function ratioOf(key, cell) {
   const method = byKey.get(key);

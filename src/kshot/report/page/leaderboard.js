@@ -9,7 +9,7 @@ const listeners = [];
 
 function chosenCells() {
   return allCells.filter((cell) =>
-    (state.backbone === WITH_TEXT ? hasText(cell) : axes.backbone.at(cell) === state.backbone) &&
+    (state.backbone === WITH_TEXT ? noneHasText || hasText(cell) : axes.backbone.at(cell) === state.backbone) &&
     Object.entries(regimes).every(([name, regime]) => state[name] === ANY || regime.at(cell) === state[name]) &&
     axes.tier.at(cell) === state.tier && axes.profile.at(cell) === state.profile && state.shots.has(axes.shots.at(cell)) && state.datasets.has(axes.dataset.at(cell)));
 }
@@ -66,7 +66,7 @@ function buildFilters() {
     return select;
   };
   options(pick("filter-backbone", "backbone"), [WITH_TEXT, ...axes.backbone.names], state.backbone,
-    (value) => (value === WITH_TEXT ? "all with text" : value));
+    (value) => (value === WITH_TEXT ? (noneHasText ? "all" : "all with text") : value));
   options(pick("filter-tier", "tier"), axes.tier.names, state.tier);
   const profile = pick("filter-profile", "profile");
   options(profile, axes.profile.names, state.profile);

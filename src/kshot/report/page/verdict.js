@@ -3,8 +3,7 @@ const said = (name, values = {}) => data.verdict.words[name].replace(/{(\w+)}/g,
 
 function verdictOf(cells) {
   if (!cells.length) return ["No cell is left; widen the filters."];
-  const known = cells.filter(hasText);
-  if (!known.length) return [said("no text")];
+  const known = cells.some(hasText) ? cells.filter(hasText) : cells;
   const shots = shotsOf(known);
   const ranked = guarded(known, shots), left = [...cutShort(known, ranked, shots), ...notInTier()];
   if (!ranked.length) return [said("no leader"), ...left];
@@ -29,7 +28,7 @@ function cutShort(known, ranked, shots) {
 
 // Chosen datasets that the records do not hold in the chosen tier.
 function notInTier() {
-  const there = new Set(allCells.filter((cell) => axes.tier.at(cell) === state.tier && hasText(cell)).map((cell) => axes.dataset.at(cell)));
+  const there = new Set(allCells.filter((cell) => axes.tier.at(cell) === state.tier && (noneHasText || hasText(cell))).map((cell) => axes.dataset.at(cell)));
   const absent = [...state.datasets].filter((name) => !there.has(name)).sort();
   const theirs = allCells.filter((cell) => absent.includes(axes.dataset.at(cell)) && axes.profile.at(cell) === state.profile && hasText(cell));
   const options = [...new Set(theirs.map((cell) => `--tier ${axes.tier.at(cell)}`))].sort().join(" or ");
