@@ -12,8 +12,6 @@ EQUIVALENT = {
     "data.gate._check_images: worst <= NORM_TOLERANCE -> worst < NORM_TOLERANCE",
     "data.features._scaled: np.abs(norms - 1).max(initial=0) <= NORM_TOLERANCE -> "
     "np.abs(norms - 1).max(initial=0) < NORM_TOLERANCE",
-    # the only class has place 0, whatever that is divided by
-    "data.episode.class_shots: 1 -> 2 #3",
     # how many scores are computed at a time
     "data.gate._judged: 1 -> 2",
     "data.gate._judged: MOST_SCORES // len(text) -> MOST_SCORES * len(text)",

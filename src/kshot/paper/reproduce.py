@@ -72,9 +72,13 @@ class Reproduction:
     def run(self, last: str = STAGES[-1]) -> list[str]:
         """All stages up to `last`; returns what was computed, what was not, and the verdict in sentences."""
         said: list[str] = []
-        for stage in STAGES[: STAGES.index(last) + 1]:
+        steps = (
+            *(self.sentences, self.encode, self.gate, self.matrix),
+            *(self.probes, self.arms, self.reports, self.comparison),
+        )
+        for stage, step in list(zip(STAGES, steps, strict=True))[: STAGES.index(last) + 1]:
             logger.info(f"stage {stage}")
-            said = getattr(self, stage)() or said
+            said = step() or said
         return [*self.summary(), *said]
 
     def keep(self, cell: Cell) -> bool:

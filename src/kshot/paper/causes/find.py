@@ -71,8 +71,8 @@ def _gathered(cells: CellPair, causes: list[Cause]) -> list[Cause]:
     members = [one for one in alike if shared <= one.where.items()]
     if not shared:
         members = [one for one in members if one.where.keys() == causes[0].where.keys()]
-        axis = next(iter(members[0].where)) if members else ""
-        if len(members) < 2 or len(members[0].where) > 1 or 2 * len(members) <= len(cells.names.get(axis, ())):
+        axis = next(iter(members[0].where)) if members and len(members[0].where) == 1 else ""
+        if len(members) < 2 or axis not in cells.names or 2 * len(members) <= len(cells.names[axis]):
             return causes
     elif len(members) < 2:
         return causes

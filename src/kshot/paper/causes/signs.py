@@ -18,7 +18,7 @@ SAME = 1e-6
 ROUNDING, SHARE = 0.1, 0.8
 # Standard deviations between a stray record and the other draws of its cell; how often it is the widest range of the
 # other run's draws, which are at least so many.
-STRAY, FARTHER, LEAST_DRAWS = 10.0, 2.0, 3
+STRAY, FARTHER, LEAST_DRAWS = 15.0, 3.0, 3
 RATIO_GRIDS, POINT_GRIDS = (1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 50.0), (0.5, 1.0, 2.0, 5.0)
 
 
