@@ -50,7 +50,8 @@ def named(causes, where):
         return not where
     found = causes[0].where
     if where.get("method", "").startswith("the methods that choose"):
-        return found.keys() <= {"method", "shots"} and ("loo" in found["method"] or found["method"] == where["method"])
+        method = found.get("method", "")
+        return found.keys() <= {"method", "shots"} and ("loo" in method or method == where["method"])
     if where.get("method", "").startswith("oracle_lambda, "):
         return causes[0].kind == "grid"
     # Zero-shot uses no shots, and where it is left alone both names are right.

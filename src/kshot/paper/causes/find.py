@@ -84,7 +84,7 @@ def _gathered(cells: CellPair, causes: list[Cause]) -> list[Cause]:
         size=float(np.mean([one.size for one in members])),
         gain=sum(one.gain for one in members),
         detail="; ".join(f"{a or 'elsewhere'} {b}" for a, b in zip(names[:MOST_CAUSES], what, strict=False)),
-        cells=np.logical_or.reduce([one.cells for one in members]),
+        cells=np.logical_or.reduce([one.cells for one in members if one.cells is not None]),
     )
     return [whole, *(one for one in causes if not any(one is member for member in members))]
 
