@@ -31,7 +31,7 @@ WITH_TEXT = [m for m in range(M) if METHODS[m] != "ncm"]
 GDA = {"the GDA heads": [col("gda_alpha1"), col("gda_alpha_loo"), col("gda_alpha_val")]}
 
 
-def lowered(points, *drawn, of=slice(None), method=None, **fixed):
+def lowered(points, *drawn, of: slice | list[int] = slice(None), method=None, **fixed):
     """A fault that lowers accuracies under a name drawn on each of these axes and under given names: those of one
     method, of some, or all."""
 

@@ -39,7 +39,6 @@ ALLOWED = {
         ("doctor", "explain", "import_", "ls", "serve", "slurm"), "kshot.cli.main imports commands by name"
     ),
     **dict.fromkeys(("from_transformers", "from_open_clip", "text_of", "constants_of"), "the door: users call it"),
-    **dict.fromkeys(("reports", "comparison"), "stages of the reproduction, called by name"),
     "fit_transform": "scikit-learn calls it",
     "format_commands": "typer calls it for a help page",
     "ctx": "what typer hands to format_commands",

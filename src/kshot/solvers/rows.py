@@ -34,7 +34,7 @@ def as_numpy(given: Any, what: str) -> Any:
     """An array of the processor's memory, whoever made it and wherever it lies; None stays None."""
     try:
         return None if given is None else _as_numpy(given)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise InputError(f"{what} cannot be read as an array: {error}") from error
 
 
