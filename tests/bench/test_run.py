@@ -81,6 +81,8 @@ def test_status_counts(finished):
     assert (found.total, found.done, found.missing, found.dropped) == (12, 12, 0, 0)
     assert found.methods["loo_blend"] == {"ok": 6, "undefined": 6}
     assert "needs 2 shots per class" in next(iter(found.reasons["loo_blend undefined"]))
+    said = kshot("status", finished).stdout
+    assert "loo_blend undefined, 6×: needs 2 shots per class" in said, "one line for datasets of any size"
 
 
 def test_outsiders_method_fails_alone_and_can_be_retried(folder):

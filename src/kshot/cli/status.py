@@ -1,6 +1,7 @@
 """`kshot status`: cells done and missing, the time left, and the reasons of failures."""
 
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -68,14 +69,29 @@ def _show(found: RunStatus, folder: Path, again: str, time_left: str) -> None:
     kinds = ("ok", "undefined", "failed")
     rows = tuple((name, *(count(counts[kind]) for kind in kinds)) for name, counts in found.methods.items())
     out.print(Table("Records by status", ("method", *kinds), rows, ""))
-    for name, reasons in found.reasons.items():
-        for reason, times in reasons.most_common(3):
-            out.print(f"{name}, {times}×: {reason}", markup=False)
+    for line in _reasons(found):
+        out.print(line, markup=False)
     if found.missing:
         out.print("next: run the same `kshot run` command to compute what is missing")
     if any(counts["failed"] for counts in found.methods.values()):
         advice = f"tracebacks in {folder / 'failures'}; repair the cause, then `{again}`"
         out.print(advice, markup=False, soft_wrap=True)
+
+
+def _reasons(found: RunStatus) -> list[str]:
+    """The three commonest reasons of each method; methods that need more shots than a cell has share a line."""
+    lines: list[str] = []
+    too_few: dict[str, Counter[str]] = {}
+    for name, reasons in found.reasons.items():
+        method, others = name.rpartition(" ")[0], Counter[str]()
+        for reason, times in reasons.items():
+            needed, few, _ = reason.removeprefix(f"{method} ").partition("; class ")
+            if few:
+                too_few.setdefault(needed, Counter())[method] += times
+            else:
+                others[reason] += times
+        lines += [f"{name}, {times}×: {reason}" for reason, times in others.most_common(3)]
+    return lines + [f"{', '.join(times)} undefined, {times.total()}×: {needed}" for needed, times in too_few.items()]
 
 
 def _watch(folder: Path, study: Study | None) -> None:
