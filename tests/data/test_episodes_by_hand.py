@@ -64,6 +64,7 @@ def test_rare_and_missing_classes_depend_on_the_seed_and_their_numbers_do_not():
         shots = class_shots("missing", "d", y, n_classes, 4, 0)
         assert (np.count_nonzero(shots == 0), np.count_nonzero(shots == 4)) == (missing, n_classes - missing)
     assert class_shots("long-tailed", "d", y, 1, 16, 0).tolist() == [16]
+    assert sorted(class_shots("long-tailed", "d", y, 2, 16, 0)) == [1, 16]
 
 
 def test_the_first_half_of_the_classes_is_the_larger():
@@ -131,6 +132,16 @@ def test_a_head_is_fitted_on_what_it_declares_and_scored_on_the_test():
     assert known.score(head) == 1
     with pytest.raises(AttributeError):
         _ = made.reveal(frozenset({"text"}))._hidden
+
+
+def test_where_the_test_asks_for_some_classes_the_head_chooses_among_them():
+    queries = np.eye(3, 8, dtype=np.float32)
+    shots = Labelled(queries, np.arange(3))
+    # The first picture looks like class 0, which is not asked for; between 1 and 2 it is nearer to 2.
+    queries = unit(np.array([[1, 0.1, 0.3], [0, 1, 0], [0, 0, 1]]) @ queries)
+    asked = Labelled(queries, np.array([1, 0, 1]))
+    made = episode(support=shots, test=asked, asked=np.array([1, 2]), query_order=np.arange(3))
+    assert made.score(made.fit(NCM())) == 1
 
 
 def test_views_go_to_the_heads_that_use_them():
