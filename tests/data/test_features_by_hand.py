@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kshot
-from kshot.errors import InputError
+from kshot.errors import FeatureError, InputError
 
 SOUND = np.eye(4, dtype=np.float32), [0, 1, 2, 3]
 
@@ -33,3 +33,8 @@ def test_arguments_of_the_wrong_type_are_named(change, says):
 def test_constants_below_one_are_kept():
     made = from_arrays(constants={"logit_scale": 0.5}).episode(1, tier=None)
     assert made.constants(frozenset()) == {"logit_scale": 0.5}
+
+
+def test_unknown_features_are_named_with_the_nearest(tmp_path):
+    with pytest.raises(FeatureError, match="tuxpant/lite0.*tuxpaint/lite0"):
+        kshot.load_features("tuxpant", "lite0", features=tmp_path)
