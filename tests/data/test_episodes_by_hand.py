@@ -296,3 +296,19 @@ def test_labels_lie_among_the_classes(tmp_path, monkeypatch, label, inside):
     monkeypatch.setattr(Store, "images", lambda *part: found)
     told = {finding.what: finding.passed for finding in check._check_images(store, "d", "b", ["pool"])}
     assert told["pool labels lie in 0..2"] is inside
+
+
+def test_a_test_that_asks_for_new_classes_has_their_pictures_only(tmp_path):
+    """Row r of the test is a picture of class r modulo 3, and class 2 alone is new."""
+    known = load_stratum(write_stratum(Store(tmp_path)), "d", "b")
+    made = known.episode(1, 0, load_prior(Store(tmp_path), "d", "b", "photo"), "new")
+    assert made.asked.tolist() == [2]
+    np.testing.assert_array_equal(made.queries, known.test.X[2::3])
+    assert made.reveal(frozenset({"test"})).test.y.tolist() == [0] * 6
+
+
+def test_validation_that_names_other_classes_is_refused(tmp_path):
+    store = write_stratum(Store(tmp_path), parts={"pool": 6, "test": 6})
+    write_stratum(store, parts={"val": 6}, classes=("cat", "dog", "owl"))
+    with pytest.raises(FeatureError, match="val and test of d/b name different classes"):
+        load_stratum(store, "d", "b")

@@ -9,7 +9,7 @@ from kshot.bench.run import ThisProcess, complete
 from kshot.bench.study import parse_study
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store
-from small_store import write_pets
+from small_store import write_pets, write_stratum
 
 STUDY = {
     "name": "pets",
@@ -39,3 +39,8 @@ def test_run_warns_where_the_gate_fails_and_the_header_keeps_it(tmp_path, caplog
 def test_generated_numbers_have_no_gate(tmp_path):
     write_pets(Store(tmp_path), 10, simulated=True)
     assert failed_gates(Store(tmp_path), [("Pets", "ViT-B-16"), ("other", "ViT-B-16")]) == {}
+
+
+def test_features_without_the_tier_of_the_bands_have_no_gate(tmp_path):
+    write_stratum(Store(tmp_path), "Pets", "ViT-B-16")
+    assert failed_gates(Store(tmp_path), [("Pets", "ViT-B-16")]) == {}

@@ -49,7 +49,7 @@ def test_three_commands_to_the_studys_ten_datasets(tiny_clip, serve, tmp_path, m
         assert store.tiers(name, "ViT-B-16") == ["dataset", "ensemble", "photo"]
     checked = kshot(check, tmp_path)
     assert "FAIL Pets/ViT-B-16: pool names 3 classes, published 37" in checked  # stand-ins are not the pets
-    # A file of the folder comes before the package's study of that name; one shot is what the stand-ins have, and no more.
+    # A file of the folder comes before the package's study of that name; the stand-ins have one shot and no more.
     study = find_study("ten-datasets").read_text().replace("[1, 2, 4, 8, 16]", "[1]")
     (tmp_path / "ten-datasets").write_text(study)
     ran = kshot(f"{run} --min-residue 0", tmp_path)
