@@ -36,5 +36,7 @@ def test_constants_below_one_are_kept():
 
 
 def test_unknown_features_are_named_with_the_nearest(tmp_path):
-    with pytest.raises(FeatureError, match=r"tuxpant/lite0.*tuxpaint/lite0"):
+    with pytest.raises(FeatureError, match=r"'tuxpant/lite0'.*Did you mean tuxpaint/lite0 or"):
         kshot.load_features("tuxpant", "lite0", features=tmp_path)
+    with pytest.raises(FeatureError, match="Type: kshot encode --dataset Pets --backbone ViT-B-16"):
+        kshot.load_features("Pets", "ViT-B-16", features=tmp_path)
