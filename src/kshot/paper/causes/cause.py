@@ -7,6 +7,8 @@ from jaxtyping import Bool
 
 from kshot.types import Array
 
+# The place of a cause that no name narrows down.
+EVERYWHERE = {"cells": "every cell"}
 USUAL: Mapping[frozenset[str], str] = {
     frozenset({"cells"}): "per cent beside shares of one, rounding, another version, or what counts as right",
     frozenset({"dataset"}): "its split, the order of its class names, or its labels",

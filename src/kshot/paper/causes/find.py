@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kshot.paper.causes.cause import Cause
+from kshot.paper.causes.cause import EVERYWHERE, Cause
 from kshot.paper.causes.cells import CellPair, Cube
 from kshot.paper.causes.draws import odd_draws, spreads
 from kshot.paper.causes.shifts import WITH_SHOTS, best_shift
@@ -80,7 +80,7 @@ def _gathered(cells: CellPair, causes: list[Cause]) -> list[Cause]:
     what = [one.detail if one.kind == "copy" else f"{one.size:+.2f}" for one in members]
     whole = replace(
         members[0],
-        where={a: n for a, n in causes[0].where.items() if (a, n) in shared} or {"cells": "every cell"},
+        where={a: n for a, n in causes[0].where.items() if (a, n) in shared} or EVERYWHERE,
         size=float(np.mean([one.size for one in members])),
         gain=sum(one.gain for one in members),
         detail="; ".join(f"{a or 'elsewhere'} {b}" for a, b in zip(names[:MOST_CAUSES], what, strict=False)),

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from kshot.paper.causes.cause import Cause
+from kshot.paper.causes.cause import EVERYWHERE, Cause
 from kshot.paper.causes.cells import AXES, CellPair, Cube
 from kshot.types import Array
 
@@ -99,7 +99,7 @@ def same_in_every_draw(cells: CellPair) -> list[Cause]:
     ours, theirs = cells.draw_variance
     places = _places(cells, ours <= SAME * theirs, cells.comparable & (theirs > 1e-12))
     said = "the same in every draw"
-    return [Cause("variation", where or {"cells": "every cell"}, detail=said, cells=mask) for where, mask in places]
+    return [Cause("variation", where or EVERYWHERE, detail=said, cells=mask) for where, mask in places]
 
 
 def varies_without_reason(cells: CellPair) -> list[Cause]:
@@ -107,7 +107,7 @@ def varies_without_reason(cells: CellPair) -> list[Cause]:
     ours, theirs = cells.draw_variance
     places = _places(cells, ours > ROUNDING**2, cells.comparable & (theirs < 1e-12), SHARE)
     said = "not the same in every draw, as it should be"
-    return [Cause("variation", where or {"cells": "every cell"}, detail=said, cells=mask) for where, mask in places]
+    return [Cause("variation", where or EVERYWHERE, detail=said, cells=mask) for where, mask in places]
 
 
 def coarse_grids(cells: CellPair) -> list[Cause]:
@@ -120,7 +120,7 @@ def coarse_grids(cells: CellPair) -> list[Cause]:
             off, other = (np.nan_to_num(np.abs(v - grid * np.round(v / grid))).max(axis=4) for v in (ours, theirs))
             places = _places(cells, off < 1e-2, known & (other > 1e-2))
             step = f"ratios on a grid of {grid / 100:g}" if grids is RATIO_GRIDS else f"rounded to {grid:g} points"
-            found += [Cause("grid", where or {"cells": "every cell"}, detail=step) for where, _ in places]
+            found += [Cause("grid", where or EVERYWHERE, detail=step) for where, _ in places]
             if places:
                 break
     return found
@@ -163,7 +163,7 @@ def stray_records(cells: CellPair) -> tuple[list[Cause], CellPair]:
     gain = float((apart[draws, at] ** 2).sum())
     values = cells.ours.values.copy()
     values[(*(c[axis][at] for axis in AXES), draws, c["item"][at])] = np.nan
-    where, mask = shared or {"cells": "every cell"}, np.isin(np.arange(len(variance)), at)
+    where, mask = shared or EVERYWHERE, np.isin(np.arange(len(variance)), at)
     return [Cause("stray", where, gain=gain, detail=said, cells=mask)], replace(cells, ours=Cube(values))
 
 
@@ -182,5 +182,5 @@ def changed_without_draws(cells: CellPair) -> Cause | None:
     for where, here in _places(cells, apart[..., :m], still[..., :m], SHARE):
         mask = here & cells.is_accuracy
         size = float(cells.difference[mask & still[cells.known]].mean())
-        return Cause("changed", where or {"cells": "every cell"}, size, cells=mask)
+        return Cause("changed", where or EVERYWHERE, size, cells=mask)
     return None
