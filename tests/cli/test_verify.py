@@ -4,9 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from kshot.cli.main import app
-from kshot.paper.checks import CHECKS
-from kshot.paper.checks.trial import Check, Verdict
 from kshot.theory import shift
+from kshot.theory.checks import CHECKS
+from kshot.theory.checks.trial import Check, Verdict
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from importlib import import_module
 
 import pytest
 
-from kshot.paper.checks import CHECKS
-from kshot.paper.checks.trial import Effort
+from kshot.theory.checks import CHECKS
+from kshot.theory.checks.trial import Effort
 from mutants import mutants
 
 EFFORT = Effort(40)

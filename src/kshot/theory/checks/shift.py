@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from kshot.paper.checks.trial import WORST_Z, Effort, Verdict, worst_z
 from kshot.solvers import rows
 from kshot.solvers.rows import squared_norms
 from kshot.theory import shift
+from kshot.theory.checks.trial import WORST_Z, Effort, Verdict, worst_z
 
 CLASSES, DIMENSION, INPUTS = 7, 24, 4000
 

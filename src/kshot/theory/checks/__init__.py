@@ -4,8 +4,8 @@ A check looks every formula up in its module when it runs, so that a test can pu
 check fail.
 """
 
-from kshot.paper.checks import blend_error, capacity, sampling, shift, two_class
-from kshot.paper.checks.trial import Check
+from kshot.theory.checks import blend_error, capacity, sampling, shift, two_class
+from kshot.theory.checks.trial import Check
 
 CHECKS = {
     "plug_in": Check("MSE-optimal ratio and its plug-in", blend_error.plug_in),

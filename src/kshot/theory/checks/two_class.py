@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.special import ndtr
 
-from kshot.paper.checks.trial import WORST_Z, Effort, Verdict
 from kshot.solvers.rows import squared_norms
 from kshot.theory import two_class
+from kshot.theory.checks.trial import WORST_Z, Effort, Verdict
 
 DIMENSION, SIGMA2 = 6, 0.5
 BATCHES = 30
