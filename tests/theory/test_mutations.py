@@ -9,6 +9,8 @@ from kshot.paper.checks import CHECKS
 from kshot.paper.checks.trial import Effort
 from mutants import mutants
 
+pytestmark = pytest.mark.ci
+
 EFFORT = Effort(40)
 
 # module, function, the checks that answer for it

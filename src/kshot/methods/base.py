@@ -12,15 +12,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from kshot.errors import InputError, KshotError, not_fitted
-from kshot.methods.evidence import (
-    Task,
-    encode_labels,
-    given_classes,
-    labelled,
-    only_classes_with_shots,
-    prepare,
-    shared_unit_rows,
-)
+from kshot.methods.evidence import Task, labelled, only_classes_with_shots, prepare, shared_unit_rows
 from kshot.methods.missing import fill_missing_classes, missing_class_rows
 from kshot.methods.parameters import (
     Estimator,
@@ -30,6 +22,7 @@ from kshot.methods.parameters import (
     parameters_section,
     used_constants,
 )
+from kshot.solvers.labels import encode_labels, given_classes
 from kshot.types import Array, Choice, MethodInfo, Origin
 
 M = TypeVar("M", bound="Classifier")
