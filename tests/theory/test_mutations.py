@@ -9,6 +9,8 @@ from kshot.theory.checks import CHECKS
 from kshot.theory.checks.trial import Effort
 from mutants import mutants
 
+pytestmark = pytest.mark.ci
+
 EFFORT = Effort(40)
 
 # module, function, the checks that answer for it
