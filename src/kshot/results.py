@@ -175,14 +175,14 @@ class Results:
         the matrix stands beside them, whose page has it all."""
         from kshot.paper.claims import paper_claims, paper_rules
         from kshot.paper.folders import compare_folders, is_arm
-        from kshot.paper.summary import arms_table, lines_table
+        from kshot.paper.summary import arms_table, lines_table, places_table
 
         of_paper = set(self.panel.names("dataset")) & set(paper_rules().paper["datasets"])
         if self.chosen or not of_paper or is_arm(self.folder):
             return []
         judged = compare_folders(self.folder, paper_claims())
         with_interval = [line for line in judged.lines if line.claim.low is not None]
-        return [arms_table(judged), lines_table(judged, with_interval)]
+        return [arms_table(judged), places_table(judged), lines_table(judged, with_interval)]
 
     @cached_property
     def panel(self) -> Panel:
