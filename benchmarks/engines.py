@@ -5,9 +5,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from kshot.bench.engines.local import LocalEngine
+
 from benchmarks.forecast import STRATA
 from benchmarks.measure import verdict
-from kshot.bench.engines.local import LocalEngine
 from kshot.bench.record import SECONDS
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import ThisProcess, compute, open_run

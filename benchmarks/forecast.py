@@ -9,13 +9,14 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.measure import children_seconds
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.plan import forecast
+from kshot.bench.work import find_work
+
+from benchmarks.measure import children_seconds
 from kshot.bench.records import Records
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import Study, load_study
-from kshot.bench.work import find_work
 from kshot.data.simulated import BACKBONE, TIER, World, write
 from kshot.data.store import Store
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+from kshot.bench.engines import Workload
+
 from benchmarks.measure import alternate
 from benchmarks.status import STUDY
 from kshot import files
 from kshot.bench import run
-from kshot.bench.engines import Workload
 from kshot.bench.record import CellFacts, Record
 from kshot.bench.records import Records, load_table
 from kshot.bench.study import load_study, parse_study

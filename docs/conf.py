@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
-import kshot
 from kshot.board.site import build
+
+import kshot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

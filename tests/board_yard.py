@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from kshot.board.submission import read_submission
+from kshot.board.submit import submit
 
 import kshot
 from kshot.bench.records import Records, cell_place, load_table
 from kshot.bench.run import ThisProcess
 from kshot.bench.study import Cell, load_study
-from kshot.board.submission import read_submission
-from kshot.board.submit import submit
 from kshot.files import replace_table, sha256, write_text
 from kshot.stats.answers import answers_table
 

@@ -3,10 +3,10 @@
 from itertools import pairwise
 
 import pytest
+from kshot.bench.work import PARTS_OF_A_STUDY, find_work
 
 from kshot.bench.records import Records
 from kshot.bench.study import load_study
-from kshot.bench.work import PARTS_OF_A_STUDY, find_work
 from kshot.data.store import Store
 
 

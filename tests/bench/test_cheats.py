@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kshot.bench.detector import detect, differences
 
 from folders import fill
 from kshot.bench import cell as running
-from kshot.bench.detector import detect, differences
 from kshot.bench.records import Records, load_table
 from kshot.bench.study import Cell, parse_study
 from kshot.data.simulated import WORLDS, write

@@ -8,10 +8,10 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from folders import comparable, fill
 from kshot.bench.check import check_records, repair_records
 from kshot.bench.compact import compact
+
+from folders import comparable, fill
 from kshot.bench.records import cell_place
 from kshot.bench.run import ThisProcess, check_finished, compute, open_run
 from kshot.bench.study import load_study

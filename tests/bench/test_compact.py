@@ -2,15 +2,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+from kshot.bench.compact import compact, forget
+from kshot.bench.work import finished_cells
 
 from folders import fill
-from kshot.bench.compact import compact, forget
 from kshot.bench.diff import compare
 from kshot.bench.record import CELL
 from kshot.bench.records import Records, load_table
 from kshot.bench.status import failed_cells, run_status
 from kshot.bench.study import Cell, load_study
-from kshot.bench.work import finished_cells
 from kshot.errors import StudyError
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from kshot import load_records
 from kshot.bench.check import check_records
 from kshot.bench.imported import import_records
+
+from kshot import load_records
 from kshot.bench.records import Records, load_table
 from kshot.bench.status import run_status
 from kshot.errors import InputError, StudyError

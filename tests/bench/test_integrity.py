@@ -5,9 +5,9 @@ import shutil
 
 import pyarrow as pa
 import pytest
+from kshot.bench.compact import compact
 
 from folders import comparable
-from kshot.bench.compact import compact
 from kshot.bench.record import contradictory_rows
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import ThisProcess, compute, open_run

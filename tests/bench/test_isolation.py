@@ -3,8 +3,8 @@
 import re
 
 import pytest
-
 from kshot.bench.isolation import Enclosure, can_isolate, run_isolated
+
 from kshot.data.store import BUNDLED
 
 pytestmark = pytest.mark.skipif(not can_isolate(), reason="bubblewrap cannot make namespaces here")

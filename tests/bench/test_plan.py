@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.timing import all_turns
-
-from bench.conftest import STUDY
 from kshot.bench.costs import CellSize, TimedMethod, Timing, cell_size, earlier_costs, seconds_weights
 from kshot.bench.plan import SECONDS_TO_START, forecast, seconds_left, worker_bytes
+from kshot.bench.work import find_work
+
+from bench.conftest import STUDY
 from kshot.bench.records import Records, load_table
 from kshot.bench.study import MethodSpec, bundled_studies, load_study, parse_study
-from kshot.bench.work import find_work
 from kshot.cli.status import status
 from kshot.data.store import Store
 

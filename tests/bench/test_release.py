@@ -4,8 +4,8 @@ import io
 import tarfile
 
 import pytest
-
 from kshot.bench.release import open_release, write_release
+
 from kshot.errors import KshotError
 
 

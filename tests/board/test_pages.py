@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kshot.board.site import build
+from kshot.board.verdict import judge_folder
 from tools.one_submission import added_submission
 from typer.testing import CliRunner
 
 from board_yard import ABOUT, FEATURES, raise_results, study
-from kshot.board.site import build
-from kshot.board.verdict import judge_folder
 from kshot.cli.main import app
 from kshot.files import write_text
 from kshot.report.regimes import regimes

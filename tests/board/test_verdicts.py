@@ -5,16 +5,16 @@ from datetime import date
 
 import numpy as np
 import pytest
-
-from board_yard import FEATURES, edit_answers, raise_results, study, submission_of
 from kshot.bench.isolation import can_isolate
-from kshot.bench.records import load_table
 from kshot.board.about import blank_about, parse_about
 from kshot.board.recompute import Trial, _suspicions, chosen_cells
 from kshot.board.rules import open_board
 from kshot.board.submission import read_submission
 from kshot.board.verdict import Recomputation, judge_folder, read_verdict
 from kshot.board.wheel import write_wheel
+
+from board_yard import FEATURES, edit_answers, raise_results, study, submission_of
+from kshot.bench.records import load_table
 from kshot.data.store import Store
 from kshot.data.stratum import load_stratum
 from kshot.errors import KshotError

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from kshot.board.site import board_page, build
 
 from axe import grave_findings
 from board_yard import FEATURES, honest_yard
 from kshot.bench.records import load_table
-from kshot.board.site import board_page, build
 from kshot.report.context import Context, EntryMark
 from kshot.stats.metrics import METRICS
 from kshot.stats.panel import panel

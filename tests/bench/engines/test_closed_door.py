@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from kshot.bench.engines.dask import DaskEngine
+
 from other_user import needs_root, tried
 
 distributed = pytest.importorskip("distributed")

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from kshot.bench.engines.slurm import sbatch_file
 
 from engines.slurm_node import SlurmNode, available
 from folders import comparable
-from kshot.bench.engines.slurm import sbatch_file
 from kshot.errors import InputError
 
 CELLS = 2 * 3 * 2

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from kshot.bench.engines import TURNS_WITHOUT_PROGRESS
 
 import folders
 from engines.conftest import KSHOT
-from kshot.bench.engines import TURNS_WITHOUT_PROGRESS
 from processes import kill, spawned_workers, wait_until
 from steady_study import cells_of
 

@@ -10,11 +10,11 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from kshot.bench.check import check_records
 
 from engines.conftest import KSHOT
 from engines.slurm_node import SlurmNode, available
 from folders import comparable
-from kshot.bench.check import check_records
 from kshot.bench.record import schema
 from kshot.bench.records import Records
 from kshot.bench.status import run_status

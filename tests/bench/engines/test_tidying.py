@@ -1,6 +1,7 @@
+from kshot.bench.engines.local import LocalEngine
+
 from folders import comparable
 from kshot.bench import run as bench_run
-from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
