@@ -12,6 +12,8 @@ from kshot.bench.status import run_status
 from kshot.methods.registry import code_of
 from kshot.runs import verify_methods
 
+pytestmark = pytest.mark.ci
+
 # The factor lives in a module of its own, which the method's module imports.
 METHOD = """
 from kshot.methods.ncm import NCM

@@ -13,6 +13,8 @@ from kshot.paper.picture import deviations
 from kshot.paper.summary import verdict_sentences
 from kshot.paper.verdict import AGREES, CANNOT_TELL, DIFFERS, NOT_COMPUTED
 
+pytestmark = pytest.mark.ci
+
 RULES = paper_rules()
 PAPER = RULES.paper["datasets"]
 BY_ID = {claim.id: claim for claim in CLAIMS}
