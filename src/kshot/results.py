@@ -321,7 +321,9 @@ class Results:
         drawn, absent = [], f"no features in {features}"
         try:
             check_features(self.records, as_store(features))
-            drawn = list(sketches(self.saved.study, as_store(features), strata)) if self.saved else []
+            shots, seeds = (sorted(set(self.records[name].to_pylist())) for name in ("shots", "seed"))
+            given = self.saved.study.supports_of if self.saved else lambda dataset: {}
+            drawn = list(sketches(as_store(features), strata, shots, seeds[0], given))
         except KshotError as error:
             absent = f"the features in {features} cannot be used: {error}"
         return replace(
@@ -384,8 +386,7 @@ def check_features(records: "pa.Table", store: Store) -> None:
     hashes = store.hashes({row[:2] for row in told})
     for dataset, backbone, text in sorted(told):
         for part, digest in json.loads(text).items():
-            here = hashes.get(f"{dataset}/{backbone}/{part}", "")
-            if not here.startswith(digest):
+            if not hashes.get(f"{dataset}/{backbone}/{part}", digest).startswith(digest):
                 raise StudyError(f"{dataset}/{backbone}/{part} in {store.root} is not what the records were made of.")
 
 

@@ -251,7 +251,7 @@ def _read_whole(path: Path, columns: Sequence[str] | None = None) -> "pa.Table |
     content = path.read_bytes()
     if path.stem.rpartition(".")[2] == _digest(content):
         with pq.ParquetFile(pa.BufferReader(content)) as file:
-            return file.read(columns)
+            return file.read(columns, use_threads=False)
     if path not in _warned:
         _warned.add(path)
         logger.warning("%s is damaged and counts as missing; `kshot run` computes its records again.", path)
