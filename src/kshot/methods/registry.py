@@ -131,7 +131,7 @@ def hold(name: str, head: Classifier) -> str:
     this one's memory."""
     use = f"__main__:{name}"
     params = hashlib.sha256(repr(sorted(head.get_params().items())).encode()).hexdigest()
-    _held[use] = head, (code_hash(type(head)) + params)[:16]
+    _held[use] = head, f"{code_hash(type(head))}-{params[:16]}"
     return use
 
 
