@@ -81,6 +81,7 @@ def test_the_page_tells_what_happens(court, cheat, told):
     assert outcome(court, cheat) == told
 
 
+@pytest.mark.ci
 def test_an_honest_outsider_raises_no_alarm_and_files_are_out_of_reach(court):
     (court / "honest.py").write_text("from kshot.methods.clap import CLAP\nclass Honest(CLAP):\n    pass\n")
     study, _ = records_of(court, "honest:Honest")

@@ -13,6 +13,8 @@ from kshot.bench.study import load_study
 from kshot.errors import StudyError
 from kshot.stats.panel import panel
 
+pytestmark = pytest.mark.ci
+
 SMALLER = 'seeds = [0, 1, 2]\nmethods = ["zero_shot", "ncm", "loo_blend"]'
 LARGER = 'seeds = [2, 0, 1, 3]\nmethods = ["js_blend", "ncm", "zero_shot", "loo_blend", "gda_alpha1"]'
 

@@ -26,6 +26,8 @@ from kshot.data.store import Store
 from kshot.errors import FeatureError, KshotError
 from kshot.files import TEMPORARY_PREFIX, place_of, write_table
 
+pytestmark = pytest.mark.ci
+
 DRIVERS = 3
 SLOW_ON_SATELLITE = """
 import time

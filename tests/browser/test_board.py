@@ -16,6 +16,7 @@ from kshot.stats.metrics import METRICS
 from kshot.stats.panel import panel
 
 OPEN = Path(__file__).resolve().parents[2] / "docs" / "open" / "records"
+pytestmark = pytest.mark.ci
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 
 

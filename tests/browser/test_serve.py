@@ -12,6 +12,8 @@ from colours import COLOURS, new_picture
 from kshot.pictures.head import PictureHead
 from serving import Server, file
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture
 def page(served):

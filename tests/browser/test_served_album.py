@@ -12,6 +12,8 @@ from kshot.pictures.head import PictureHead
 from kshot.pictures.serve import live
 from serving import ask, file
 
+pytestmark = pytest.mark.ci
+
 RED = f"red {MARKUP}"
 LEARNT = "All changes are learnt and saved."
 

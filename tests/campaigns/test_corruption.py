@@ -24,6 +24,8 @@ from kshot.pictures.fit import fit_folder
 from kshot.pictures.head import PictureHead
 from picture_sets import write_pictures
 
+pytestmark = pytest.mark.ci
+
 RANDOM, AIMED = 1500, 200
 STUDY = {
     "name": "small",

@@ -24,6 +24,8 @@ from kshot.bench.study import Cell
 from kshot.cli.main import app
 from kshot.files import _digest, replace_table
 
+pytestmark = pytest.mark.ci
+
 Attack = Callable[[Path], object]
 CANARY = "canary"
 ATTACKS: dict[str, Attack] = {}

@@ -10,6 +10,8 @@ from kshot.bench.records import Records, load_table
 from kshot.bench.status import run_status
 from kshot.runs import verify_methods
 
+pytestmark = pytest.mark.ci
+
 # The factor lives in a module of its own, which the method's module imports.
 METHOD = """
 from kshot.methods.ncm import NCM

@@ -18,7 +18,7 @@ from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, InputError, unknown
-from kshot.methods.evidence import class_labels, encode_labels, read_labels
+from kshot.solvers.labels import class_labels, encode_labels, read_labels
 from kshot.solvers.rows import as_numpy, unit_rows
 from kshot.types import ENCODER_CONSTANTS, Array, Labelled
 

@@ -7,6 +7,8 @@ import pytest
 from kshot.bench.engines.dask import DaskEngine
 from other_user import needs_root, tried
 
+pytestmark = pytest.mark.ci
+
 distributed = pytest.importorskip("distributed")
 psutil = pytest.importorskip("psutil")
 

@@ -12,6 +12,8 @@ from folders import comparable
 from kshot.bench.engines.slurm import sbatch_file
 from kshot.errors import InputError
 
+pytestmark = pytest.mark.ci
+
 CELLS = 2 * 3 * 2
 
 

@@ -12,6 +12,8 @@ from kshot.bench.engines import TURNS_WITHOUT_PROGRESS
 from processes import kill, spawned_workers, wait_until
 from steady_study import cells_of
 
+pytestmark = pytest.mark.ci
+
 # Takes its process along in every cell that it has not met yet.
 MORTAL = """
 import hashlib, os, signal

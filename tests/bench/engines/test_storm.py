@@ -22,6 +22,8 @@ from kshot.files import read_tables
 from processes import in_this_folder, kill, spawned_workers, wait_until
 from steady_study import cells_of
 
+pytestmark = pytest.mark.ci
+
 SEEDS_OF_A_ROUND = 15
 ENGINES = ["local", "dask", "slurm"] if available() else ["local", "dask"]
 

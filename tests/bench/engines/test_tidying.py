@@ -1,9 +1,13 @@
+import pytest
+
 from folders import comparable
 from kshot.bench import run as bench_run
 from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
+
+pytestmark = pytest.mark.ci
 
 
 def test_many_files_are_joined_while_the_run_goes_on(steady, kshot, tmp_path, monkeypatch):
