@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
 Names = str | int | Integral | Sequence[str | int]
 AXES = ("dataset", "backbone", "tier", "shots", "profile", "method")
@@ -145,6 +146,13 @@ class Results:
         """All of them, without the optional ones that these records cannot fill."""
         return [table for key, entry in TABLES.items() if (table := self.table(key)).rows or not entry.optional]
 
+    def plot(self, name: str, backbone: str = "") -> "Figure":
+        """One figure of the report, such as `accuracy_by_shots`, as a matplotlib figure; of the first backbone unless
+        one is given."""
+        from kshot.report.figures import OF_FEATURES, plot
+
+        return plot(self.panel, self.page_context() if name in OF_FEATURES else self._context, name, backbone)
+
     def report(
         self, folder: Path | str | None = None, lead: tuple[Sequence[Table], Sequence[str]] | None = None
     ) -> Report:
@@ -252,7 +260,7 @@ class Results:
     @cached_property
     def _headroom(self) -> Mapping[tuple[str, str], float]:
         """What Theorem 2 leaves above the blend path: as probed, else computed where that was asked for."""
-        from kshot.theory.probes.headroom import stored_headroom
+        from kshot.theory.probes.ratio import stored_headroom
 
         if not self.headroom or self._context.headroom:
             return self._context.headroom

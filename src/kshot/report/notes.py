@@ -39,6 +39,12 @@ def counted(panel: Panel) -> str:
     return f"n = {len(panel)} cells, {number_of_datasets(len(panel.names('dataset')))}"
 
 
+def draws_in_words(panel: Panel) -> str:
+    """`5 draws`: the seeds of the shots."""
+    seeds = len(np.unique(panel.seed))
+    return f"{seeds} draw{'s' * (seeds != 1)}"
+
+
 def provenance(panel: Panel) -> str:
     origin = panel.origin
     simulated = " SIMULATED features, no pictures." if origin.simulated else ""
