@@ -27,7 +27,7 @@ def frozen(array: Array) -> Array:
 
 def read_only(array: Array) -> Array:
     """The same memory, read-only for good; whoever made the array keeps no other reference to it."""
-    return np.frombuffer(memoryview(array).toreadonly(), array.dtype).reshape(array.shape)
+    return np.frombuffer(memoryview(array.data).toreadonly(), array.dtype).reshape(array.shape)
 
 
 def working_dtype(X: Array) -> np.dtype:
