@@ -52,10 +52,10 @@ test test-ci test-slow campaigns: export OPENBLAS_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 test: $(VENV)/.installed-encode  ## run the tests of every room (some minutes)
-	$(PY) -m pytest -n 2 --dist worksteal -m "not slow and not ci"
+	$(PY) -m pytest -rs -n 2 --dist worksteal -m "not slow and not ci"
 
 test-ci: $(VENV)/.installed-encode docs  ## run the tests of the docs, and those that need a browser, SLURM or a second user
-	$(PY) -m pytest -n 2 --dist worksteal -m "ci and not slow"
+	$(PY) -m pytest -rs -n 2 --dist worksteal -m "ci and not slow"
 
 test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes
 	$(PY) -m pytest -m slow
@@ -79,7 +79,7 @@ unused: $(VENV)/.installed  ## code that nothing calls
 names: $(VENV)/.installed  ## names that stand for two things
 	$(PY) tools/names.py
 
-check: browser cluster lint types contracts unused names dist docs bench test test-ci  ## everything that CI runs
+check: test browser cluster lint types contracts unused names dist docs bench test-ci  ## everything that CI runs
 
 docs: $(VENV)/.installed-encode  ## the site in build/site: every link is checked, the notebook is run
 	$(PY) -m sphinx --quiet --fail-on-warning --keep-going docs build/site

@@ -14,42 +14,11 @@ from steady_study import METHOD, STUDY
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 
-# Left to `make test-ci`: what needs a browser, SLURM or a second user, what holds the docs to commands and records, and
-# what takes long on two cores.
-CI_ONLY = (
-    "browser/",
-    "bench/engines/",
-    "bench/test_scripts.py",
-    "bench/test_side_by_side.py",
-    "bench/test_extend.py",
-    "campaigns/",
-    "cli/test_bad_input.py",
-    "cli/test_changed_code.py",
-    "cli/test_judge.py",
-    "cli/test_run_on.py",
-    "cli/test_terminal.py",
-    "docs/",
-    "encode/caches/test_two_commands.py",
-    "encode/test_documented_commands.py",
-    "encode/test_openclip.py",
-    "package/test_wheel.py",
-    "paper/test_from_nothing.py",
-    "paper/test_rehearsal.py",
-    "paper/test_reproduce.py",
-    "paper/test_verdict.py",
-    "pictures/test_other_user.py",
-    "theory/test_mutations.py",
-)
-
-
 # Minutes long, so that the other worker does the rest meanwhile.
 FIRST = "paper/test_from_nothing.py"
 
 
 def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.path.relative_to(ROOT / "tests").as_posix().startswith(CI_ONLY):
-            item.add_marker("ci")
     items.sort(key=lambda item: not item.path.as_posix().endswith(FIRST))
 
 

@@ -1,10 +1,10 @@
 """A study that grows: only what is new is computed, and the folder equals one computed at once."""
 
 import pytest
-
-from folders import comparable, edit, stamps
 from kshot.bench.compact import compact
 from kshot.bench.engines.local import LocalEngine
+
+from folders import comparable, edit, stamps
 from kshot.bench.record import SECONDS
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import WHOLE, StudyShard, compute, open_run
@@ -12,6 +12,8 @@ from kshot.bench.status import count_done, run_status, with_recorded_methods
 from kshot.bench.study import load_study
 from kshot.errors import StudyError
 from kshot.stats.panel import panel
+
+pytestmark = pytest.mark.ci
 
 SMALLER = 'seeds = [0, 1, 2]\nmethods = ["zero_shot", "ncm", "loo_blend"]'
 LARGER = 'seeds = [2, 0, 1, 3]\nmethods = ["js_blend", "ncm", "zero_shot", "loo_blend", "gda_alpha1"]'

@@ -9,6 +9,8 @@ import pytest
 from folders import comparable
 from kshot.bench.records import Records
 
+pytestmark = pytest.mark.ci
+
 SCRIPT = """
 import kshot
 print(len(kshot.run("small.toml", records="{records}", workers={workers}).records), "records")

@@ -1,6 +1,10 @@
 """The audit itself finds what it should."""
 
+import pytest
+
 from axe import grave_findings
+
+pytestmark = pytest.mark.ci
 
 
 def test_grave_faults_are_found_and_a_sound_page_passes(browser):

@@ -16,6 +16,8 @@ from kshot.stats.leaderboard import counting, leaderboard, paired
 from kshot.stats.panel import panel
 from synthetic_records import as_table, synthetic_rows
 
+pytestmark = pytest.mark.ci
+
 
 def board(page):
     """{method key: [cells]} of the leaderboard, and the order of the ranked rows."""

@@ -13,6 +13,8 @@ from colours import COLOURS, new_picture
 from kshot.pictures.serve import MOST_BYTES
 from serving import Server, file
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture
 def page(served):

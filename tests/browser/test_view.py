@@ -17,6 +17,8 @@ from kshot.stats.leaderboard import paired
 from kshot.stats.panel import panel
 from synthetic_records import SEES, as_table, many_methods, synthetic_rows
 
+pytestmark = pytest.mark.ci
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from campaigns.mutation import ROOMS, ROOT
 
+pytestmark = pytest.mark.ci
+
 EQUIVALENT = {
     # lengths that are off by the tolerance to the last bit
     "data.gate._check_images: worst <= NORM_TOLERANCE -> worst < NORM_TOLERANCE",

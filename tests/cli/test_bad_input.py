@@ -8,6 +8,8 @@ import pytest
 
 from folders import assert_refused, edit
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),

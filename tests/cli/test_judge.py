@@ -15,6 +15,8 @@ from kshot.runs import COMPANIONS, judged_study
 from kshot.stats.panel import panel
 from synthetic_records import synthetic_table
 
+pytestmark = pytest.mark.ci
+
 STUDY = """
 name = "tiny"
 datasets = ["sim-satellite", "sim-pets"]

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from folders import assert_refused, edit
 from kshot.bench.study import load_study
 from kshot.files import safe_name
 from kshot.results import load_records
+
+pytestmark = pytest.mark.ci
 
 
 def accuracies(folder):

@@ -12,6 +12,8 @@ import pytest
 from folders import edit, stamps
 from processes import spawned_workers, wait_until
 
+pytestmark = pytest.mark.ci
+
 SENTENCE = "kshot: interrupted. What was finished is kept; run the same command to continue.\n"
 
 

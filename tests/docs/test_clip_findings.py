@@ -6,6 +6,8 @@ import pytest
 
 from kshot.results import load_records
 
+pytestmark = pytest.mark.ci
+
 RECORDS = Path(__file__).resolve().parents[2] / "docs" / "clip" / "records"
 ORACLE = "oracle_lambda"
 

@@ -9,6 +9,8 @@ import typer
 
 from kshot.cli.main import app
 
+pytestmark = pytest.mark.ci
+
 ROOT = Path(__file__).parents[2]
 PLACES = {
     "src/kshot": ("py", "html", "js", "toml"),

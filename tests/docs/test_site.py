@@ -10,6 +10,8 @@ from tools.glossary import GLOSSARY, entries
 
 import kshot
 
+pytestmark = pytest.mark.ci
+
 ROOT = Path(__file__).resolve().parents[2]
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src"}
 

@@ -14,6 +14,8 @@ from kshot.data.catalog import datasets
 from kshot.data.store import Store
 from picture_sets import write_pictures, write_shards
 
+pytestmark = pytest.mark.ci
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "real-features.md").read_text()
 THREE, OWN, OTHER = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

@@ -20,6 +20,8 @@ from kshot.encode.reference_vectors import compare_with_reference
 from kshot.errors import FeatureError, KshotError
 from picture_sets import picture, write_siglip
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture(scope="module")
 def encoder(tiny_clip):

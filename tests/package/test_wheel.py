@@ -13,6 +13,8 @@ import pytest
 
 import kshot
 
+pytestmark = pytest.mark.ci
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 900
 

@@ -21,6 +21,8 @@ from kshot.data.store import Store
 from picture_sets import Hub
 from small_paper import ENCODERS, MISSING, OUTSIDE, STUDIES, write_encoders, write_hub, write_studies
 
+pytestmark = pytest.mark.ci
+
 KILLS = 10
 SECONDS = ("fit_seconds", "score_seconds")
 

@@ -8,6 +8,8 @@ from kshot.data.store import Store
 from kshot.paper.rehearsal import WORLDS, write_stratum
 from kshot.paper.reproduce import Reproduction, Selection
 
+pytestmark = pytest.mark.ci
+
 SMALL = """
 name = "NAME"
 datasets = ["DTD", "Pets"]

@@ -1,19 +1,10 @@
-"""The verdict in a simulated world at the paper's sizes, against closed forms and planted faults."""
-
-from dataclasses import replace
-from pathlib import Path
+"""The verdict in a simulated world at the paper's sizes, against closed forms."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from benchmarks import verdict_faults as faults
-from benchmarks.verdict import named
 from benchmarks.verdict_world import CLAIMS, observed, run, world
 
-from kshot.bench.records import load_table
-from kshot.paper.arms import MATRIX, gather
-from kshot.paper.causes.cells import cell_pair
-from kshot.paper.causes.find import find_causes
+from kshot.paper.arms import MATRIX
 from kshot.paper.claims import paper_rules
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.judge import judge
@@ -21,6 +12,8 @@ from kshot.paper.noise import moderate, noise, resamples
 from kshot.paper.picture import deviations
 from kshot.paper.summary import verdict_sentences
 from kshot.paper.verdict import AGREES, CANNOT_TELL, DIFFERS, NOT_COMPUTED
+
+pytestmark = pytest.mark.ci
 
 RULES = paper_rules()
 PAPER = RULES.paper["datasets"]
@@ -82,66 +75,6 @@ def test_other_draws_are_the_same_results(ours, theirs):
     drawn = [line for line in judged.lines if line.score == line.score]
     assert len(drawn) == judged.drawn > 100
     assert deviations(judged).count("<circle") == judged.drawn
-
-
-# One of each kind of cause, beside those that the docs list.
-KINDS = (
-    "everything_down", "rounded_to_points", "method_replaced", "encoder_replaced_in_dataset", "seed_of_method_fixed",
-    "draws_all_the_same", "shots_exchanged_in_encoder", "shots_one_step_off", "other_activation",
-    "draw_off_in_dataset", "old_code_in_one_draw", "noise_added", "pool_labels_wrong", "stale_cells",
-    "class_order_of_a_tier", "text_of_another_tier", "failures_as_zero", "older_code_in_two_draws",
-    "class_mean_of_a_method", "support_in_test_set", "another_half_of_the_test_set_for_each_draw", "dataset_rounded",
-)  # fmt: skip
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("name", [*faults.LISTED, *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS)])
-def test_the_cause_of_a_fault_is_named(name, truth, theirs):
-    wrong = run(truth, (3, 5))
-    planted = {**faults.LISTED, **faults.OTHERS, **faults.HOSTILE}[name]
-    where = planted(wrong, np.random.default_rng(2), truth)
-    causes = find_causes(cell_pair(observed(truth, wrong)[MATRIX], theirs[MATRIX]))
-    assert named(causes, where), [str(cause) for cause in causes]
-    assert causes[0].usual
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("name", faults.HARMLESS)
-def test_what_is_no_fault_is_the_same(name, truth, theirs):
-    other = run(truth, (3, 1))
-    faults.HARMLESS[name](other, np.random.default_rng(2), truth)
-    judged = judge(SOME, RULES, observed(truth, other), theirs, "the other run")
-    assert judged.same, [str(line.claim.id) for line in judged.differing]
-    lacking = {"two_draws_missing": ["draw 3", "draw 4"], "one_shot_missing": ["K = 1"]}.get(name, [])
-    assert judged.lacking == (lacking, [])
-    said = " ".join(verdict_sentences(judged))
-    assert ("These records lack" in said) == bool(lacking)
-
-
-@pytest.mark.parametrize("chosen", [(0, 1), (0, 2, 4)])
-def test_no_cause_is_named_between_draws_of_real_features(chosen):
-    table = load_table(Path(__file__).parents[2] / "docs/clip/records")
-    own = np.isin(table["seed"].to_numpy(), chosen)
-    ours, theirs = (gather([table.filter(pa.array(keep))], [])[MATRIX] for keep in (own, ~own))
-    assert find_causes(cell_pair(ours, theirs)) == []
-
-
-def test_printed_numbers_name_the_encoder_too(truth, ours, theirs):
-    """Against a registry of the other run's numbers, rounded as printed."""
-    numbers = Evaluator(CLAIMS, RULES, theirs)
-    about = ("perbackbone.", "leaderboard.", "headline.", "strata.")
-    claims = [
-        replace(claim, printed=f"{numbers.answer(claim).values[0]:.{len(claim.printed.partition('.')[2])}f}")
-        for claim in CLAIMS
-        if claim.id.startswith(about) and claim.relation == "as printed" and numbers.answer(claim).known
-    ]
-    assert not judge(claims, RULES, ours).differing
-    wrong = run(truth, (3, 1))
-    wrong.accuracy[:, 1] -= 1
-    judged = judge(claims, RULES, observed(truth, wrong))
-    assert judged.causes[0].where == {"backbone": "ViT-B-32"}
-    assert judged.causes[0].size == pytest.approx(-1, abs=0.3)
-    assert judged.left < len(judged.differing)
 
 
 def test_a_contradiction_of_the_paper_cannot_tell(ours):

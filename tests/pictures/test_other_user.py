@@ -11,7 +11,7 @@ from other_user import needs_root, tried
 from serving import ask, killable
 
 TOKEN = "a-token-that-is-long-enough"
-pytestmark = needs_root
+pytestmark = [needs_root, pytest.mark.ci]
 
 
 @pytest.fixture

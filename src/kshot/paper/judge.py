@@ -1,16 +1,11 @@
 """Judge every claim against a published number or another run, by the noise that other draws would bring."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.paper.arms import MATRIX, Arms, absent, side_by_side
-from kshot.paper.causes.cells import CellPair, cell_pair, transplanted
-from kshot.paper.causes.find import find_causes
-from kshot.paper.causes.from_claims import explained_by_claims
-from kshot.paper.causes.signs import ROUNDING
+from kshot.paper.arms import MATRIX, Arms, Observations, absent, side_by_side
 from kshot.paper.claims import Claim, Rules
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.formulas import Figure
@@ -26,7 +21,7 @@ from kshot.paper.verdict import (
     JudgedClaims,
 )
 from kshot.stats.scores import normal_score
-from kshot.types import Array
+from kshot.types import CELL, Array
 
 # "About" a figure: within a tenth of it. HOSO's results carry this band of rounding (paper, Sec. 5.5).
 ABOUT, HOSO_BAND = 0.1, 0.5
@@ -34,6 +29,10 @@ ABOUT, HOSO_BAND = 0.1, 0.5
 OF_RECORDS = ("cells", "strata", "datasets")
 # What would matter: a point of accuracy, a tenth of an effect or of a correlation.
 POINT, TENTH = 1.0, 0.1
+# What no draw changes may differ by this much through rounding.
+ROUNDING = 0.1
+# The correlation of draws of the same number from which they are the same draws.
+SAME_DRAWS = 0.5
 HOSO = {"hoso", "hoso+views"}
 NULLS = 2_000
 # A score beyond this counts as this in the test over all claims, which is not about single ones.
@@ -51,16 +50,14 @@ def judge(
     plans = [resamples(run) for run in both]
     runs = [Evaluator(claims, rules, plan.of(run)) for plan, run in zip(plans, both, strict=True)]
     figures = [[run.answer(claim) for run in runs] for claim in claims]
-    cells = cell_pair(arms[MATRIX], against[MATRIX]) if against else None
-    if cells is not None and plans[0].draws != plans[1].draws:
-        cells = replace(cells, paired=False)
+    paired = against is not None and plans[0].draws == plans[1].draws and _same_draws(arms[MATRIX], against[MATRIX])
     known = [i for i in range(len(claims)) if all(figure.known for figure in figures[i])]
     found = _difference_noise(
         [claims[i].id for i in known],
         [[figures[i][run] for i in known] for run in range(len(runs))],
         plans,
         rules.paper["datasets"],
-        cells,
+        paired,
     )
     ours = np.array([float(figures[i][0].values[0]) for i in known])
     theirs = np.array([claims[i].value if against is None else float(figures[i][1].values[0]) for i in known])
@@ -109,38 +106,39 @@ def judge(
             why = f"{why}; its noise is that of other strata".removeprefix("; ")
         measured = (float(difference[j]), float(score[j]), float(spread[j]), float(found.freedom[j]))
         lines.append(Comparison(claim, figure, other_value, verdict, why, *measured))
-    judged = JudgedClaims(
+    return JudgedClaims(
         lines,
         level,
         int(tested.sum()),
         together,
-        find_causes(cells) if cells is not None else [],
-        cells is not None and cells.paired,
+        paired,
         other or "the paper",
         arms[MATRIX].panel.origin.simulated,
         nulls=nulls,
         lacking=lacking,
     )
-    if cells is None:
-        return explained_by_claims(judged, rules, arms) if judged.differing else judged
-    return _explained(judged, rules, arms, cells)
 
 
-def _explained(judged: JudgedClaims, rules: Rules, arms: Arms, cells: CellPair) -> JudgedClaims:
-    """How many of the claims that differ involve the causes' cells, and how many still differ without them."""
-    masks = [cause.cells for cause in judged.causes if cause.cells is not None]
-    if not masks or not judged.differing:
-        return judged
-    mixed = {**arms, MATRIX: transplanted(arms[MATRIX], cells, np.logical_or.reduce(masks))}
-    repaired = Evaluator([line.claim for line in judged.lines], rules, mixed)
-    involved = left = 0
-    for line in judged.differing:
-        value = float(repaired.answer(line.claim).values[0])
-        involved += not _equal(value, float(line.figure.values[0]))
-        apart = value - line.theirs
-        far = line.spread > 0 and abs(normal_score(apart / line.spread, line.freedom)) > judged.level
-        left += bool(far or (line.spread == 0 and not _equal(apart, 0)))
-    return replace(judged, involved=involved, left=left)
+def _same_draws(ours: Observations, theirs: Observations) -> bool:
+    """Whether draws of the same number are the same draws: most of what varies with them varies alike."""
+    keys = [dict(zip(run.panel.cell_keys(CELL), range(len(run.panel)), strict=True)) for run in (ours, theirs)]
+    both = [key for key in keys[0] if key in keys[1]]
+    cell = np.unique([str((*key[:4], *key[5:])) for key in both], return_inverse=True)[1]
+    products = np.zeros(3)
+    for method in ours.panel.methods:
+        if method in theirs.panel.methods:
+            x, y = (
+                run.panel.column(method)[[places[key] for key in both]]
+                for run, places in zip((ours, theirs), keys, strict=True)
+            )
+            known = np.isfinite(x) & np.isfinite(y)
+            x, y = (v[known] - _mean_of(v[known], cell[known]) for v in (x, y))
+            products += (x @ y, x @ x, y @ y)
+    return bool(products[1] * products[2] > 0 and products[0] > SAME_DRAWS * np.sqrt(products[1] * products[2]))
+
+
+def _mean_of(values: Float[Array, " N"], group: Array) -> Float[Array, " N"]:
+    return (np.bincount(group, values) / np.maximum(np.bincount(group), 1))[group]
 
 
 def _difference_noise(
@@ -148,14 +146,14 @@ def _difference_noise(
     figures: Sequence[Sequence[Figure]],
     plans: Sequence[Resamples],
     datasets: Sequence[str],
-    cells: CellPair | None,
+    paired: bool,
 ) -> Noise:
     """Noise of ours minus theirs: twice ours where theirs is a printed number, of the pairs where draws are shared, of
     both runs otherwise."""
     if len(figures) == 1:
         own = noise(ids, figures[0], plans[0], datasets)
         return Noise(2 * own.variance, own.freedom, own.moved, own.exact, own.borrowed)
-    if cells is not None and cells.paired:
+    if paired:
         both = [
             Figure(a.values - b.values, draws=max(a.draws, b.draws), added=a.added + b.added)
             for a, b in zip(*figures, strict=True)

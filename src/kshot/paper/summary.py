@@ -1,4 +1,4 @@
-"""A judgement in words: one sentence first, then counts, causes, CSV and tables."""
+"""A judgement in words: one sentence first, then counts, CSV and tables."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ COLUMNS = (
 
 def verdict_sentences(judged: JudgedClaims) -> list[str]:
     """Sentences: whether these are the same results, why not, the verdicts counted, and what computes the others."""
-    return [first_sentence(judged), *_causes(judged), *_lacking(judged), *_counts(judged)]
+    return [first_sentence(judged), *_lacking(judged), *_counts(judged)]
 
 
 def first_sentence(judged: JudgedClaims) -> str:
@@ -29,15 +29,14 @@ def first_sentence(judged: JudgedClaims) -> str:
         return f"Nothing here can be put beside {judged.other} yet."
     if judged.same:
         return f"These are the same results as {judged.other}, {how}."
-    looks = f", and it looks like {judged.causes[0]}" if judged.causes else _without_cause(judged)
-    return f"These are NOT the same results as {judged.other}{looks}."
+    return f"These are NOT the same results as {judged.other}{_differing(judged)}."
 
 
-def _without_cause(judged: JudgedClaims) -> str:
+def _differing(judged: JudgedClaims) -> str:
     if not judged.differing:
         return ": no number differs by itself, but all together lie further apart than draws explain"
     worst = max(judged.differing, key=lambda line: abs(line.score) if line.score == line.score else 0.0)
-    return f": numbers that differ are {len(judged.differing)} ({worst.claim.id} most), and no name explains them"
+    return f": numbers that differ are {len(judged.differing)} ({worst.claim.id} most)"
 
 
 def _lacking(judged: JudgedClaims) -> list[str]:
@@ -52,17 +51,6 @@ def _lacking(judged: JudgedClaims) -> list[str]:
 
 def _identical(judged: JudgedClaims) -> bool:
     return all(line.difference == 0 for line in judged.lines if line.computed and line.claim.kind != "cost")
-
-
-def _causes(judged: JudgedClaims) -> list[str]:
-    said = [f"{cause}. What people usually get wrong there: {cause.usual}." for cause in judged.causes]
-    if judged.causes and judged.left is not None:
-        computed = sum(line.verdict != NOT_COMPUTED for line in judged.lines)
-        said.append(
-            f"{judged.involved} of the {len(judged.differing)} that differ involve this; without it {judged.left} of "
-            f"{computed} differ."
-        )
-    return said
 
 
 def _counts(judged: JudgedClaims) -> list[str]:

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
-from kshot.paper.causes.cause import Cause
 from kshot.paper.claims import Claim
 from kshot.paper.formulas import Figure
 from kshot.stats.bootstrap import Estimate
 from kshot.types import Array
 
 AGREES, DIFFERS, CANNOT_TELL, NOT_COMPUTED = VERDICTS = ("agrees", "differs", "cannot tell", "not computed")
-# Of 100 comparisons without fault 3 have a claim that differs, 1 fails the test over all claims, 1 the scan of cells.
+# Of 100 comparisons without fault 3 have a claim that differs, 1 fails the test over all claims.
 CLAIM_LEVEL, GLOBAL_LEVEL = 0.03, 0.01
 # Resampling five draws makes claims look more alike than they are: half of their correlation counts.
 CORRELATED = 0.5
@@ -48,18 +47,15 @@ class Comparison:
 @dataclass(frozen=True)
 class JudgedClaims:
     """All claims judged; `level` is the |score| from which one differs, `expected` how many do so by chance, `together`
-    the probability of deviations as large as all of these, `causes` what explains them."""
+    the probability of deviations as large as all of these."""
 
     lines: Sequence[Comparison]
     level: float
     drawn: int
     together: float
-    causes: Sequence[Cause] = ()
     paired: bool = False
     other: str = "the paper"
     simulated: bool = False
-    involved: int = 0
-    left: int | None = None
     lacking: tuple[Sequence[str], Sequence[str]] = ((), ())
     nulls: Float[Array, "s c"] = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
 
@@ -76,4 +72,4 @@ class JudgedClaims:
     @property
     def same(self) -> bool:
         """Whether these are the same results up to the luck of the draws."""
-        return not self.differing and not self.causes and self.together >= GLOBAL_LEVEL
+        return not self.differing and self.together >= GLOBAL_LEVEL

@@ -20,6 +20,7 @@ from kshot.pictures.held_out import Interval, Shots, wilson
 from kshot.pictures.labels import labelled_photos
 from kshot.pictures.photos import Folder, Photo, existing_folder, folder_layout, list_photos, listed
 from kshot.pictures.transform import PROMPT
+from kshot.types import EncoderConstants
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +139,7 @@ def learn(texts: Mapping[str, ClassText], pictures: Sequence[Labelled], setting:
         stacked_rows(one.encoded for one in pictures),
         np.array([number[one.label] for one in pictures], np.int64),
         np.stack([text.unit for text in texts.values()]),
-        {name: value for name, value in constants.items() if value is not None},
+        EncoderConstants({name: value for name, value in constants.items() if value is not None}),
     )
     advice = advise(shots.counts, setting.wanted)
     head = shots.fit(advice.make())

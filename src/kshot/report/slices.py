@@ -54,12 +54,6 @@ def in_stratum(panel: Panel, dataset: str, backbone: str) -> Panel:
     return panel.where((panel.dataset == dataset) & (panel.backbone == backbone))
 
 
-def strata_to_draw(panel: Panel) -> dict[str, str]:
-    """Choose a backbone for each dataset of the primary tier: that of the focus if the dataset has it."""
-    shown, favourite = primary(panel), focus(panel).backbone
-    return {name: _preferred(shown.backbone[shown.dataset == name], favourite) for name in shown.names("dataset")}
-
-
 def story_first(panel: Panel, own: Sequence[str] = ()) -> list[str]:
     """Order the methods for figures: the reader's own, then the paper's, then the others."""
     return sorted(panel.methods, key=lambda method: (method not in own, method not in STORY))

@@ -8,6 +8,8 @@ import pytest
 
 from folders import comparable, stamps
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture
 def calm(steady, kshot):

@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kshot.bench.study import find_study
 from kshot.results import load_records
+
+pytestmark = pytest.mark.ci
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "add-a-dataset.md"
 (COMMANDS,) = re.findall(r"^```bash\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)

@@ -7,14 +7,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.work import find_work
+from kshot.theory.probes.stored import ProbeFolder, probe_rows
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
-from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records
 from kshot.bench.run import ThisProcess, compute, open_run
 from kshot.bench.study import load_study
-from kshot.bench.work import find_work
 from kshot.cli.main import app
 from kshot.data.simulated import World, put, sample
 from kshot.data.store import Store
@@ -25,7 +26,6 @@ from kshot.report.tables import make_table
 from kshot.report.tables.stratum_probes import OF_ONE_STRATUM, stratum_tables
 from kshot.results import load_records
 from kshot.stats.panel import panel
-from kshot.theory.probes.headroom import headroom_row
 from kshot.theory.probes.measure import (
     EVERYTHING,
     GROUPS,
@@ -35,8 +35,8 @@ from kshot.theory.probes.measure import (
     run_probe_batch,
 )
 from kshot.theory.probes.per_class import per_class_row
+from kshot.theory.probes.ratio import headroom_row
 from kshot.theory.probes.spread import class_moments, measured_spread, predicted_row
-from kshot.theory.probes.stored import ProbeFolder, probe_rows
 from kshot.types import BALANCED
 from synthetic_records import as_table, synthetic_rows
 

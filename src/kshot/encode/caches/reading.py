@@ -13,7 +13,7 @@ from kshot.encode.caches.layouts import PartFiles
 from kshot.encode.sources.coop import is_split, read_split
 from kshot.encode.sources.source import read_json, text_lines
 from kshot.errors import InputError
-from kshot.methods.evidence import encode_labels, read_labels
+from kshot.solvers.labels import encode_labels, read_labels
 from kshot.solvers.rows import row_blocks, unit_rows
 from kshot.types import Array
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.figures.style import BLEND_COLOUR, COLOURS, IMAGE_COLOUR, TEXT_COLOUR, new_figure
+from kshot.report.notes import draws_in_words
 from kshot.report.slices import JS, LOO, ORACLE, ZERO_SHOT, focus, in_stratum, primary, single
 from kshot.report.table import interval
 from kshot.stats.bootstrap import finite_mean
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 OFFSET_ON, OBJECTIVES_ON, PROFILES_ON = "Pets", "Food101", ("Aircraft", "DTD", "Pets")
 # The choice for most accuracy, and the one for least prototype error.
 OBJECTIVES = ((ORACLE, "*", "oracle", 9), ("mse_oracle", "^", "least prototype error", 6))
+RATIO_AXIS = "ratio λ (marks: the accuracy of each choice, at its mean ratio)"
 MARKS = ((ORACLE, "*", "oracle", 9), (LOO, "D", "LOO", 5), (JS, "^", "James–Stein", 6))
 
 
@@ -65,13 +67,13 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
     profiles = _profiles(panel)
     if not profiles:
         return _no_curves(panel)
-    name, own, curve = next((one for one in profiles if one[0] == OBJECTIVES_ON), profiles[-1])
-    figure, (axis,) = new_figure(3.6, 2.6)
+    name, cells, curve = next((profile for profile in profiles if profile[0] == OBJECTIVES_ON), profiles[-1])
+    figure, (axis,) = new_figure(4.6, 3.0)
     grid = ratio_grid(len(curve))
     axis.plot(grid, curve, color=COLOURS[0], label="accuracy")
-    _marks(axis, own, curve)
-    axis.set(xlabel="ratio λ", ylabel="accuracy (%)")
-    v, d2 = finite_mean(own.v), finite_mean(own.d2)
+    _marks(axis, cells)
+    axis.set(xlabel=RATIO_AXIS, ylabel="accuracy (%)")
+    v, d2 = finite_mean(cells.v), finite_mean(cells.d2)
     if v == v:
         error = grid**2 * v + (1 - grid) ** 2 * max(d2 - v, 0)
         other = axis.twinx()
@@ -79,8 +81,8 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
         other.set_ylabel("prototype error (dashed)")
         other.grid(visible=False)
         other.spines["right"].set_visible(True)
-    axis.set_title(f"{name}, {focus(panel).backbone}, K = {own.shots[0]}, mean over {len(own)} seeds")
-    axis.legend(loc="lower left")
+    axis.set_title(f"{name}, {_cells_in_words(panel, cells)}")
+    figure.legend(handles=axis.get_legend_handles_labels()[0], loc="outside lower center", ncols=4)
     return figure
 
 
@@ -90,16 +92,18 @@ def risk_profiles(panel: Panel, context: Context) -> "Figure | str":
     profiles = _profiles(panel)
     if not profiles:
         return _no_curves(panel)
-    picked = [one for one in profiles if one[0] in PROFILES_ON]
+    picked = [profile for profile in profiles if profile[0] in PROFILES_ON]
     if len(picked) < len(PROFILES_ON):
         picked = [profiles[i] for i in sorted({0, len(profiles) // 2, len(profiles) - 1})]
-    figure, axes = new_figure(2.3 * len(picked), 2.4, 1, len(picked))
-    for axis, (name, own, curve) in zip(axes, picked, strict=True):
-        axis.plot(ratio_grid(len(curve)), curve, color=COLOURS[0])
-        _marks(axis, own, curve)
-        axis.set(title=name, xlabel="ratio λ")
+    figure, axes = new_figure(max(2.6 * len(picked), 4.2), 2.9, 1, len(picked))
+    for axis, (name, cells, curve) in zip(axes, picked, strict=True):
+        axis.plot(ratio_grid(len(curve)), curve, color=COLOURS[0], label="accuracy at one ratio")
+        _marks(axis, cells)
+        axis.set(title=name)
     axes[0].set_ylabel("accuracy (%)")
-    axes[0].legend(loc="lower center")
+    axes[len(picked) // 2].set_xlabel(RATIO_AXIS)
+    figure.suptitle(_cells_in_words(panel, picked[0][1]), fontsize=8.5)
+    figure.legend(handles=axes[0].get_legend_handles_labels()[0], loc="outside lower center", ncols=4)
     return figure
 
 
@@ -131,20 +135,27 @@ def _profiles(panel: Panel) -> list[tuple[str, Panel, np.ndarray]]:
     k = 4 if 4 in shots else int(shots[len(shots) // 2])
     profiles = []
     for name in shown.names("dataset"):
-        own = shown.where((shown.dataset == name) & (shown.shots == k))
-        curves = [curve for chosen in own.selected(ORACLE) if (curve := ratio_curve(chosen, "test"))]
+        cells = shown.where((shown.dataset == name) & (shown.shots == k)).with_all([method for method, *_ in MARKS])
+        curves = [curve for chosen in cells.selected(ORACLE) if (curve := ratio_curve(chosen, "test"))]
         if curves:
-            profiles.append((name, own, 100 * np.mean(curves, axis=0)))
+            profiles.append((name, cells, 100 * np.mean(curves, axis=0)))
     with_prior = ZERO_SHOT in panel.methods
-    return sorted(profiles, key=lambda one: finite_mean(one[1].column(ZERO_SHOT)) if with_prior else one[2][0])
+    return sorted(
+        profiles, key=lambda profile: finite_mean(profile[1].column(ZERO_SHOT)) if with_prior else profile[2][0]
+    )
 
 
-def _marks(axis: "Axes", own: Panel, curve: np.ndarray) -> None:
+def _marks(axis: "Axes", cells: Panel) -> None:
+    """Each choice at its mean ratio and at the mean accuracy of its records: a mean over draws of the best of every
+    curve lies above the best of the mean curve."""
     for (method, marker, name, size), colour in zip(MARKS, (COLOURS[1], COLOURS[2], COLOURS[3]), strict=True):
-        ratio = finite_mean(own.column(method, "ratio"))
+        ratio, accuracy = finite_mean(cells.column(method, "ratio")), finite_mean(cells.column(method))
         if ratio == ratio:
-            height = np.interp(ratio, ratio_grid(len(curve)), curve)
-            axis.plot(ratio, height, marker, color=colour, markersize=size, label=name)
+            axis.plot(ratio, accuracy, marker, color=colour, markersize=size, label=name)
+
+
+def _cells_in_words(panel: Panel, cells: Panel) -> str:
+    return f"{focus(panel).backbone}, tier {focus(panel).tier}, K = {cells.shots[0]}, mean over {draws_in_words(cells)}"
 
 
 def _no_curves(panel: Panel) -> str:

@@ -2,27 +2,31 @@
 
 import math
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kshot.report.context import Context, Probed
-from kshot.report.figures.style import COLOURS, DATASET_COLOURS, MARKERS, line_style, new_figure
-from kshot.report.notes import HOW_TO_PROBE
-from kshot.report.slices import CLAP, JS, ORACLE, focus, in_stratum, primary, story_first, strata_to_draw
+from kshot.report.figures.style import COLOURS, DATASET_COLOURS, MARKERS, label_ends, line_style, new_figure
+from kshot.report.notes import HOW_TO_PROBE, draws_in_words
+from kshot.report.slices import CLAP, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, in_stratum, primary, single
 from kshot.report.table import interval
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.correlation import spearman
-from kshot.stats.leaderboard import paired
+from kshot.stats.leaderboard import leaderboard, paired
 from kshot.stats.panel import Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Inches of a legend's line, of a letter in it and of the mark before it; of the least figure, which a dozen lines fit.
-LINE_HEIGHT, LETTER_WIDTH, MARK_WIDTH = 0.155, 0.055, 0.55
-LEAST_WIDTH, LEAST_HEIGHT, MOST_COLUMNS = 3.0, 2.1, 2
+# Of the paper's Fig. 4; more lines than MOST_LINES in a panel are not told apart by eye.
+LINES = (ORACLE, ZERO_SHOT, CLAP, LOO, LPP, JS)
+MOST_LINES = 6
+REFERENCE = {"color": "#888888", "linestyle": "--"}
+# Inches of a letter of a label.
+LETTER_WIDTH = 0.058
 TRANSLATION = "translation.a = "
 
 
@@ -39,7 +43,7 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
         return "no method but the oracle ratio exists in every cell with K ≥ 4"
     means = {m: float(late.column(m).mean()) for m in everywhere}
     order = sorted((m for m in means if m != ORACLE), key=lambda m: means[m])
-    figure, (axis,) = new_figure(4.6, 0.8 + 0.22 * len(order))
+    figure, (axis,) = new_figure(5.2, 1.1 + 0.2 * len(order))
     low, high = min(means.values()), max(means.values())
     left = max(low - 0.3 * (high - low) - 1, 0)
     axis.set_xlim(left, high + 0.15 * (high - low) + 1)
@@ -53,65 +57,85 @@ def bars(panel: Panel, context: Context) -> "Figure | str":
     axis.set_yticks(range(len(order)), [panel.titles[m] for m in order])
     if ORACLE in means:
         axis.axvline(means[ORACLE], color=COLOURS[1], linestyle="--", label=f"oracle ratio {means[ORACLE]:.1f}")
-        axis.legend(loc="lower right", bbox_to_anchor=(1, 1))
+        axis.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
+    axis.set_ylim(-0.6, len(order) - 0.4)
     axis.grid(visible=False, axis="y")
     absent = [panel.titles[m] for m in panel.methods if m not in means]
-    without = f"not in every cell: {', '.join(absent)}" if absent else ""
-    cut = "(the axis does not start at zero)\n" if left else ""
-    axis.set_xlabel(f"mean accuracy (%), K ≥ 4, {len(late)} cells\n{cut}{textwrap.fill(without, 60)}")
+    without = f"Not in every cell: {', '.join(absent)}." if absent else ""
+    cut = "The axis does not start at zero. " if left else ""
+    axis.set_xlabel(f"mean accuracy (%), K ≥ 4, tier {focus(panel).tier}, {len(late)} cells")
+    figure.supxlabel(textwrap.fill(cut + without, 85), fontsize=7)
     return figure
 
 
 def accuracy_by_shots(panel: Panel, context: Context) -> "Figure | str":
-    """Accuracy against shots for every dataset: primary tier, seed means, one backbone where all have it."""
-    shown, drawn = primary(panel), strata_to_draw(panel)
-    names = list(drawn)
+    """Accuracy against shots for every dataset on one backbone: the paper's few lines, and the reader's own head."""
+    shown = single(panel)
+    names = shown.names("dataset")
     if not names:
         return "no cell of the primary tier has text"
-    if not np.isfinite(shown.value).any():
-        return "no method has a result in the primary tier"
+    methods = [m for m in (*context.own, *LINES) if np.isfinite(shown.column(m)).any()][:MOST_LINES]
+    if not methods:
+        return f"none of {', '.join(LINES)} has a result in the primary tier"
     wide = min(4, len(names))
     tall = math.ceil(len(names) / wide)
-    height = max(1.6 * tall + 0.5, LEAST_HEIGHT, len(panel.methods) * LINE_HEIGHT / MOST_COLUMNS + 0.2)
-    columns = math.ceil(len(panel.methods) * LINE_HEIGHT / height)
-    width = max(1.9 * wide, LEAST_WIDTH)
-    legend_width = MARK_WIDTH + LETTER_WIDTH * max(map(len, panel.titles.values()))
-    figure, grid = new_figure(width + legend_width * columns, height, tall, wide)
-    order, free = story_first(panel, context.own), panel.free_methods()
-    handles = {}
+    figure, grid = new_figure(1.9 * wide + _label_width(panel, methods), 1.7 * tall + 0.5, tall, wide)
     for axis, name in zip(grid, names, strict=False):
-        own = in_stratum(shown, name, drawn[name])
-        shots = np.unique(own.shots)
-        # The first methods are drawn last, on top.
-        for index, method in reversed(list(enumerate(order))):
-            means = np.array([own.column(method)[own.shots == k].mean() for k in shots])
-            known = np.isfinite(means)
-            if not known.any():
-                continue
-            style = line_style(index)
-            filled = style["color"] if method in free else "none"
-            (handles[method],) = axis.plot(shots[known], means[known], markerfacecolor=filled, **style)
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(shots, [str(k) for k in shots])
-        axis.minorticks_off()
-        axis.set_title(name if drawn[name] == focus(panel).backbone else f"{name}, {drawn[name]}")
+        cells = shown.where(shown.dataset == name)
+        at = {int(k): cells.where(cells.shots == k) for k in np.unique(cells.shots)}
+        _lines(panel, axis, {m: {k: float(part.column(m).mean()) for k, part in at.items()} for m in methods})
+        axis.set_title(name)
+    for axis in grid[wide - 1 : len(names) : wide]:
+        label_ends(axis)
     for axis in grid[len(names) :]:
         axis.set_visible(False)
-    figure.supxlabel(
-        f"shots per class ({focus(panel).backbone}, tier {focus(panel).tier}, means over seeds)",
-        x=width / 2 / figure.get_figwidth(),
-        fontsize=8,
-    )
+    where = f"{focus(panel).backbone}, tier {focus(panel).tier}, means over {draws_in_words(shown)}"
+    figure.supxlabel(f"shots per class\n{where}", fontsize=8)
     figure.supylabel("accuracy (%)", fontsize=8)
-    named = [method for method in order if method in handles]
-    figure.legend(
-        [handles[method] for method in named],
-        [panel.titles[method] for method in named],
-        loc="outside right center",
-        ncols=columns,
-        handlelength=3.2,
-    )
     return figure
+
+
+def other_heads(panel: Panel, context: Context) -> "Figure | str":
+    """The leaderboard's means by shots of the heads that `accuracy_by_shots` has no room for, few to a panel."""
+    board = leaderboard(primary(panel))
+    by_shots = {p.method: p.by_shots for p in (*board.ranked, *board.transductive, *board.reference_points)}
+    others = [m for m in by_shots if m not in LINES and np.isfinite(list(by_shots[m].values())).any()]
+    if not others:
+        return "accuracy_by_shots draws every head of these records"
+    groups = [others[start : start + MOST_LINES - 1] for start in range(0, len(others), MOST_LINES - 1)]
+    wide = min(3, len(groups))
+    tall = math.ceil(len(groups) / wide)
+    figure, grid = new_figure(wide * (2.0 + _label_width(panel, others)), 2.0 * tall + 0.5, tall, wide, sharey=True)
+    for axis, group in zip(grid, groups, strict=False):
+        _lines(panel, axis, {m: by_shots[m] for m in (*group, ORACLE) if m in by_shots})
+    for axis in grid[: len(groups)]:
+        label_ends(axis)
+    for axis in grid[len(groups) :]:
+        axis.set_visible(False)
+    figure.supxlabel(f"shots per class\ntier {focus(panel).tier}, means over {board.cells} cells", fontsize=8)
+    figure.supylabel("accuracy (%)", fontsize=8)
+    return figure
+
+
+def _lines(panel: Panel, axis: "Axes", means: Mapping[str, Mapping[int, float]]) -> None:
+    """One line a method against shots; hollow marks for those that look at more than text and shots."""
+    free, drawn = panel.free_methods(), set()
+    # The first methods are drawn last, on top.
+    for index, method in reversed(list(enumerate(means))):
+        points = {k: value for k, value in means[method].items() if value == value}
+        if not points:
+            continue
+        style: dict[str, Any] = line_style(index) | (REFERENCE if method == ORACLE else {})
+        filled = style["color"] if method in free else "white"
+        axis.plot(list(points), list(points.values()), markerfacecolor=filled, label=panel.titles[method], **style)
+        drawn |= points.keys()
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(sorted(drawn), [str(k) for k in sorted(drawn)])
+    axis.minorticks_off()
+
+
+def _label_width(panel: Panel, methods: Sequence[str]) -> float:
+    return 0.2 + LETTER_WIDTH * max(len(panel.titles[method]) for method in methods)
 
 
 def headroom_against_surplus(panel: Panel, context: Context) -> "Figure | str":

@@ -5,18 +5,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kshot.files import write_atomically
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # Told apart without colour vision too (after Okabe and Ito), in the order of their use.
 COLOURS = ("#0b5cad", "#c2410c", "#0f7b52", "#8b2fa8", "#8a6a00", "#0e7490", "#b4235a", "#4b5563")
 MARKERS = "osD^vP*X"
-# One for each round of eight colours.
-DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (8, 3)), (0, (1, 4)))
 # Ten datasets in one figure, no colour twice: the eight above, a light green and a light brown.
 DATASET_COLOURS = (*COLOURS, "#65a30d", "#d4a373")
+# Inches of a label at the end of a line, and of title and axis around a panel; rounds in which labels move apart.
+LABEL_HEIGHT, ABOVE_AND_BELOW, SPREADING = 0.13, 0.45, 60
 TEXT_COLOUR, IMAGE_COLOUR, BLEND_COLOUR = COLOURS[1], COLOURS[0], COLOURS[2]
 
 
@@ -36,15 +39,29 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **o
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Of the index-th method: no two of 48 have the same colour, marker and dash. The first eight stand out."""
-    turn, colour = divmod(index, len(COLOURS))
-    later = {"linewidth": 0.7, "markersize": 2.5} if turn else {}
-    return {
-        "color": COLOURS[colour],
-        "marker": MARKERS[(colour + turn) % len(MARKERS)],
-        "linestyle": DASHES[turn % len(DASHES)],
-        **later,
-    }
+    """Colour and mark of the index-th line of a panel."""
+    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
+
+
+def label_ends(axis: "Axes") -> None:
+    """Write each line's name at its right end, moved up or down until no two names touch; call it when the limits of
+    the axis stand."""
+    figure: Any = axis.figure
+    grid: Any = axis.get_subplotspec()
+    low, high = axis.get_ylim()
+    inches = figure.get_figheight() / grid.get_gridspec().nrows - ABOVE_AND_BELOW
+    gap = (high - low) * LABEL_HEIGHT / inches
+    ends = [float(np.asarray(line.get_ydata())[-1]) for line in axis.get_lines()]
+    order = np.argsort(ends, kind="stable")
+    places = np.array(ends)[order]
+    for _ in range(SPREADING):
+        for i in range(1, len(places)):
+            if (lacking := gap - (places[i] - places[i - 1])) > 0:
+                places[i - 1] -= lacking / 2
+                places[i] += lacking / 2
+    for line, place in zip([axis.get_lines()[i] for i in order], places, strict=True):
+        words: dict[str, Any] = {"color": line.get_color(), "fontsize": 7, "va": "center"}
+        axis.text(1.03, place, str(line.get_label()), transform=axis.get_yaxis_transform(), **words)
 
 
 def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:

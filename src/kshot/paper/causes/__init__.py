@@ -1,1 +1,0 @@
-"""Causes: where two runs differ, found from their cells or from printed claims."""
