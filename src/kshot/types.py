@@ -17,7 +17,7 @@ LABEL_FREE_EVIDENCE: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "queries"}
 
 # The names of a cell, as columns of records.
 CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
-# The version and protocol of records that `kshot records import` wrote.
+# The protocol of records that kshot did not compute.
 IMPORTED = "imported"
 # How many shots each class gets: a field of every cell.
 BALANCED = "balanced"
