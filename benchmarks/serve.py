@@ -22,8 +22,8 @@ REQUESTS, CLIENTS, ALLOWED = 64 if SMALL else 1000, 16, 10
 TOKEN = "a token of the benchmark"
 
 
-def predict(port: int, picture: bytes) -> tuple[list, float]:
-    """Its answers and the seconds of one request on a connection of its own."""
+def predict(port: int, picture: bytes) -> tuple[str, float]:
+    """The answer and the seconds of one request on a connection of its own."""
     start = time.perf_counter()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     connection.request("POST", "/api/predict", picture, {"Authorization": f"Bearer {TOKEN}"})
@@ -32,7 +32,7 @@ def predict(port: int, picture: bytes) -> tuple[list, float]:
     connection.close()
     if answer.status != 200:
         raise SystemExit(f"kshot serve answered {answer.status}: {text:.200}")
-    return json.loads(text)["labels"], time.perf_counter() - start
+    return json.loads(text)["answer"], time.perf_counter() - start
 
 
 def load(port: int, pictures: Sequence[bytes]) -> list[float]:
@@ -40,7 +40,7 @@ def load(port: int, pictures: Sequence[bytes]) -> list[float]:
     alone = [predict(port, picture)[0] for picture in pictures]
     with ThreadPoolExecutor(CLIENTS) as clients:
         answered = list(clients.map(lambda n: predict(port, pictures[n % len(pictures)]), range(REQUESTS)))
-    assert all(labels == alone[n % len(pictures)] for n, (labels, _) in enumerate(answered)), "answers were mixed up"
+    assert all(answer == alone[n % len(pictures)] for n, (answer, _) in enumerate(answered)), "answers were mixed up"
     return [seconds for _, seconds in answered]
 
 
