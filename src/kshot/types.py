@@ -17,7 +17,7 @@ LABEL_FREE_EVIDENCE: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "queries"}
 
 # The names of a cell, as columns of records.
 CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
-# The version and protocol of records that `kshot records import` wrote.
+# The protocol of records that kshot did not compute.
 IMPORTED = "imported"
 # How many shots each class gets: a field of every cell.
 BALANCED = "balanced"
@@ -39,6 +39,10 @@ HALVES = {
 # Parameters whose value an encoder knows, and those that the catalog keeps for a dataset.
 ENCODER_CONSTANTS = frozenset({"logit_scale", "anchor_scale"})
 DATASET_CONSTANTS = frozenset({"beta_scale", "alpha_scale", "alpha", "epochs"})
+
+
+class EncoderConstants(dict[str, Any]):
+    """Constants by name that an encoder's manifest gives, or that were checked: a small logit scale is meant."""
 
 
 class Labelled(NamedTuple):
