@@ -5,6 +5,7 @@ Copies hold the first 40 test rows; large cases are read from beside the reposit
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from kshot import APE, RLA, CrossModalLP, ProKeR, SSText, TaskRes, TipAdapterF, TransCLIP
 from kshot.solvers.adapter import train_linear_adapter
@@ -208,11 +209,11 @@ class TestSearches:
         expected = stored("transclip_gda_tip_c10_k4_d64", official)
         nearest = (validation[0] @ test[0].T).argmax(axis=1)
         state, accuracies = None, []
+        log_text = log_softmax(100.0 * test[0] @ given["text"].T, axis=1)
         gammas = ("0.002", "0.01", "0.02", "0.2")
         for gamma in gammas:
-            state = transduce(
-                test[0], *given.values(), gamma=float(gamma), text_weight=0.5, scale=100.0, aligned=False, start=state
-            )
+            settings = {"gamma": float(gamma), "prior_weight": 0.5, "aligned": False, "start": state}
+            state = transduce(test[0], given["X"], given["y"], log_text, **settings)
             close(state.z, expected[f"{prefix}_sequence_z_gamma{gamma}"], dtype, "transclip")
             accuracies.append(np.mean(state.z[nearest].argmax(axis=1) == validation[1]))
         assert np.allclose(100 * np.array(accuracies), expected[f"{prefix}_sequence_val_acc"])
@@ -294,9 +295,9 @@ class TestOnTheWay:
         key = "f64_aligned_" if aligned else "f64_"
 
         def after(rounds):
-            given = data["Xte"], data["X"], data["y"], data["T"]
-            settings = {"gamma": 0.02, "text_weight": 0.5, "scale": 100.0, "aligned": aligned}
-            return transduce(*given, **settings, rounds=rounds)
+            log_text = log_softmax(100.0 * data["Xte"] @ data["T"].T, axis=1)
+            settings = {"gamma": 0.02, "prior_weight": 0.5, "aligned": aligned}
+            return transduce(data["Xte"], data["X"], data["y"], log_text, **settings, rounds=rounds)
 
         close(after(1).z, expected[f"{key}z_after_update1"], np.float64, "transclip")
         agree(after(2).means, expected[f"{key}mu_after_iter1"], np.float64, 0)
