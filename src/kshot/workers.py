@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from kshot.errors import InputError, KshotError, need, unknown
 from kshot.progress import Progress
@@ -19,12 +20,11 @@ BACKENDS = ("loky", "dask:ADDRESS")
 SECONDS_BETWEEN_LOOKS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(NamedTuple):
     """Part `index` of `count`."""
 
-    index: int = 0
-    count: int = 1
+    index: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]
+    count: int = 1  # pyright: ignore[reportIncompatibleMethodOverride]
 
     @classmethod
     def parse(cls, text: str) -> "Shard":
