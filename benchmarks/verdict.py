@@ -29,11 +29,10 @@ from benchmarks.verdict_world import (
     run,
     world,
 )  # fmt: skip
-from kshot.bench.records import load_table
+from kshot import load_records
 from kshot.paper.claims import paper_rules
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.judge import judge
-from kshot.stats.panel import panel
 
 RULES, FIRST = paper_rules(), 50_000
 SMALL = ("DTD", "EuroSAT", "Pets")
@@ -189,7 +188,7 @@ def faults(count, chosen):
 
 
 def kept():
-    real = panel(load_table(Path(__file__).parents[1] / "docs/clip/records"))
+    real = load_records(Path(__file__).parents[1] / "docs/clip/records").panel
     keys = np.array(real.cell_keys(("dataset", "backbone", "tier", "shots"))).astype(str)
     strata = np.unique(keys[:, :3], axis=0)
 

@@ -161,7 +161,7 @@ def observed(truth, one):
     nothing = np.full(len(values) + 1, np.nan)
     measures = {"value": np.append(values, np.nan), "ratio": np.append(chosen, np.nan), "alpha": nothing}
     measures |= {"fit_seconds": nothing, "score_seconds": nothing}
-    origin = StudyPart("paper", "0", "0", "float32", True, "")
+    origin = StudyPart("paper", "0", ("0",), {}, "float32", True, "")
     panel = Panel(cells, rows, measures, METHODS, {}, frozenset(), frozenset(), None, origin)
     return {MATRIX: _with_probes(panel, truth, one)}
 

@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from kshot.bench.recipes import code_of
 from kshot.bench.study import MethodSpec
 from kshot.errors import InputError, KshotError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_value
-from kshot.methods.session import class_code
+from kshot.methods.code import code_hash
 
 Head: TypeAlias = str | Classifier | type[Classifier]
 Heads: TypeAlias = Head | Iterable[Head] | Mapping[str, Head]
@@ -61,7 +62,7 @@ def _spec(head: Any, title: str | None, taken: Mapping[str, MethodSpec]) -> Meth
             return MethodSpec(name, use, params, title="" if (name, shown) == (info.key, info.title) else shown)
     except KshotError:
         pass
-    return MethodSpec(name, registry.hold(name, head), title=shown)
+    return MethodSpec(name, f"__main__:{name}", title=shown, head=head)
 
 
 def _importable(head: Classifier) -> str:
@@ -75,7 +76,7 @@ def _importable(head: Classifier) -> str:
     except (ImportError, ValueError):
         found = False
     # Not `is`: a run imports the modules of own methods again.
-    same = found and isinstance(there, type) and class_code(there) == class_code(cls)
+    same = found and isinstance(there, type) and code_hash(there) == code_hash(cls)
     return f"{cls.__module__}:{cls.__qualname__}" if same else ""
 
 
@@ -89,8 +90,8 @@ def _changed(head: Classifier, defaults: Mapping[str, Any]) -> dict[str, Any]:
 
 def _same(one: MethodSpec, other: MethodSpec) -> bool:
     """Whether both are the same method with the same parameters, under any name."""
-    if registry.is_held(one.use) and registry.is_held(other.use):
-        return registry.code_of(one.use) == registry.code_of(other.use)
+    if one.head is not None and other.head is not None:
+        return code_of(one) == code_of(other)
     return (one.use, one.params) == (other.use, other.params)
 
 

@@ -20,17 +20,13 @@ COMMANDS = {
     "Your own pictures": (
         ("fit", "fit:fit", "Fit a head to folders of pictures and measure its accuracy"),
         ("predict", "pictures:predict", "Print the classes of pictures with their probabilities"),
-        ("explain", "pictures:explain", "Show a picture's nearest shots and the evidence for its classes"),
-        ("change", "fit:change", "Add pictures or classes to a head, or drop classes"),
-        ("export", "pictures:export", "Write a head as ONNX, or print the labels of its pictures"),
+        ("export", "pictures:export", "Write a head as ONNX"),
         ("serve", "pictures:serve", "Serve a head as a web page and a JSON API"),
     ),
     "Studies": (
         ("run", "run:run", "Compute the missing cells of a study"),
-        ("plan", "run:plan", "Print cells, time, disk and memory of a study before it runs"),
         ("status", "status:status", "Show cells done and missing, the time left, and failures"),
         ("report", "report:report", "Print leaderboard and verdict; write tables, figures, page"),
-        ("slurm", "run:slurm", "Print an sbatch file that runs a study in shards"),
     ),
     "Methods": (("judge", "methods:judge", "Run methods beside five others and answer five questions"),),
     "Features": (
@@ -40,9 +36,8 @@ COMMANDS = {
         ("ls", "ls:ls", "List datasets, methods, studies, …, or show all about one name"),
     ),
     "Groups": (
-        ("features", "features:app", "check, simulate, build, sample, knob: stored features"),
-        ("records", "records:app", "check, compact, import, diff, probe, pack, unpack: records"),
-        ("board", "board:app", "submit, check, build: results of outside methods"),
+        ("features", "features:app", "check, simulate, build, sample: stored features"),
+        ("records", "records:app", "diff, probe: records"),
         ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
     ),
 }

@@ -9,14 +9,13 @@ import numpy as np
 
 from kshot.report.context import Context
 from kshot.report.notes import failures
-from kshot.report.regimes import regimes
 from kshot.report.renderings import LATEX, NO_WIDER
-from kshot.report.slices import LOO, ORACLE, focus, primary, story_first
+from kshot.report.slices import LOO, ORACLE, focus, story_first
 from kshot.report.table import metric_name
 from kshot.report.verdict import CHOSEN, MOST_TIED, WORDS, probes
 from kshot.stats.bootstrap import LEAST_DATASETS, LEVEL, RESAMPLES, SEED, critical_value, draw_counts
 from kshot.stats.crossed import LEAST_DRAWS, TIE, hits_of
-from kshot.stats.leaderboard import FEW_DATASETS, leaderboard
+from kshot.stats.leaderboard import FEW_DATASETS
 from kshot.stats.metrics import ACCURACY
 from kshot.stats.panel import CELL, FACTS, Panel
 from kshot.stats.selected import FLAT_RATIOS, ratio_curve
@@ -40,8 +39,8 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
     hits, packed = _hits(panel)
     return {
         "study": origin.study,
-        "hash": origin.study_hash,
-        "version": origin.version,
+        "hash": origin.inputs,
+        "version": " to ".join(origin.versions),
         "dtype": origin.dtype,
         "simulated": origin.simulated,
         "failed": failures(panel),
@@ -53,15 +52,13 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         },
         "verdict": {"words": WORDS, "chosen": CHOSEN, "probes": probes(panel, context.own), "most_tied": MOST_TIED},
         "axes": {name: _dictionary(panel.cells[name]) for name in CELL},
-        "regimes": {name: _dictionary(found) for name, found in regimes(panel).items()},
-        "entries": {name: [mark.status, mark.page] for name, mark in context.entries.items()},
         "facts": {name: _floats(panel.cells[name]) for name in (*FACTS, "n_test", "has_text")},
         "methods": [_method(panel, context, name) | {"hits": packed.get(name, "")} for name in panel.methods],
         "metrics": {
             key: {"title": metric_name(m), "less": m.less_is_better, "digits": m.digits, "scale": m.scale}
             for key, m in ((key, found.metric) for key, found in measured.items())
         },
-        "order": story_first(panel, context.own) if not context.entries else _best_first(panel),
+        "order": story_first(panel, context.own),
         "curves": _curves(panel),
         "ratios": FLAT_RATIOS,
         "sketches": [_sketch(sketch) for sketch in context.sketches],
@@ -75,13 +72,6 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
         **_bootstrap(len(panel.names("dataset"))),
         **hits,
     }
-
-
-def _best_first(panel: Panel) -> list[str]:
-    """Order the many methods of a board by rank, because charts show the first ones."""
-    board = leaderboard(primary(panel))
-    placed = [placing.method for placing in (*board.ranked, *board.transductive, *board.reference_points)]
-    return sorted(panel.methods, key=lambda method: placed.index(method) if method in placed else len(placed))
 
 
 def as_script(data: dict[str, Any]) -> str:

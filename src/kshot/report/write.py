@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from kshot.files import write_text
-from kshot.report.context import Context, EntryMark, MethodText
+from kshot.report.context import Context, MethodText
 from kshot.report.embed import as_script, embedded
 from kshot.report.notes import provenance
 from kshot.report.renderings import markdown_text
 from kshot.report.table import Table
 from kshot.report.verdict import verdict
 from kshot.stats.panel import Panel
-from kshot.types import IMPORTED
 
 # In this order, because each uses those before it.
 SCRIPTS = ("theme", "data", "address", "crossed", "stats", "charts", "leaderboard", "verdict", "views")
@@ -53,11 +52,21 @@ def write_report(
 
 def page(panel: Panel, tables: Sequence[Table], context: Context, lead: Sequence[str], own: Sequence[str]) -> str:
     """One self-contained page; its policy admits exactly the script and the style that are in it."""
+    from jinja2 import Environment
+
     data = embedded(panel, context)
-    return render(
+    style = _part("shared.css") + _part("style.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(_part(f"{name}.js") for name in SCRIPTS) + "\n})();"
+    template = Environment(autoescape=True).from_string(_part("page.html"))
+    return template.render(
+        style=style,
+        script=script,
+        style_hash=_source_hash(style),
+        script_hash=_source_hash(script),
+        verdict_title=VERDICT_TITLE,
         study=panel.origin.study,
         simulated=panel.origin.simulated,
-        imported=panel.origin.version == IMPORTED,
+        imported=panel.origin.imported,
         provenance=provenance(panel),
         lead=lead,
         verdict=own,
@@ -67,29 +76,15 @@ def page(panel: Panel, tables: Sequence[Table], context: Context, lead: Sequence
     )
 
 
-def render(**parts: Any) -> str:
-    """The page's template around these parts; without `data` it is a page of text and tables."""
-    from jinja2 import Environment
-
-    style = _part("shared.css") + _part("style.css")
-    script = '"use strict";\n(() => {\n' + "\n".join(_part(f"{name}.js") for name in SCRIPTS) + "\n})();"
-    template = Environment(autoescape=True).from_string(_part("page.html"))
-    hashes = {"style_hash": _source_hash(style), "script_hash": _source_hash(script)}
-    return template.render(verdict_title=VERDICT_TITLE, style=style, script=script, **hashes, **parts)
-
-
 def _card(panel: Panel, context: Context, method: Mapping[str, Any]) -> dict[str, Any]:
     """What a method is, what it looks at, what it chose and from what; `method` as the page carries it."""
     text = context.method_texts.get(method["key"], MethodText())
-    mark = context.entries.get(method["key"], EntryMark(""))
     sees = next(filter(None, panel.recorded(method["key"], "sees")), ())
     shown = {name.partition(".")[0] for name in (*method["fitted"], *method["words"])}
     chosen = {name: source for name, source in method["from"].items() if name in shown and source != "fixed"}
     return {
         "key": method["key"],
         "title": method["title"],
-        "status": mark.status,
-        "page": mark.page,
         "sees": "; ".join(words for evidence, words in EVIDENCE.items() if evidence in sees),
         "chosen": ", ".join(f"{name} by {EVIDENCE.get(source, source)}" for name, source in chosen.items()),
         "paper": text.paper,

@@ -1,16 +1,12 @@
 // Filters, and the table that is computed anew from what they leave.
 const WITH_TEXT = " with text";
-const ANY = " all";
-const regimes = Object.fromEntries(Object.entries(data.regimes).map(([name, stored]) => [name, axis(stored)]));
-const severalMarks = Object.keys(data.entries).length > 0;
-const state = { text: ANY, classes: ANY, backbone: WITH_TEXT, tier: data.focus.tier, profile: data.focus.profile, shots: new Set(axes.shots.names), datasets: new Set(data.focus.datasets),
+const state = { backbone: WITH_TEXT, tier: data.focus.tier, profile: data.focus.profile, shots: new Set(axes.shots.names), datasets: new Set(data.focus.datasets),
   baseline: byKey.has("oracle_lambda") ? "oracle_lambda" : methods[0].key, metric: "accuracy", sort: "mean", descending: true };
 const listeners = [];
 
 function chosenCells() {
   return allCells.filter((cell) =>
     (state.backbone === WITH_TEXT ? noneHasText || hasText(cell) : axes.backbone.at(cell) === state.backbone) &&
-    Object.entries(regimes).every(([name, regime]) => state[name] === ANY || regime.at(cell) === state[name]) &&
     axes.tier.at(cell) === state.tier && axes.profile.at(cell) === state.profile && state.shots.has(axes.shots.at(cell)) && state.datasets.has(axes.dataset.at(cell)));
 }
 
@@ -40,19 +36,18 @@ function allOrNone(what, choose) {
 
 // The controls say what the state is.
 function showFilters() {
-  for (const name of ["backbone", "tier", "profile", "text", "classes", "baseline", "metric"]) document.getElementById(`filter-${name}`).value = state[name];
+  for (const name of ["backbone", "tier", "profile", "baseline", "metric"]) document.getElementById(`filter-${name}`).value = state[name];
   for (const [name, chosen] of [["shots", state.shots], ["dataset", state.datasets]])
     document.querySelectorAll(`#filter-${name} input`).forEach((box, index) => { box.checked = chosen.has(axes[name].names[index]); });
 }
 
 function keepFilters() {
-  const known = { backbone: [WITH_TEXT, ...axes.backbone.names], tier: axes.tier.names, profile: axes.profile.names, baseline: [...byKey.keys()], metric: Object.keys(data.metrics),
-    ...Object.fromEntries(Object.entries(regimes).map(([name, regime]) => [name, [ANY, ...regime.names]])) };
+  const known = { backbone: [WITH_TEXT, ...axes.backbone.names], tier: axes.tier.names, profile: axes.profile.names, baseline: [...byKey.keys()], metric: Object.keys(data.metrics) };
   const first = { ...state };
   for (const [name, values] of Object.entries(known))
     keep(name, () => [state[name]], ([word]) => { state[name] = values.includes(word) ? word : first[name]; });
   keep("sort", () => [`${state.descending ? "-" : ""}${state.sort}`], ([word = ""]) => {
-    const sort = /^-?(title|mean|against|beside|n|fit|mark|K\d+)$/.test(word) ? word : `-${first.sort}`;
+    const sort = /^-?(title|mean|against|beside|n|K\d+)$/.test(word) ? word : `-${first.sort}`;
     Object.assign(state, { sort: sort.replace("-", ""), descending: sort.startsWith("-") });
   });
   keepChosen("shots", axes.shots.names, state.shots);
@@ -71,11 +66,6 @@ function buildFilters() {
   const profile = pick("filter-profile", "profile");
   options(profile, axes.profile.names, state.profile);
   profile.parentElement.hidden = !severalProfiles;
-  for (const [name, regime] of Object.entries(regimes)) {
-    const known = regime.names.filter(Boolean).sort((a, b) => regimeStart(a) - regimeStart(b)), select = pick(`filter-${name}`, name);
-    options(select, [ANY, ...known], state[name], (value) => (value === ANY ? "any" : value));
-    select.parentElement.hidden = known.length < 2;
-  }
   options(pick("filter-baseline", "baseline"), methods.map((method) => method.key), state.baseline,
     (key) => byKey.get(key).title);
   const metric = document.getElementById("filter-metric");
@@ -89,13 +79,6 @@ function buildFilters() {
   checkboxes(document.getElementById("filter-dataset"), axes.dataset.names, state.datasets, (value) => value);
   document.getElementById("filters").addEventListener("submit", (event) => event.preventDefault());
   showFilters();
-}
-
-const regimeStart = (name) => (/below|up to/.test(name) ? 0 : Number(/\d+/.exec(name)[0]) + /from|more/.test(name));
-
-function medianOver(cells, values) {
-  const known = Float64Array.from(cells, (cell) => values[cell]).filter(Number.isFinite).sort();
-  return known.length ? (known[(known.length - 1) >> 1] + known[known.length >> 1]) / 2 : NaN;
 }
 
 function standings(cells, baseline, metric = "accuracy") {
@@ -112,8 +95,6 @@ function sortValue(row, shots) {
   if (state.sort === "mean") return row.mean;
   if (state.sort === "against" || state.sort === "beside") return row.against.mean;
   if (state.sort === "n") return row.against.n;
-  if (state.sort === "fit") return row.fit;
-  if (state.sort === "mark") return row.mark;
   return row.means[shots.indexOf(Number(state.sort.slice(1)))] ?? NaN;
 }
 
@@ -129,10 +110,9 @@ function renderBoard(cells) {
   const { digits, less, scale } = data.metrics[state.metric], finest = less ? Math.min : Math.max;
   const which = countedShots(kept), G = datasetsOf(kept), here = onTheseDatasets(G);
   const both = rows.some((row) => row.against.beside);
-  const headings = [["title", "Method"], ...(severalMarks ? [["mark", "checked"]] : []), ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
+  const headings = [["title", "Method"], ...shots.map((k) => [`K${k}`, `K=${k}`]), ["mean", `mean ${which}`],
     ["against", `minus ${byKey.get(state.baseline).title}${here && ` ${here}`}, ${which}`],
-    ...(both ? [["beside", `on these ${G} datasets`]] : []), ["n", "n"], ...(severalMarks ? [["fit", "median fit"]] : [])];
-  if (severalMarks) for (const row of rows) Object.assign(row, { fit: medianOver(counted, row.method.fit_seconds), mark: data.entries[row.method.key]?.[0] ?? "" });
+    ...(both ? [["beside", `on these ${G} datasets`]] : []), ["n", "n"]];
   const head = element("tr", {}, ...headings.map(([key, text]) =>
     element("th", { scope: "col", "aria-sort": state.sort === key ? (state.descending ? "descending" : "ascending") : "none" },
       element("button", { type: "button", "data-sort": key, onclick: () => {
@@ -146,14 +126,12 @@ function renderBoard(cells) {
   const best = [...shots.map((_, j) => finest(...free.map((r) => r.means[j]).filter(Number.isFinite)))];
   const bestMean = finest(...free.map((row) => row.mean).filter(Number.isFinite));
   const body = (part, kind) => element("tbody", { class: kind }, ...part.map((row) => element("tr", { "data-method": row.method.key },
-    element("th", { scope: "row" }, element("a", { href: data.entries[row.method.key]?.[1] || `#method-${row.method.key}` }, row.method.title)),
-    ...(severalMarks ? [element("td", { class: `mark ${row.mark}` }, row.mark)] : []),
+    element("th", { scope: "row" }, element("a", { href: `#method-${row.method.key}` }, row.method.title)),
     ...row.means.map((value, j) => element("td", { class: !row.method.reference && value === best[j] ? "best" : null }, number(value, digits))),
     element("td", { class: !row.method.reference && row.mean === bestMean ? "best" : null }, number(row.mean, digits)),
     element("td", {}, row.method.key === state.baseline ? "the reference" : interval(row.against, digits + (scale === 100))),
     ...(both ? [element("td", { class: "beside" }, row.against.beside && row.method.key !== state.baseline ? ends(row.against.beside, digits + (scale === 100)) : ABSENT)] : []),
-    element("td", {}, row.against.n),
-    ...(severalMarks ? [element("td", {}, duration(row.fit))] : []))));
+    element("td", {}, row.against.n))));
   const apart = (transductive) => rows.filter((row) => row.method.reference && row.method.transductive === transductive);
   document.getElementById("board").replaceChildren(element("thead", {}, head), body(free, null),
     body(apart(true), "transductive"), body(apart(false), "reference"));
