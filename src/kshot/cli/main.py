@@ -36,7 +36,7 @@ COMMANDS = {
         ("ls", "ls:ls", "List datasets, methods, studies, …, or show all about one name"),
     ),
     "Groups": (
-        ("features", "features:app", "check, simulate, build, sample: stored features"),
+        ("features", "features:app", "check, simulate, sample: stored features"),
         ("records", "records:app", "diff, probe: records"),
         ("paper", "paper:app", "reproduce, published, verify: the paper"),
     ),
@@ -48,7 +48,7 @@ GONE = {
     "plan": "type: kshot run STUDY --plan",
     "slurm": "type: kshot run STUDY --sbatch 16",
     "board": "a method joins by a pull request: docs/add-to-the-board.md",
-    "features build": "the open sets come with kshot; tools/open_sets makes them",
+    "features build": "the open sets come with kshot; python -m tools.open_sets makes them",
     "features knob": "type: kshot judge METHOD STUDY",
     "records check": "nothing to do: a damaged file counts as missing, and the next run computes it",
     "records compact": "nothing to do: a run joins small files",

@@ -114,7 +114,7 @@ def how_to_encode(names: Sequence[str], encoders: Sequence[str] = (), folder: Pa
         return None
     if entry.pictures_sha256:
         encoder = encoders[0] if encoders else "lite0"
-        return f"kshot features build {entry.name} --backbone {encoder} --features {folder}"
+        return f"python -m tools.open_sets {entry.name} --backbone {encoder} --features {folder}"
     by = " ".join(f"--backbone {name}" for name in encoders or [BAND_BACKBONE])
     to = f"{by} --features {folder} --tier photo --tier dataset"
     if names[0].endswith(COOP_SUFFIX):

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.open_sets import drawings, fetch, small
+from tools.open_sets.__main__ import SETS, open_set
+from tools.open_sets.openset import Listing, pictures_sha256, subset
 
-from kshot.encode.open import SETS, drawings, fetch, open_set, small
-from kshot.encode.open.openset import Listing, pictures_sha256, subset
 from kshot.encode.sources.source import Picture
 from kshot.errors import FeatureError, KshotError
 from picture_sets import add
