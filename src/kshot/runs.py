@@ -17,7 +17,7 @@ from kshot.bench.probes import ALL_PROBES, Selection, probe_query
 from kshot.bench.query import query, thin_draws
 from kshot.bench.record import cells_of
 from kshot.bench.records import PROBES, Records
-from kshot.bench.run import WHOLE, Shard, Workers, fill
+from kshot.bench.run import fill
 from kshot.bench.study import AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.episode import SMALLEST_RESIDUE
@@ -34,6 +34,7 @@ from kshot.report.table import Table
 from kshot.results import Results, load_records
 from kshot.stats.panel import CELL
 from kshot.types import BALANCED
+from kshot.workers import WHOLE, Shard, Workers
 
 logger = logging.getLogger("kshot")
 FEATURES, RECORDS = Path("features"), Path("records")

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from tools.open_sets.__main__ import SETS
+from tools.open_sets import SETS
 
 from kshot.data.store import BUNDLED, Store
 from kshot.encode.lite import GAUSSIAN, LINEAR, LiteEncoder, embed, embedded_names
