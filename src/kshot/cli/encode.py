@@ -17,6 +17,7 @@ from kshot.encode.encoding import encode_jobs
 from kshot.encode.hub import DATASETS
 from kshot.encode.prompts import tier_prompts
 from kshot.encode.sources import find_origins
+from kshot.encode.sources.without import without_classes
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
 from kshot.files import real_path, safe_name
@@ -47,6 +48,7 @@ def encode(
     tier: Annotated[list[str] | None, Option(help="Prompt tier to encode; none unless given. Repeatable.")] = None,
     sentences: Annotated[list[str] | None, Option(help="TIER=FILE.json, or TIER=FOLDER with a file a dataset.")] = None,
     weights: Annotated[list[str] | None, Option(help="Checkpoint or open_clip folder; or BACKBONE=PATH.")] = None,
+    without: Annotated[list[str] | None, Option(help="Leave out this class. Repeatable.")] = None,
     keep_shards: Annotated[Path | None, Option(help="Keep fetched shards in FOLDER/DATASET, to encode again.")] = None,
     views: ViewsOption = 0,
     view_recipe: ViewRecipeOption = "tip",
@@ -60,7 +62,8 @@ def encode(
     files = dict(named_file(text) for text in sentences or [])
     names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
     checkpoints = local_weights(backbone, weights or [])
-    sources = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
+    opened = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
+    sources = [(origin, without_classes(pictures, without or [])) for origin, pictures in opened]
     # A wrong tier is reported before hours of encoding.
     prompts = {o.dataset: tier_prompts(o.dataset, opened, o.template, names, files) for o, opened in sources}
     encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), device) for b in backbone}
