@@ -41,6 +41,10 @@ ENCODER_CONSTANTS = frozenset({"logit_scale", "anchor_scale"})
 DATASET_CONSTANTS = frozenset({"beta_scale", "alpha_scale", "alpha", "epochs"})
 
 
+class EncoderConstants(dict[str, Any]):
+    """Constants that an encoder or a manifest of its features states, or that were checked as a user's."""
+
+
 class Labelled(NamedTuple):
     """Rows with their labels: features (N, d) and integers (N,)."""
 

@@ -11,7 +11,7 @@ from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import FeatureError, KshotError, UndefinedError, unknown
 from kshot.methods import registry
-from kshot.methods.evidence import prepare
+from kshot.methods.evidence import prepare, without_labels
 from kshot.methods.knob import Knob, KnobWorth, knob_evidence, knob_worth
 from kshot.methods.parameters import known_constants
 
@@ -65,8 +65,7 @@ def knob_oracle(study: Study, cells: set[Cell], spec: MethodSpec, store: Store) 
                 task = prepare(info, info.min_shots, **arguments)
             except UndefinedError:
                 continue
-            assert task.test is not None
-            best[cell] = float(max(method.knob_curve(replace(task, test=None), task.test)))
+            best[cell] = float(max(method.knob_curve(without_labels(task), task.test)))
     return KnobOracle(method.knob_name(), best)
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from kshot.errors import EvidenceError
 from kshot.solvers.rows import frozen
-from kshot.types import HALVES, Array, Evidence, Labelled, Views
+from kshot.types import HALVES, Array, EncoderConstants, Evidence, Labelled, Views
 
 POOL_SHARE = 0.68
 SMALLEST_RESIDUE = 5
@@ -79,7 +79,7 @@ class Episode:
 
         A dataset's constants were chosen by test accuracy, so only a method that may see the test gets them.
         """
-        return self._constants | (self._dataset_constants if "test" in sees else {})
+        return EncoderConstants(self._constants | (self._dataset_constants if "test" in sees else {}))
 
     def fit(self, method: Any, views: Views | None = None) -> Any:
         """Fit a classifier of `kshot.methods` on exactly what it declares to look at, with the constants of the encoder

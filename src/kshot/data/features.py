@@ -18,6 +18,7 @@ from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
 from kshot.errors import FeatureError, InputError, unknown
+from kshot.methods.parameters import refuse_logarithm
 from kshot.solvers.labels import class_labels, encode_labels, read_labels
 from kshot.solvers.rows import as_numpy, unit_rows
 from kshot.types import ENCODER_CONSTANTS, Array, Labelled
@@ -212,6 +213,7 @@ def _constant(name: str, value: Any) -> float:
         number = 0.0
     if not 0 < number < np.inf:
         raise InputError(f"constants: {name} must be a number above 0, not {value!r}.")
+    refuse_logarithm(name, number)
     return number
 
 

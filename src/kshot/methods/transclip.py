@@ -51,7 +51,6 @@ class TransCLIP(Classifier):
         return ALIGNED_INFO if self.aligned else INFO
 
     def _fit(self, task: Task) -> None:
-        assert task.queries is not None
         if len(task.queries) <= NEIGHBOURS:
             raise UndefinedError(
                 f"{self.info.key} looks for {NEIGHBOURS} neighbours of every query and needs {NEIGHBOURS + 1} queries; "
@@ -67,7 +66,6 @@ class TransCLIP(Classifier):
         self._select("queries", moved=moved)
 
     def _transduce(self, task: Task, gamma: float) -> Float[Array, "Q C"]:
-        assert task.queries is not None
         return transduce(
             task.queries,
             task.X,
@@ -93,7 +91,6 @@ class TransCLIP(Classifier):
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
         """Give pictures that are no queries the assignment of the nearest query, as the official code does."""
-        assert task.queries is not None
         place = nearest_query(X, task.queries)
         for gamma in GAMMAS:
             z = self._transduce(task, gamma)[place]

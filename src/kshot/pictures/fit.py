@@ -19,6 +19,7 @@ from kshot.pictures.held_out import Interval, wilson
 from kshot.pictures.label_files import labelled_photos
 from kshot.pictures.photos import Folder, Photo, existing_folder, folder_layout, list_photos, listed
 from kshot.pictures.transform import PROMPT
+from kshot.types import EncoderConstants
 
 logger = logging.getLogger(__name__)
 
@@ -148,7 +149,7 @@ def learn(album: Album, about: dict[str, Any]) -> tuple[PictureHead, Assessment]
     """Choose, fit and assess a head; `about` has the fields of About that do not depend on the pictures."""
     norms = tuple(text.norm for text in album.texts.values())
     constants = {"logit_scale": about["logit_scale"], "anchor_scale": mean_norm(norms)}
-    known = {name: value for name, value in constants.items() if value is not None}
+    known = EncoderConstants((name, value) for name, value in constants.items() if value is not None)
     shots = replace(album.shots(), constants=known)
     advice = advise(shots.counts, about["wanted"])
     head = shots.fit(advice.make())
