@@ -16,14 +16,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from kshot.bench.costs import CellSize, Timing, cell_size, product_peak, seconds_weights
+from kshot.bench.work import Sizes, find_work, strata_of
+
 from benchmarks.data import data, noisy
 from benchmarks.measure import peak_gigabytes
 from benchmarks.timing import all_turns
 from kshot.bench.cell import run_cell, run_method
-from kshot.bench.costs import CellSize, Timing, cell_size, product_peak, seconds_weights
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study, load_study
-from kshot.bench.work import Sizes, find_work, strata_of
 from kshot.data.store import Store
 from kshot.data.stratum import Prior, Stratum
 from kshot.methods import registry

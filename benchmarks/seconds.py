@@ -9,8 +9,9 @@ a matrix product at that moment is kept beside the seconds; a plan scales them b
 
 import json
 
-from benchmarks.timing import time_methods
 from kshot.bench.costs import TABLE, CellSize, product_peak
+
+from benchmarks.timing import time_methods
 from kshot.bench.study import MethodSpec, bundled_studies, load_study
 from kshot.methods import registry
 from kshot.types import Views

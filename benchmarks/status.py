@@ -5,8 +5,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.measure import best_seconds
 from kshot.bench.compact import compact
+
+from benchmarks.measure import best_seconds
 from kshot.bench.record import CellFacts, Record
 from kshot.bench.records import Records, load_table
 from kshot.bench.study import parse_study

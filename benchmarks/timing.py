@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from kshot.bench.cell import run_cell, run_method
 from kshot.bench.costs import CELL_ITSELF, CellSize, Costs, TimedMethod, Timing, views_of
+
+from kshot.bench.cell import run_cell, run_method
 from kshot.bench.records import Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.simulated import World, sample

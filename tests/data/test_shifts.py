@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from kshot.bench.work import strata_of
 
 import kshot
 from kshot.bench.study import Grid, MethodSpec, Study
-from kshot.bench.work import strata_of
 from kshot.data.catalog import ShiftEntry, shifts
 from kshot.data.features import load_features
 from kshot.data.shifts import is_shift_written, write_shift

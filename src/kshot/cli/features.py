@@ -8,7 +8,6 @@ import typer
 from typer import Argument, Option
 
 from kshot.cli.encode import ViewRecipeOption, ViewsOption, parse_views
-from kshot.cli.methods import knob
 from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption, command_group
 from kshot.data.catalog import not_encoded
 from kshot.data.gate import Finding, check_stratum
@@ -25,7 +24,7 @@ from kshot.pictures.photos import copy_sample
 
 TIERS = ("photo", "dataset", "ensemble")
 
-app = command_group(add_completion=False, help="Check, simulate and build stored features; set a knob on them.")
+app = command_group(add_completion=False, help="Check, simulate and build stored features.")
 
 
 @app.command()
@@ -106,6 +105,3 @@ def sample(target: Annotated[Path, Argument(help="Folder to create.")]) -> None:
     """Copy sixty public-domain drawings to try `kshot fit` on: TARGET/photos/CLASS and TARGET/new."""
     count = copy_sample(target)
     typer.echo(f"{count} drawings of OpenClipart (public domain) in {target}; next: kshot fit {target}/photos")
-
-
-app.command()(knob)

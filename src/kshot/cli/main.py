@@ -27,10 +27,8 @@ COMMANDS = {
     ),
     "Studies": (
         ("run", "run:run", "Compute the missing cells of a study"),
-        ("plan", "run:plan", "Print cells, time, disk and memory of a study before it runs"),
         ("status", "status:status", "Show cells done and missing, the time left, and failures"),
         ("report", "report:report", "Print leaderboard and verdict; write tables, figures, page"),
-        ("slurm", "run:slurm", "Print an sbatch file that runs a study in shards"),
     ),
     "Methods": (("judge", "methods:judge", "Run methods beside five others and answer five questions"),),
     "Features": (
@@ -40,8 +38,8 @@ COMMANDS = {
         ("ls", "ls:ls", "List datasets, methods, studies, …, or show all about one name"),
     ),
     "Groups": (
-        ("features", "features:app", "check, simulate, build, sample, knob: stored features"),
-        ("records", "records:app", "check, compact, import, diff, probe, pack, unpack: records"),
+        ("features", "features:app", "check, simulate, build, sample: stored features"),
+        ("records", "records:app", "diff, probe: records"),
         ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
     ),
 }

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from kshot.bench.records import Records
 from kshot.cli import shared
 from kshot.cli.encode import named_file
 from kshot.cli.records import print_difference
-from kshot.cli.shared import CORES, FEATURES, console, existing_records
+from kshot.cli.shared import CORES, FEATURES, RECORDS, console, records_and_study
 from kshot.data.catalog import COOP_SUFFIX
 from kshot.encode.encoders import local_weights
 from kshot.encode.hub import DATASETS
@@ -21,7 +20,7 @@ from kshot.errors import InputError, StudyError, unknown
 from kshot.files import write_text
 from kshot.paper.claims import paper_claims, read_claims
 from kshot.paper.features import Sources
-from kshot.paper.folders import compare_folders
+from kshot.paper.folders import MATRIX_STUDY, compare_folders
 from kshot.paper.plan import plan_tables
 from kshot.paper.reproduce import SMALL, STAGES, Reproduction, Selection, arms
 from kshot.paper.summary import arms_table, as_csv, lines_table, verdict_sentences
@@ -59,12 +58,12 @@ def reproduce(
     sentences: Annotated[list[str] | None, Option(help="cupl=FOLDER of sentences, one file a dataset.")] = None,
     weights: Annotated[list[str] | None, Option(help="Checkpoint as BACKBONE=PATH. Repeatable.")] = None,
     keep_shards: Annotated[Path | None, Option(help="Keep fetched shards in FOLDER/DATASET.")] = None,
-    records: Annotated[Path, Option(help="Folder of the arms' records folders.")] = Path("records"),
+    records: shared.RecordsOption = RECORDS,
     features: shared.FeaturesOption = FEATURES,
     batch: Annotated[int, Option(min=1, help="Pictures per step.")] = 32,
     threads: Annotated[int, Option(min=1, help="Threads that decode ahead.")] = 2,
     device: shared.DeviceOption = "auto",
-    engine: shared.EngineOption = "local",
+    backend: shared.BackendOption = "loky",
     workers: shared.WorkersOption = CORES,
 ) -> None:
     """Fetch and encode the paper's datasets, run its matrix and arms, compare; the same command continues."""
@@ -105,14 +104,14 @@ def reproduce(
         batch,
         threads,
     )
-    road = Reproduction(features, records, choice, sources, workers, engine, ignore_gate)
+    road = Reproduction(features, records, choice, sources, workers, backend, ignore_gate)
     for sentence in road.run(stage):
         console().print(sentence, markup=False)
 
 
 @app.command()
 def published(
-    records: Annotated[Path, Argument(help="Records folder (arms beside it are read too), or a folder of several.")],
+    records: Annotated[Path, Argument(help="Folder of records that the paper's studies share.")] = RECORDS,
     show: Annotated[list[ShownVerdict] | None, Option(help="Print the lines with this verdict. Repeatable.")] = None,
     against: Annotated[
         Path | None, Option(help="Another run's records, or claims in the columns of claims.csv.")
@@ -120,13 +119,11 @@ def published(
     output: Annotated[Path | None, Option("--output", "-o", help="CSV file; RECORDS/published.csv otherwise.")] = None,
 ) -> None:
     """Are these the paper's results, or another run's? Every number: agrees, differs, cannot tell, not computed."""
-    folder = existing_records(records)
+    folder = records_and_study(MATRIX_STUDY, records)[0]
     is_run = against is not None and against.is_dir()
     claims = paper_claims() if against is None or is_run else read_claims(against)
     judged = compare_folders(folder, claims, against if is_run else None)
     out = console()
-    if Records(folder).imported():
-        out.print("These records are IMPORTED: kshot did not compute them.")
     for sentence in verdict_sentences(judged):
         out.print(sentence, markup=False)
     for verdict in show or []:
@@ -173,7 +170,7 @@ def coverage(
     trials: Annotated[int, Option(min=100, help="Simulated worlds.")] = 20_000,
 ) -> None:
     """Simulate how often nominal 95 % intervals hold the true mean, percentile and Student-t."""
-    design = PAPER_DESIGN if records is None else _matched_design(existing_records(records), method, baseline)
+    design = PAPER_DESIGN if records is None else _matched_design(records, method, baseline)
     simulated = simulate_coverage(design, trials)
     error = f"(Monte Carlo error {100 * simulated.error:.1f})"
     out = console()
@@ -186,7 +183,7 @@ def coverage(
 
 
 def _matched_design(folder: Path, method: str, baseline: str) -> Design:
-    shown = primary(load_records(folder).panel)
+    shown = primary(load_records(*records_and_study(None, folder)).panel)
     for name in (method, baseline):
         if name not in shown.methods:
             raise StudyError(unknown("method", name, shown.methods, "Choose with --method and --baseline."))
@@ -199,10 +196,9 @@ def _matched_design(folder: Path, method: str, baseline: str) -> Design:
 def precision(
     study: shared.StudyArgument,
     dataset: shared.OnlyDatasets = None,
-    engine: shared.EngineOption = "local",
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
 ) -> None:
     """Run a study in float32 and in float64 and compare the two."""
-    moved = compare_precisions(study, dataset or (), features=features, workers=workers, engine=engine)
+    moved = compare_precisions(study, dataset or (), features=features, workers=workers)
     print_difference(moved, "float64 minus float32")

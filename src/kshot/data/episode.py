@@ -15,6 +15,8 @@ from kshot.errors import EvidenceError
 from kshot.solvers.rows import frozen
 from kshot.types import HALVES, Array, EncoderConstants, Evidence, Labelled, Views
 
+# Version of drawing, normalising and scoring, part of every record's key: raised when one of them changes.
+RULES = 1
 POOL_SHARE = 0.68
 SMALLEST_RESIDUE = 5
 MISSING_SHARE = 0.25

@@ -71,8 +71,9 @@ E = TypeVar("E", bound="Estimator")
 # Arguments of `fit` beside X and y, which meta-estimators of scikit-learn pass on by default.
 ROUTED = ("text", "classes", "views", "pool", "validation", "few_shot_validation", "test", "queries", "constants")
 # CLIP's, for rows that come without their encoder's.
-LARGEST_LOGARITHM = 10
 ASSUMED = {"logit_scale": 100.0, "anchor_scale": 10.0}
+# Scales up to this one are taken for logarithms.
+SMALLEST_LOGIT_SCALE = 10
 _KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", NoneType: "None"}
 
 
@@ -188,16 +189,17 @@ def encoder_parameters(cls: type) -> frozenset[str]:
     return ENCODER_CONSTANTS.intersection(parameter_names(cls))
 
 
-def refuse_logarithm(name: str, value: float) -> None:
-    """Raise for a logit scale that looks like its logarithm; encoders' own manifests may hold any."""
-    if name == "logit_scale" and value <= LARGEST_LOGARITHM:
+def check_logit_scale(value: float, where: str) -> None:
+    """Refuse a logarithm: models keep log(100) = 4.6052 as their parameter, and logits are 100 times the cosine."""
+    if 0 < value <= SMALLEST_LOGIT_SCALE:
+        meant = f"exp({value:.5g}) = {math.exp(value):.4g}"
         raise InputError(
-            f"logit_scale={value:g} looks like the logarithm, as CLIP's weights keep it: give exp({value:g}) = "
-            f"{math.exp(value):.5g}? Scales of at most {LARGEST_LOGARITHM} are taken from an encoder's manifest only."
+            f"{where}: logit_scale {value:.5g} is too small to multiply cosines; is it the logarithm, and {meant} the "
+            f"scale? Give {math.exp(value):.4g}; CLIP's is 100."
         )
 
 
-def known_constants(method: Any, given: Mapping[str, Any]) -> EncoderConstants:
+def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """Constants for a fit of this method, each from its own parameter if that is set, else from those given: the
     encoder's, and the dataset's if the method declares them."""
     takes = method.info.constants | encoder_parameters(type(method))
@@ -217,8 +219,8 @@ def known_constants(method: Any, given: Mapping[str, Any]) -> EncoderConstants:
         if value is not None:
             if not _allows(NotNegative if name == "alpha" else Positive, value):
                 raise InputError(f"constants: {name} must be a number above 0, not {value!r}.")
-            if own is not None or not isinstance(given, EncoderConstants):
-                refuse_logarithm(name, float(value))
+            if name == "logit_scale" and (own is not None or not isinstance(given, EncoderConstants)):
+                check_logit_scale(float(value), type(method).__name__)
             known[name] = float(value) if name in ENCODER_CONSTANTS else value
     return known
 

@@ -174,26 +174,25 @@ def gather(records: "Sequence[pa.Table]", probes: "Sequence[pa.Table]") -> Arms:
 
 
 def joined(tables: "Sequence[pa.Table]") -> "pa.Table":
-    """One table under the first study's name; refused where two folders computed a cell on different features."""
+    """One table under the first study's name; refused where two studies computed a cell on different features."""
     import pyarrow as pa
 
     if len(tables) == 1:
         return tables[0]
     whole = pa.concat_tables(tables, promote_options="default")
-    for name in ("study", "study_hash", "version"):
-        first = whole[name][0].as_py()
-        whole = whole.set_column(whole.schema.get_field_index(name), name, pa.array([first] * whole.num_rows))
+    first = whole["study"][0].as_py()
+    whole = whole.set_column(whole.schema.get_field_index("study"), "study", pa.array([first] * whole.num_rows))
     seen: set[tuple] = set()
     keep: list[bool] = []
     features: dict[tuple, dict[str, str]] = {}
     keys = zip(*(whole[axis].to_pylist() for axis in (*CELL, "method")), strict=True)
-    for key, text in zip(keys, whole["feature_hashes"].to_pylist(), strict=True):
-        hashes, known = json.loads(text), features.setdefault(key[:-1], {})
+    for key, text in zip(keys, whole["features"].to_pylist(), strict=True):
+        hashes, known = json.loads(text or "{}"), features.setdefault(key[:-1], {})
         # An arm may have parts of its own, such as augmented views.
         if any(known.get(part, digest) != digest for part, digest in hashes.items()):
             raise StudyError(
-                f"{key[0]} with {key[1]} was computed on different features in two of these folders. Compare folders "
-                "that share one feature store."
+                f"{key[0]} with {key[1]} was computed on different features in two of these studies. Run them again on "
+                "one feature store."
             )
         known.update(hashes)
         keep.append(key not in seen)

@@ -149,7 +149,7 @@ def learn(album: Album, about: dict[str, Any]) -> tuple[PictureHead, Assessment]
     """Choose, fit and assess a head; `about` has the fields of About that do not depend on the pictures."""
     norms = tuple(text.norm for text in album.texts.values())
     constants = {"logit_scale": about["logit_scale"], "anchor_scale": mean_norm(norms)}
-    known = EncoderConstants((name, value) for name, value in constants.items() if value is not None)
+    known = EncoderConstants({name: value for name, value in constants.items() if value is not None})
     shots = replace(album.shots(), constants=known)
     advice = advise(shots.counts, about["wanted"])
     head = shots.fit(advice.make())

@@ -39,8 +39,8 @@ def embedded(panel: Panel, context: Context) -> dict[str, Any]:
     hits, packed = _hits(panel)
     return {
         "study": origin.study,
-        "hash": origin.study_hash,
-        "version": origin.version,
+        "hash": origin.inputs,
+        "version": " to ".join(origin.versions),
         "dtype": origin.dtype,
         "simulated": origin.simulated,
         "failed": failures(panel),

@@ -15,7 +15,6 @@ from kshot.report.renderings import markdown_text
 from kshot.report.table import Table
 from kshot.report.verdict import verdict
 from kshot.stats.panel import Panel
-from kshot.types import IMPORTED
 
 # In this order, because each uses those before it.
 SCRIPTS = ("theme", "data", "address", "crossed", "stats", "charts", "leaderboard", "verdict", "views")
@@ -67,7 +66,7 @@ def page(panel: Panel, tables: Sequence[Table], context: Context, lead: Sequence
         verdict_title=VERDICT_TITLE,
         study=panel.origin.study,
         simulated=panel.origin.simulated,
-        imported=panel.origin.version == IMPORTED,
+        imported=panel.origin.imported,
         provenance=provenance(panel),
         lead=lead,
         verdict=own,
