@@ -154,7 +154,7 @@ def linear_heads_reproduce_their_scores(make: Make) -> None:
 
 def every_coordinate_counts(make: Make) -> None:
     sees = make().info.sees
-    problems = [problem(seed=seed, shots=3, dim=640) for seed in range(3)]
+    problems = [problem(shots=3, dim=640, noise=noise) for noise in (0.6, 2.0)]
     for name, part in {"text": "text", "support": "X"}.items():
         if name in sees:
             changes = []
