@@ -22,7 +22,7 @@ from kshot.paper.features import Sources
 from kshot.paper.folders import MATRIX_STUDY, compare_folders
 from kshot.paper.plan import plan_tables
 from kshot.paper.reproduce import SMALL, STAGES, Reproduction, Selection, arms
-from kshot.paper.summary import arms_table, as_csv, lines_table, verdict_sentences
+from kshot.paper.summary import arms_table, as_csv, lines_table, places_table, verdict_sentences
 from kshot.progress import Progress
 from kshot.report.table import Number, Table
 
@@ -35,6 +35,8 @@ class ShownVerdict(StrEnum):
     agrees = "agrees"
     differs = "differs"
     cannot_tell = "cannot-tell"
+    shown = "shown"
+    not_comparable = "not-comparable"
     not_computed = "not-computed"
 
 
@@ -45,7 +47,7 @@ def reproduce(
     dataset: shared.OnlyDatasets = None,
     backbone: shared.OnlyBackbones = None,
     tier: shared.OnlyTiers = None,
-    small: Annotated[bool, Option("--small", help="DTD, EuroSAT and Pets with ViT-B-32, the matrix only.")] = False,
+    small: Annotated[bool, Option("--small", help="DTD, EuroSAT and Pets with ViT-B-16, the matrix only.")] = False,
     plan: Annotated[bool, Option("--plan", help="Print what it takes and compute nothing.")] = False,
     stage: Annotated[str, Option(help=f"End after this stage: {', '.join(STAGES)}.")] = STAGES[-1],
     ignore_gate: Annotated[bool, Option("--ignore-gate", help="Compute datasets outside their band.")] = False,
@@ -113,7 +115,7 @@ def published(
     ] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="CSV file; RECORDS/published.csv otherwise.")] = None,
 ) -> None:
-    """Are these the paper's results, or another run's? Every number: agrees, differs, cannot tell, not computed."""
+    """Are these the paper's results, or another run's? What is plain, one test, and every number."""
     folder = records_and_study(MATRIX_STUDY, records)[0]
     is_run = against is not None and against.is_dir()
     claims = paper_claims() if against is None or is_run else read_claims(against)
@@ -124,6 +126,8 @@ def published(
     for verdict in show or []:
         wanted = verdict.replace("-", " ")
         out.print(lines_table(judged, [line for line in judged.lines if line.verdict == wanted]))
+    if judged.places:
+        out.print(places_table(judged))
     out.print(arms_table(judged))
     target = output or folder / "published.csv"
     write_text(target, as_csv(judged))
