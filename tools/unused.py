@@ -36,9 +36,7 @@ ALLOWED = {
     "intermediate_result": "scipy finds the callback's argument by this name",
     "forward": "torch calls it",
     "setup": "Sphinx calls it",
-    **dict.fromkeys(
-        ("doctor", "explain", "import_", "ls", "serve", "slurm"), "kshot.cli.main imports commands by name"
-    ),
+    **dict.fromkeys(("doctor", "import_", "ls", "serve", "slurm"), "kshot.cli.main imports commands by name"),
     **dict.fromkeys(("from_transformers", "from_open_clip", "text_of", "constants_of"), "the door: users call it"),
     "fit_transform": "scikit-learn calls it",
     "format_commands": "typer calls it for a help page",

@@ -13,8 +13,10 @@ from kshot.bench.diff import Difference
 from kshot.bench.diff import compare as compare_results
 from kshot.bench.heads import Heads, method_specs
 from kshot.bench.knobs import knob_oracle, made, oracle_accuracies
+from kshot.bench.leak_check import leak_check
 from kshot.bench.probes import ALL_PROBES, Selection, probe_query
 from kshot.bench.query import query, thin_draws
+from kshot.bench.record import cells_of
 from kshot.bench.records import PROBES, Records
 from kshot.bench.run import WHOLE, Shard, Workers, fill
 from kshot.bench.study import DTYPES, AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
@@ -208,13 +210,12 @@ def refuse_renamed(function: str, given: dict[str, Any]) -> None:
 def check_leaks(results: Results, specs: Sequence[MethodSpec], features: Path | Store) -> list[str]:
     """What one cell a stratum, computed again with shuffled test labels, tells of heads that are not part of kshot."""
     own = [spec for spec in specs if spec.use not in registry.BUILTIN]
-    if not own:
+    if not own or results.saved is None:
         return []
-    try:
-        from kshot.bench.leak_check import leak_check
-    except ImportError:
-        return []
-    return list(leak_check(results, own, as_store(features)))
+    rows = results.records.select(["method", "status", "hits"]).to_pylist()
+    cells = cells_of(results.records)
+    hits = {(c, row["method"]): row["hits"] for c, row in zip(cells, rows, strict=True) if row["status"] == "ok"}
+    return [str(finding) for finding in leak_check(results.saved.study, own, as_store(features), hits)]
 
 
 def drop_head(study: Study, name: str, records: Path | str, features: Path | str) -> int:

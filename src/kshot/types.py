@@ -41,6 +41,10 @@ ENCODER_CONSTANTS = frozenset({"logit_scale", "anchor_scale"})
 DATASET_CONSTANTS = frozenset({"beta_scale", "alpha_scale", "alpha", "epochs"})
 
 
+class EncoderConstants(dict[str, Any]):
+    """Constants by name that an encoder's manifest gives, or that were checked: a small logit scale is meant."""
+
+
 class Labelled(NamedTuple):
     """Rows with their labels: features (N, d) and integers (N,)."""
 

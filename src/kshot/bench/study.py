@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kshot.data.episode import SMALLEST_RESIDUE
-from kshot.encode.preprocess import RECIPES
+from kshot.data.views import RECIPES
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import safe_name
 from kshot.types import BALANCED, HALVES, PROFILES, Views

@@ -20,9 +20,7 @@ COMMANDS = {
     "Your own pictures": (
         ("fit", "fit:fit", "Fit a head to folders of pictures and measure its accuracy"),
         ("predict", "pictures:predict", "Print the classes of pictures with their probabilities"),
-        ("explain", "pictures:explain", "Show a picture's nearest shots and the evidence for its classes"),
-        ("change", "fit:change", "Add pictures or classes to a head, or drop classes"),
-        ("export", "pictures:export", "Write a head as ONNX, or print the labels of its pictures"),
+        ("export", "pictures:export", "Write a head as ONNX"),
         ("serve", "pictures:serve", "Serve a head as a web page and a JSON API"),
     ),
     "Studies": (

@@ -74,6 +74,7 @@ class GaussProbe(Classifier):
         closed_form=False,
         views=True,
         rotation_free=False,
+        version=2,
     )
     probe: Annotated[bool, "Use the probe; without it the head is fold-GDA alone."] = True
     gaussian: Annotated[bool, "Use fold-GDA; without it the head is the probe alone."] = True

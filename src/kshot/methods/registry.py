@@ -60,6 +60,7 @@ BUILTIN: dict[str, Entry] = {
     "gauss_probe": Entry("kshot.methods.gauss_probe:GaussProbe"),
     "logistic_probe": Entry("kshot.methods.logistic_probe:LogisticProbe"),
     "transclip": Entry("kshot.methods.transclip:TransCLIP"),
+    "gauss_together": Entry("kshot.methods.gauss_together:GaussTogether"),
     "transclip_aligned": Entry("kshot.methods.transclip:TransCLIP", {"aligned": True}),
     "gda_alpha_val": Entry("kshot.methods.gda:GDA", {"alpha": "val"}),
     "tip_adapter_f_test": Entry("kshot.methods.tip_adapter_f:TipAdapterF", {"tune": "test"}),

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kshot.data.features import as_numpy
 from kshot.errors import InputError, KshotError, first_line, need
+from kshot.solvers.rows import as_numpy
 from kshot.types import Array
 
 

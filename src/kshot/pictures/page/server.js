@@ -3,7 +3,7 @@ const token = new URLSearchParams(location.hash.slice(1)).get("token");
 
 export const byId = (id) => document.getElementById(id);
 
-export async function ask(path, options = {}) {
+export async function askJson(path, options = {}) {
   const headers = { ...(token ? { Authorization: `Bearer ${token}` } : {}) };
   if (options.body) headers["Content-Type"] = "application/octet-stream";
   let answer;
@@ -12,12 +12,11 @@ export async function ask(path, options = {}) {
   } catch {
     throw new Error("the server does not answer; is `kshot serve` still running?");
   }
-  if (answer.ok) return answer;
+  if (answer.status === 401) byId("locked").hidden = false;
   const content = await answer.json().catch(() => ({}));
+  if (answer.ok) return content;
   throw new Error(content.error || `the server answered ${answer.status}`);
 }
-
-export const askJson = async (path, options) => (await ask(path, options)).json();
 
 export function element(tag, text, parent, className) {
   const created = document.createElement(tag);
@@ -27,5 +26,4 @@ export function element(tag, text, parent, className) {
   return created;
 }
 
-export const thumbnail = (content) => `data:image/jpeg;base64,${content}`;
 export const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
