@@ -246,7 +246,7 @@ class Results:
         return {}
 
     @cached_property
-    def missing(self) -> list[tuple[str, ...]]:
+    def missing(self) -> list[tuple[Any, ...]]:
         """(dataset, backbone, tier, shots, seed, profile, method, reason) of what has no number: the reason why it is
         undefined or failed, or that it was not computed."""
         import pyarrow.compute as pc

@@ -8,7 +8,8 @@ import pytest
 
 import kshot
 from folders import edit
-from kshot.bench.query import query
+from kshot.bench.query import Keys, query
+from kshot.bench.recipes import described
 from kshot.bench.records import Records
 from kshot.bench.study import MethodSpec, load_study, parse_study
 from kshot.data.simulated import BACKBONE, WORLDS, write
@@ -17,7 +18,6 @@ from kshot.errors import StudyError
 from kshot.types import Views
 from small_store import write_stratum
 
-KEPT = {"open": "docs/open/records", "beyond": "docs/beyond/beyond"}
 ROOT = Path(__file__).resolve().parents[2]
 POOL = 6
 GRID = {
@@ -50,12 +50,11 @@ def keys(asked, store):
     return {(cell, one.spec.name): one.key for cell, one in found.asked() if one.key}
 
 
-@pytest.mark.parametrize("name", KEPT)
-def test_the_kept_records_are_exactly_those_that_the_study_asks_for(name, tmp_path):
-    kept = Records(ROOT / KEPT[name])
-    asked = query(load_study(name), Store(tmp_path)).keys()
-    assert asked == kept.keys() == kept.saved(name).keys()
-    assert len(asked) == {"open": 7525, "beyond": 1372}[name]
+def test_the_kept_records_are_exactly_those_that_the_study_asks_for(tmp_path):
+    kept = Records(ROOT / "docs/open/records")
+    asked = query(load_study("open"), Store(tmp_path)).keys()
+    assert asked == kept.keys() == kept.saved("open").keys()
+    assert len(asked) == 7525
 
 
 # What is edited, and the part of 60 keys that stay what they were.
@@ -121,19 +120,15 @@ def test_views_count_where_a_method_uses_them(tmp_path):
     assert viewed.methods()["clap"].views == Views("tip", 2)
 
 
-def test_a_methods_version_is_in_its_key(store, monkeypatch):
-    before = keys(study(), store)
-    from kshot.bench import query as module
-
-    described = module.described
-
+def test_a_methods_version_is_in_its_key(store):
     def newer(spec):
-        info = described(spec)
-        return replace(info, version=info.version + 1) if spec.use == "clap" else info
+        return replace(described(spec), version=2) if spec.use == "clap" else described(spec)
 
-    monkeypatch.setattr(module, "described", newer)
-    after = keys(study(), store)
-    assert {name for cell, name in before if before[cell, name] != after[cell, name]} == {"clap"}
+    asked, hashes = study(), store.hashes([("pets", "mine")])
+    before, after = (Keys(asked, hashes, asked.methods().values(), how) for how in (described, newer))
+    cell = next(cell for cell in asked.cells() if cell.dataset == "pets")
+    moved = {n for n, spec in asked.methods().items() if before.key(cell, spec) != after.key(cell, spec)}
+    assert moved == {"clap"}
 
 
 def test_thin_pools(store):
