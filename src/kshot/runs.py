@@ -9,8 +9,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from kshot.bench.diff import Difference
-from kshot.bench.diff import compare as compare_results
 from kshot.bench.heads import Heads, method_specs
 from kshot.bench.knobs import knob_oracle, made, oracle_accuracies
 from kshot.bench.leak_check import leak_check
@@ -18,8 +16,8 @@ from kshot.bench.probes import ALL_PROBES, Selection, probe_query
 from kshot.bench.query import query, thin_draws
 from kshot.bench.record import cells_of
 from kshot.bench.records import PROBES, Records
-from kshot.bench.run import WHOLE, Shard, Workers, fill
-from kshot.bench.study import DTYPES, AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
+from kshot.bench.run import fill
+from kshot.bench.study import AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.episode import SMALLEST_RESIDUE
 from kshot.data.features import Features
@@ -35,6 +33,7 @@ from kshot.report.table import Table
 from kshot.results import Results, TemporaryFolder, load_records
 from kshot.stats.panel import CELL
 from kshot.types import BALANCED
+from kshot.workers import WHOLE, Shard, Workers
 
 logger = logging.getLogger("kshot")
 FEATURES, RECORDS = Path("features"), Path("records")
@@ -353,17 +352,3 @@ def judged_study(study: Study, specs: Sequence[MethodSpec]) -> Study:
 
 def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")
-
-
-def compare_precisions(
-    study: AnyStudy,
-    datasets: Sequence[str] = (),
-    *,
-    records: Path | str = RECORDS,
-    features: Path | str = FEATURES,
-    workers: int = CORES,
-) -> Difference:
-    """Run a study in float32 and in float64; what moves from the first to the second."""
-    loaded = load_study(study).on_datasets(datasets) if datasets else load_study(study)
-    arms = [replace(loaded, name=f"{loaded.name}-{dtype}", dtype=dtype) for dtype in DTYPES]
-    return compare_results(*(run(arm, records=records, features=features, workers=workers).records for arm in arms))

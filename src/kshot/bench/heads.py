@@ -91,7 +91,7 @@ def _changed(head: Classifier, defaults: Mapping[str, Any]) -> dict[str, Any]:
 def _same(one: MethodSpec, other: MethodSpec) -> bool:
     """Whether both are the same method with the same parameters, under any name."""
     if one.head is not None and other.head is not None:
-        return code_of(one, one.head.info) == code_of(other, other.head.info)
+        return code_of(one) == code_of(other)
     return (one.use, one.params) == (other.use, other.params)
 
 

@@ -1,14 +1,11 @@
 """What a method computes, in words that a key is made of, and what it looks at."""
 
-import hashlib
 from dataclasses import asdict, replace
 from inspect import Parameter, signature
 from typing import Any
 
 from kshot.bench.study import MethodSpec
 from kshot.methods import registry
-from kshot.methods.base import Classifier
-from kshot.methods.code import code_hash
 from kshot.methods.knob import knob_evidence
 from kshot.types import Evidence, MethodInfo
 
@@ -44,39 +41,20 @@ def recipe(spec: MethodSpec, info: MethodInfo) -> dict[str, Any]:
         known = signature(registry.builtin_class(entry.path)).parameters
         defaults = {name: known[name].default if name in known else Parameter.empty for name in params}
         params = {name: value for name, value in params.items() if value != defaults[name]}
+    named = sorted({v for v in params.values() if isinstance(v, str) and v in registry.BUILTIN})
     words = {
         "method": f"{KNOB_ORACLE if use != spec.use else ''}{entry.path}",
         "params": params,
-        "version": info.version or ("" if code_of(spec, info) else 1),
-        "code": code_of(spec, info),
-        "uses": {v: registry.version_of(v) for v in sorted(filter(_names_method, params.values()))},
+        "version": info.version,
+        "code": code_of(spec),
+        "uses": {name: registry.info(name).version for name in named},
         "views": asdict(spec.views) if spec.views and info.views else None,
     }
     return {name: value for name, value in words.items() if value not in ("", {}, None)}
 
 
-def code_of(spec: MethodSpec, info: MethodInfo) -> str:
-    """A hash of the code of a method that is not part of kshot and states no version, with the parameters of an object
-    of this session; else empty."""
+def code_of(spec: MethodSpec) -> str:
+    """A hash of the code of a method that is not part of kshot; empty for kshot's own, which have a version."""
     if spec.head is not None:
-        code = str(info.version or code_hash(type(spec.head)))
-        return hashlib.sha256(f"{code} {_hashed(spec.head.get_params())}".encode()).hexdigest()[:16]
-    path = registry.path_of(spec.use.removeprefix(KNOB_ORACLE))
-    if path.startswith("kshot.") or info.version is not None:
-        return ""
-    return code_hash(type(registry.create_afresh(path, **spec.params)))
-
-
-def _names_method(value: Any) -> bool:
-    return isinstance(value, str) and (value in registry.BUILTIN or ":" in value)
-
-
-def _hashed(value: Any) -> str:
-    """A hash of a parameter's value; heads that are parameters count by their code and their own parameters."""
-    import joblib
-
-    if isinstance(value, dict):
-        return str({name: _hashed(part) for name, part in sorted(value.items())})
-    if isinstance(value, Classifier):
-        return f"{code_hash(type(value))} {_hashed(value.get_params())}"
-    return str(joblib.hash(value))
+        return registry.session_code(spec.head)
+    return registry.code_of(spec.use.removeprefix(KNOB_ORACLE), spec.params)

