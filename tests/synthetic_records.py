@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from kshot.bench.record import schema
+from kshot.bench.joined import joined_schema
 from kshot.solvers.ratio_sweep import GRID
 
 SEES = {
@@ -142,7 +142,7 @@ def _selected(fitted):
 
 
 def as_table(rows):
-    return pa.Table.from_pylist(rows, schema=schema())
+    return pa.Table.from_pylist(rows, schema=joined_schema())
 
 
 def synthetic_table(**options):
