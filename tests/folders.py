@@ -6,9 +6,9 @@ from kshot.bench.joined import joined
 from kshot.bench.query import query
 from kshot.bench.record import SECONDS
 from kshot.bench.records import Records
-from kshot.bench.run import Workers
 from kshot.bench.run import fill as fill_records
 from kshot.data.store import as_store
+from kshot.workers import Workers
 
 
 def edit(path, old, new, to=None) -> None:

@@ -186,7 +186,7 @@ class Results:
         the matrix stands beside them, whose page has it all."""
         from kshot.paper.claims import paper_claims, paper_rules
         from kshot.paper.folders import MATRIX_STUDY, compare, gather_records
-        from kshot.paper.summary import arms_table, lines_table
+        from kshot.paper.summary import arms_table, lines_table, places_table
 
         rules = paper_rules().paper
         of_paper = set(self.panel.names("dataset")) & set(rules["datasets"])
@@ -195,7 +195,7 @@ class Results:
             return []
         judged = compare(gather_records(self.cache, self.records), paper_claims())
         with_interval = [line for line in judged.lines if line.claim.low is not None]
-        return [arms_table(judged), lines_table(judged, with_interval)]
+        return [arms_table(judged), places_table(judged), lines_table(judged, with_interval)]
 
     @cached_property
     def panel(self) -> Panel:

@@ -10,15 +10,15 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from kshot.bench.diff import Difference
-from kshot.bench.diff import compare as compare_results
 from kshot.bench.heads import Heads, method_specs
 from kshot.bench.knobs import knob_oracle, made, oracle_accuracies
+from kshot.bench.leak_check import leak_check
 from kshot.bench.probes import ALL_PROBES, Selection, probe_query
 from kshot.bench.query import query, thin_draws
+from kshot.bench.record import cells_of
 from kshot.bench.records import PROBES, Records
-from kshot.bench.run import WHOLE, Shard, Workers, fill
-from kshot.bench.study import DTYPES, AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
+from kshot.bench.run import fill
+from kshot.bench.study import AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.episode import SMALLEST_RESIDUE
 from kshot.data.features import Features
@@ -34,6 +34,7 @@ from kshot.report.table import Table
 from kshot.results import Results, load_records
 from kshot.stats.panel import CELL
 from kshot.types import BALANCED
+from kshot.workers import WHOLE, Shard, Workers
 
 logger = logging.getLogger("kshot")
 FEATURES, RECORDS = Path("features"), Path("records")
@@ -209,13 +210,12 @@ def refuse_renamed(function: str, given: dict[str, Any]) -> None:
 def check_leaks(results: Results, specs: Sequence[MethodSpec], features: Path | Store) -> list[str]:
     """What one cell a stratum, computed again with shuffled test labels, tells of heads that are not part of kshot."""
     own = [spec for spec in specs if spec.use not in registry.BUILTIN]
-    if not own:
+    if not own or results.saved is None:
         return []
-    try:
-        from kshot.bench.leak_check import leak_check
-    except ImportError:
-        return []
-    return list(leak_check(results, own, as_store(features)))
+    rows = results.records.select(["method", "status", "hits"]).to_pylist()
+    cells = cells_of(results.records)
+    hits = {(c, row["method"]): row["hits"] for c, row in zip(cells, rows, strict=True) if row["status"] == "ok"}
+    return [str(finding) for finding in leak_check(results.saved.study, own, as_store(features), hits)]
 
 
 def drop_head(study: Study, name: str, records: Path | str, features: Path | str) -> int:
@@ -353,17 +353,3 @@ def judged_study(study: Study, specs: Sequence[MethodSpec]) -> Study:
 
 def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")
-
-
-def compare_precisions(
-    study: AnyStudy,
-    datasets: Sequence[str] = (),
-    *,
-    records: Path | str = RECORDS,
-    features: Path | str = FEATURES,
-    workers: int = CORES,
-) -> Difference:
-    """Run a study in float32 and in float64; what moves from the first to the second."""
-    loaded = load_study(study).on_datasets(datasets) if datasets else load_study(study)
-    arms = [replace(loaded, name=f"{loaded.name}-{dtype}", dtype=dtype) for dtype in DTYPES]
-    return compare_results(*(run(arm, records=records, features=features, workers=workers).records for arm in arms))

@@ -4,12 +4,10 @@ import logging
 import os
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,30 +19,10 @@ from kshot.bench.record import row, table_of
 from kshot.bench.records import MANY, Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.store import Store
-from kshot.errors import InputError, KshotError, need, unknown
 from kshot.progress import Progress, human_seconds
+from kshot.workers import WHOLE, Shard, Workers, counted, end_with, ticker
 
-BACKENDS = ("loky", "dask:ADDRESS")
-SECONDS_BETWEEN_LOOKS = 1.0
 logger = logging.getLogger("kshot")
-
-
-class Shard(NamedTuple):
-    """Part `index` of `count`."""
-
-    index: int = 0
-    count: int = 1
-
-    @classmethod
-    def parse(cls, text: str) -> "Shard":
-        """Read i/n."""
-        index, slash, count = text.partition("/")
-        if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
-            return cls(int(index), int(count))
-        raise InputError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
-
-
-WHOLE = Shard()
 
 
 class Wanted(NamedTuple):
@@ -77,39 +55,6 @@ class Setting:
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Workers:
-    """How many processes, and where: `loky` on this machine, `dask:ADDRESS` on a running cluster of dask."""
-
-    count: int = os.cpu_count() or 1
-    backend: str = "loky"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.count, int) or isinstance(self.count, bool) or self.count < 1:
-            raise KshotError(f"workers must be a whole number from 1 up, not {self.count!r}.")
-        if self.backend != "loky" and not (isinstance(self.backend, str) and self.backend.startswith("dask:")):
-            raise KshotError(unknown("backend", str(self.backend), BACKENDS, "For SLURM see `kshot run --sbatch`."))
-
-    @contextmanager
-    def joined(self) -> Iterator[int]:
-        """Use these workers inside the block; yields how many tasks are handed out at once."""
-        from joblib import parallel_config
-
-        if self.backend == "loky":
-            backend = "sequential" if self.count == 1 else "loky"
-            with parallel_config(
-                backend, n_jobs=self.count, **({} if self.count == 1 else {"inner_max_num_threads": 1})
-            ):
-                yield 2 * self.count
-            return
-        client = need("distributed", "dask").Client(self.backend.partition(":")[2])
-        try:
-            with parallel_config("dask", n_jobs=-1):
-                yield 4 * max(1, len(client.scheduler_info()["workers"]))
-        finally:
-            client.close()
-
-
 def fill(
     asked: Query, features: Path | Store, records: Records, workers: Workers, shard: Shard = WHOLE, retry: bool = False
 ) -> int:
@@ -132,7 +77,7 @@ def fill(
     start = time.perf_counter()
     with Progress("records", todo) as progress, tempfile.TemporaryDirectory(prefix="kshot-") as pulse:
         setting = Setting(asked.study, features, records.folder, os.getpid(), pulse, tuple(sys.path))
-        with _counted(Path(pulse), progress):
+        with counted(Path(pulse), progress):
             _compute_all(tasks, setting, records, workers, shard)
     records.compact()
     lost = sum(len(task.wanted) for task in missing_tasks(asked, mine, records))
@@ -194,7 +139,7 @@ def _hand_out(tasks: Sequence[Task], setting: Setting, records: Records, shard: 
 
 def compute(setting: Setting, task: Task) -> None:
     """Compute the records of one cell and write them."""
-    _end_with(setting.driver)
+    end_with(setting.driver)
     sys.path.extend(path for path in setting.paths if path not in sys.path)
     with threadpool_limits(1):
         rows = rows_of(setting, task)
@@ -206,57 +151,9 @@ def rows_of(setting: Setting, task: Task) -> list[dict[str, Any]]:
     specs = [one.spec for one in task.wanted]
     views = frozenset(spec.views for spec in specs if spec.views is not None)
     stratum, prior = load_cell(Loaded(setting.study, setting.features, task.hashes, views), task.cell)
-    tick = _ticker(setting.pulse)
+    tick = ticker(setting.pulse)
     facts, found = run_cell(task.cell, specs, stratum, prior, setting.study.answers, tick)
     return [
         row(one.key, task.cell, one.recipe, one.features, facts, record)
         for one, record in zip(task.wanted, found, strict=True)
     ]
-
-
-def _ticker(pulse: str) -> Callable[[], None]:
-    """Count one finished method of this process; other machines have no such folder."""
-    place = Path(pulse) / str(os.getpid())
-
-    def tick() -> None:
-        with suppress(OSError), place.open("a") as file:
-            file.write(".")
-
-    return tick
-
-
-@contextmanager
-def _counted(pulse: Path, progress: Progress) -> Iterator[None]:
-    """Show what the workers counted, every second and at the end."""
-    ended = threading.Event()
-
-    def look() -> None:
-        done = sum(path.stat().st_size for path in pulse.iterdir())
-        if done > progress.count:
-            progress.advance(min(done, progress.total or done) - progress.count)
-
-    def watch() -> None:
-        while not ended.wait(SECONDS_BETWEEN_LOOKS):
-            look()
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-        look()
-
-
-@cache
-def _end_with(driver: int) -> None:
-    """End this worker when its driver was killed; cells are written whole or not at all."""
-
-    def watch() -> None:
-        while os.getppid() == driver:
-            time.sleep(1)
-        os._exit(1)
-
-    if os.getppid() == driver:
-        threading.Thread(target=watch, daemon=True).start()

@@ -9,7 +9,6 @@ import numpy as np
 from kshot.bench.study import LARGEST, Cell, Study
 from kshot.data import catalog, simulated
 from kshot.data.episode import POOL_SHARE, drawn_rows
-from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, view_part
 from kshot.data.stratum import pool_rows
 from kshot.errors import KshotError, StudyError, unknown
@@ -37,7 +36,7 @@ class Sizes:
 
 def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple[str, str], Sizes]:
     """Every (dataset, backbone) of the study; simulated worlds that are absent or torn are written first where they
-    must be stored, shifts where both their datasets are."""
+    must be stored."""
     strata = {}
     wanted = dict.fromkeys((cell.dataset, cell.backbone) for cell in study.cells())
     for dataset, backbone in wanted:
@@ -48,8 +47,6 @@ def strata_of(study: Study, store: Store, *, must_be_stored: bool) -> dict[tuple
                 strata[dataset, backbone] = Sizes(False, world.classes, world.dim, n_test, world.pool_per_class, n_pool)
                 continue
             simulated.write(world, store)
-        if dataset in catalog.shifts():
-            make_shift(dataset, backbone, store)
         if _stored(store, dataset, backbone):
             strata[dataset, backbone] = _from_store(store, dataset, backbone, study.pool_cap)
         elif not must_be_stored and catalog.dataset_entry(dataset) and backbone in catalog.backbones():

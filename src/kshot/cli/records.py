@@ -9,7 +9,6 @@ from typer import Argument, Option
 
 from kshot.bench.diff import Difference, Move, compare
 from kshot.bench.probes import Selection
-from kshot.bench.run import Shard
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES, RECORDS, console, records_and_study
 from kshot.data.store import Store
@@ -23,6 +22,7 @@ from kshot.results import load_records
 from kshot.runs import measure, parse_stratum
 from kshot.theory.probes.measure import measure_stratum
 from kshot.types import BALANCED
+from kshot.workers import Shard
 
 if TYPE_CHECKING:
     import pyarrow as pa

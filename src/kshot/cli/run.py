@@ -9,7 +9,6 @@ from typer import Argument, Option
 from kshot.bench.forecast import BASIS, forecast
 from kshot.bench.query import query
 from kshot.bench.records import Records
-from kshot.bench.run import Shard
 from kshot.bench.slurm import sbatch_file
 from kshot.bench.study import Study, load_study
 from kshot.cli import shared
@@ -20,6 +19,7 @@ from kshot.progress import human_seconds
 from kshot.results import Results
 from kshot.runs import drop_head, parse_stratum
 from kshot.runs import run as run_study
+from kshot.workers import Shard
 
 SupportsOption = Annotated[
     Path | None, Option(help="JSON of the shots to use: {dataset: {K: {seed: ids or row numbers}}}.")

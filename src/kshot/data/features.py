@@ -13,7 +13,6 @@ from kshot.data.arrays import hold_arrays
 from kshot.data.catalog import not_encoded
 from kshot.data.episode import Episode
 from kshot.data.memory import MemoryStore
-from kshot.data.shifts import make_shift
 from kshot.data.store import IMAGE_PARTS, Store, as_store
 from kshot.data.stratum import Prior, Stratum, check_parts, load_prior, load_stratum
 from kshot.errors import FeatureError, InputError, unknown
@@ -163,10 +162,8 @@ class Features:
 def load_features(
     dataset: str, backbone: str, *, features: Path | str = "features", dtype: str = "float32"
 ) -> Features:
-    """Features of the folder `features`, or those that come with the package; verified and of unit length. A shift is
-    made of its two datasets first."""
+    """Features of the folder `features`, or those that come with the package; verified and of unit length."""
     store = as_store(features)
-    make_shift(dataset, backbone, store)
     known = {(m.dataset, m.backbone) for m in store.readable()}
     if (dataset, backbone) not in known:
         names = [f"{name}/{encoder}" for name, encoder in known]

@@ -58,6 +58,14 @@ def read_array(address: Address) -> Array:
         raise InputError(f"{path} cannot be read ({first_line(error)}).") from None
 
 
+def list_arrays(path: Path) -> str:
+    """The names of a file's arrays with shape and kind, for a message."""
+    reader = READERS.get(path.suffix.lower())
+    names = list(reader(path)) if reader else []
+    arrays = {name: read_array(Address(path, name)) for name in names}
+    return ", ".join(f"{name} ({' × '.join(map(str, a.shape)) or 'one'} {a.dtype})" for name, a in arrays.items())
+
+
 def _npz(path: Path) -> Mapping[str, Any]:
     def read(name: str) -> Array:
         with np.load(path, allow_pickle=False) as file:
