@@ -56,5 +56,5 @@ def recipe(spec: MethodSpec, info: MethodInfo) -> dict[str, Any]:
 def code_of(spec: MethodSpec) -> str:
     """A hash of the code of a method that is not part of kshot; empty for kshot's own, which have a version."""
     if spec.head is not None:
-        return session_code(spec.head)
+        return registry.session_code(spec.head)
     return registry.code_of(spec.use.removeprefix(KNOB_ORACLE), spec.params)

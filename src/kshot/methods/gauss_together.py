@@ -52,7 +52,6 @@ class GaussTogether(Together):
     anchor_scale: AnchorScale = None
 
     def _fit(self, task: Task) -> None:
-        assert task.queries is not None
         self._check(task.queries)
         chosen = choose_weight(task) if self.weight is None else None
         if chosen is None:
@@ -72,7 +71,6 @@ def choose_weight(task: Task) -> Chosen:
     hidden = hidden_shots(task)
     if not hidden.any():
         return Chosen(0.0, 0.0)
-    assert task.queries is not None
     kept, y = part_of(task, ~hidden), task.y[hidden]
     first, queries = len(task.queries), np.concatenate([task.queries, task.X[hidden]])
     log_p = alone(kept, queries)

@@ -82,7 +82,6 @@ class TransCLIP(Together):
         return ALIGNED_INFO if self.aligned else INFO
 
     def _fit(self, task: Task) -> None:
-        assert task.queries is not None
         gamma = shot_weight(task) if self.gamma is None else self.gamma
         self._check(task.queries)
         self._remember(task.queries, self._transduce(task, gamma))
@@ -94,7 +93,6 @@ class TransCLIP(Together):
     def _transduce(self, task: Task, gamma: float) -> Float[Array, "Q C"]:
         from scipy.special import log_softmax
 
-        assert task.queries is not None
         log_text = log_softmax(task.logit_scale * (task.queries @ task.text.T), axis=1)
         settings = {"gamma": gamma, "prior_weight": self.text_weight, "aligned": self.aligned}
         return transduce(task.queries, task.X, task.y, log_text, **settings).z
@@ -113,7 +111,6 @@ class TransCLIP(Together):
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
         """Give pictures that are no queries the assignment of the nearest query, as the official code does."""
-        assert task.queries is not None
         place = nearest_query(X, task.queries)
         for gamma in GAMMAS:
             z = self._transduce(task, gamma)[place]
