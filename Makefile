@@ -118,7 +118,7 @@ open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep i
 	$(KSHOT) report records/open --headroom
 	$(PY) tools/update_kept.py open
 
-clip-features: $(VENV)/.installed  ## import the seven real CLIP sets of ../shared
+clip-features: $(VENV)/.installed  ## import the eight real CLIP sets of ../shared
 	$(KSHOT) import $(SHARED)/real/caltech101_vitb16.npz --dataset caltech101 --backbone ViT-B-16 \
 	  --pool train_x,train_y --val val_x,val_y --test test_x,test_y --classes classnames \
 	  --text text=text --text text-alt=text_alt --origin "images oz-e/applied-ml, text zzeoZheng/HiCroPL"
@@ -139,6 +139,13 @@ clip-features: $(VENV)/.installed  ## import the seven real CLIP sets of ../shar
 	$(KSHOT) import $(SHARED)/real/imagenet_vitb32.npz --dataset imagenet --backbone ViT-B-32 \
 	  --pool train_x,train_y --test test_x,test_y --classes classnames \
 	  --text text=text --text text-alt=text_alt --origin "images bunnieslala/IMAS, text rotem154154/clip_lt"
+
+	for file in clip_rn50=RN50 clip_vitb32=ViT-B-32 clip_vitl14=ViT-L-14 georsclip_vitb32=GeoRSCLIP-B-32 \
+	  skyclip50_vitb32=SkyCLIP-B-32 remoteclip_vitb32=RemoteCLIP-B-32; do \
+	  $(KSHOT) import $(SHARED)/real/whurs19/whurs19_$${file%%=*}.npz --dataset whu-rs19 --backbone $${file##*=} \
+	    --all x,y --classes class_names --text text=texts --logit-scale 100 \
+	    --origin elkhouryk/RS-TransCLIP@a766b4d || exit; \
+	done
 
 clip: clip-features  ## run the real CLIP study (some hours) and keep its report in docs/clip
 	$(KSHOT) run clip
