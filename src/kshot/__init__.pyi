@@ -1,0 +1,47 @@
+# The public names, and where they are: types for editors, and what `kshot/__init__.py` imports at first use.
+from kshot.bench.study import Study as Study
+from kshot.bench.study import load_study as load_study
+from kshot.data.features import Features as Features
+from kshot.data.features import load_features as load_features
+from kshot.encode.encoding import encode_dataset as encode_dataset
+from kshot.encode.protocol import Encoder as Encoder
+from kshot.methods.ape import APE as APE
+from kshot.methods.base import Classifier as Classifier
+from kshot.methods.clap import CLAP as CLAP
+from kshot.methods.clip_adapter import CLIPAdapter as CLIPAdapter
+from kshot.methods.cross_modal_lp import CrossModalLP as CrossModalLP
+from kshot.methods.fast_probe import FastProbe as FastProbe
+from kshot.methods.fold_gda import FoldGDA as FoldGDA
+from kshot.methods.gauss_probe import GaussProbe as GaussProbe
+from kshot.methods.gda import GDA as GDA
+from kshot.methods.headfile import load_head as load_head
+from kshot.methods.headfile import save_head as save_head
+from kshot.methods.hoso import HOSO as HOSO
+from kshot.methods.js_blend import CentredJSBlend as CentredJSBlend
+from kshot.methods.js_blend import JSBlend as JSBlend
+from kshot.methods.logistic_probe import LogisticProbe as LogisticProbe
+from kshot.methods.loo_blend import LOOBlend as LOOBlend
+from kshot.methods.lpp import LPP as LPP
+from kshot.methods.ncm import NCM as NCM
+from kshot.methods.oracles import MSEOracleBlend as MSEOracleBlend
+from kshot.methods.oracles import OracleBlend as OracleBlend
+from kshot.methods.proker import ProKeR as ProKeR
+from kshot.methods.rla import RLA as RLA
+from kshot.methods.ss_text import SSText as SSText
+from kshot.methods.taskres import TaskRes as TaskRes
+from kshot.methods.tip_adapter import TipAdapter as TipAdapter
+from kshot.methods.tip_adapter_f import TipAdapterF as TipAdapterF
+from kshot.methods.transclip import TransCLIP as TransCLIP
+from kshot.methods.zero_shot import ZeroShot as ZeroShot
+from kshot.pictures.fit import fit_pictures as fit_pictures
+from kshot.pictures.head import PictureHead as PictureHead
+from kshot.pictures.transform import EncodePictures as EncodePictures
+from kshot.report.table import Table as Table
+from kshot.results import Results as Results
+from kshot.results import load_records as load_records
+from kshot.runs import compare as compare
+from kshot.runs import judge as judge
+from kshot.runs import run as run
+from kshot.stats.bootstrap import Estimate as Estimate
+
+__version__: str
