@@ -82,22 +82,13 @@ class MethodText:
     python: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EntryMark:
-    """How a method of a board was checked, and the address of its own page."""
-
-    status: str
-    page: str = ""
-
-
 @dataclass(frozen=True)
 class Context:
-    """`own`: methods that do not come with kshot. `entries`: marks of the methods of a board, none elsewhere.
+    """`own`: methods that do not come with kshot.
     `headroom`: by (dataset, backbone). `measured`: the same cells by every metric, where answers are kept.
     `other_precision`, `without_views`: the same cells computed so."""
 
     own: Sequence[str] = ()
-    entries: Mapping[str, EntryMark] = field(default_factory=dict)
     method_texts: Mapping[str, MethodText] = field(default_factory=dict)
     gates: Mapping[str, Gate] = field(default_factory=dict)
     band_backbone: str = ""

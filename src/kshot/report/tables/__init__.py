@@ -17,6 +17,7 @@ from kshot.report.tables import (
     standings,
     strata,
     stratum_probes,
+    which_head,
 )
 from kshot.stats.panel import Panel
 
@@ -40,6 +41,7 @@ class TableEntry:
 
 
 TABLES: Mapping[str, TableEntry] = {
+    "which_head": TableEntry("Which head to use, by shots", which_head.which_head, any_metric=True),
     "leaderboard": TableEntry("Leaderboard: mean {metric} by shots", standings.leaderboard_table, any_metric=True),
     "transductive": TableEntry("Transductive heads: mean {metric} by shots", standings.transductive, any_metric=True),
     "metrics": TableEntry("Beyond accuracy: means over the same cells", standings.metrics, answers=True, optional=True),
