@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 import kshot
-from kshot.board.site import build
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -31,16 +30,8 @@ numpydoc_show_class_members = False
 
 
 def setup(app):
-    """Docstrings write |x| for a norm; Sphinx would look for a substitution. The board is part of the site."""
+    """Docstrings write |x| for a norm; Sphinx would look for a substitution."""
     app.connect("autodoc-process-docstring", _norms_are_text)
-    app.connect("build-finished", _add_board)
-
-
-def _add_board(app, error):
-    if error is None:
-        docs, root = Path(app.srcdir), Path(app.srcdir).parent
-        places = (docs / "open" / "records", root / "submissions", root / "verdicts", Path(app.outdir) / "board")
-        build(*places, features=root / "features")
 
 
 def _norms_are_text(app, what, name, obj, options, lines):

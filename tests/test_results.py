@@ -90,7 +90,7 @@ def test_one_table_is_all_that_is_made(monkeypatch):
     lone = dict.fromkeys(tables.TABLES, refuse) | {"headline": tables.TABLES["headline"]}
     monkeypatch.setattr(tables, "TABLES", lone)
     monkeypatch.setattr("kshot.theory.probes.sketch.sketches", refuse)
-    monkeypatch.setattr("kshot.theory.probes.headroom.stored_headroom", refuse)
+    monkeypatch.setattr("kshot.theory.probes.ratio.stored_headroom", refuse)
     assert load_records(OPEN, headroom=True).table("headline").rows
 
 

@@ -260,7 +260,7 @@ class Results:
     @cached_property
     def _headroom(self) -> Mapping[tuple[str, str], float]:
         """What Theorem 2 leaves above the blend path: as probed, else computed where that was asked for."""
-        from kshot.theory.probes.headroom import stored_headroom
+        from kshot.theory.probes.ratio import stored_headroom
 
         if not self.headroom or self._context.headroom:
             return self._context.headroom

@@ -75,7 +75,8 @@ class MethodInfo:
     `linear` heads have `coef_` and `intercept_`. `views`: augmented views of the shots may be given. `closed_form`: the
     order of the shots does not matter. `rotation_free`: a rotation of the feature space does not matter. `constants`
     are parameters whose value the catalog's `constants` of a dataset give. Their default is None, as is that of
-    `logit_scale` and `anchor_scale`, whose values the encoder gives.
+    `logit_scale` and `anchor_scale`, whose values the encoder gives. `version` is raised when the method's numbers
+    change, so that results of two versions never mix; where a method of your own states none, a hash of its code does.
     """
 
     key: str
@@ -88,6 +89,7 @@ class MethodInfo:
     views: bool = False
     rotation_free: bool = True
     constants: frozenset[str] = frozenset()
+    version: int | None = None
 
     @property
     def reference_point(self) -> bool:

@@ -1,6 +1,5 @@
 """A method of one's own that is edited between two runs of the same command."""
 
-import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -9,7 +8,6 @@ import pytest
 from folders import edit
 from kshot.bench.records import Records, load_table
 from kshot.bench.status import run_status
-from kshot.methods.registry import code_of
 from kshot.runs import verify_methods
 
 pytestmark = pytest.mark.ci
@@ -89,25 +87,3 @@ def test_changed_code_is_not_accused(own):
     assert found.changed
     assert not found.differences
     assert "was changed since its records were computed" in str(found)
-
-
-def test_what_the_code_of_a_method_is(own, monkeypatch):
-    first = code_of("my_method:Half")
-    Path("unrelated.py").write_text("x = 1\n")
-    assert code_of("my_method:Half") == first
-    assert code_of("clap", {"method": "my_method:Half"}) == first, "named by a parameter"
-    assert code_of("clap") == code_of("kshot.methods.ncm:NCM") == ""
-    package = Path("mypackage/deep")
-    package.mkdir(parents=True)
-    (package.parent / "__init__.py").touch()
-    (package / "heads.py").write_text(METHOD)
-    inside = code_of("mypackage.deep.heads:Half")
-    (package / "other.py").write_text("x = 1\n")
-    assert code_of("mypackage.deep.heads:Half") != inside
-    edit("weights.py", "1.0", "2.00")
-    assert code_of("my_method:Half") != first
-    edit("weights.py", "2.00", "1.0")
-    assert code_of("my_method:Half") == first
-    shutil.copytree(".", "../elsewhere", dirs_exist_ok=True)
-    monkeypatch.chdir("../elsewhere")
-    assert code_of("my_method:Half") == first, "wherever it lies"

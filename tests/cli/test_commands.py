@@ -32,15 +32,15 @@ def test_quick_commands_import_nothing_heavy(ran, arguments):
     assert out.stdout.strip().endswith("loaded: []"), out.stdout + out.stderr
 
 
-def test_the_help_page_has_20_commands_in_80_columns(kshot):
+def test_the_help_page_has_19_commands_in_80_columns(kshot):
     shown = kshot("--help").stdout
     commands = re.findall(r"^  (\w+)  +\S", shown.partition("--help")[2], re.MULTILINE)
-    assert len(commands) == len(set(commands)) == 20
+    assert len(commands) == len(set(commands)) == 19
     assert max(map(len, shown.splitlines())) <= 80
     assert "Did you mean 'report'" in kshot("reprot").stderr
     for name in commands:
         assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0, name
-    for group, inside in re.findall(r"^  (features|records|board|paper) +([\w, ]+):", shown, re.MULTILINE):
+    for group, inside in re.findall(r"^  (features|records|paper) +([\w, ]+):", shown, re.MULTILINE):
         listed = CliRunner().invoke(app, [group, "--help"]).stdout.partition("Commands:")[2]
         assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == inside.split(", ")
 

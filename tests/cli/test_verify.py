@@ -4,9 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from kshot.cli.main import app
-from kshot.paper.checks import CHECKS
-from kshot.paper.checks.trial import Check, Verdict
-from kshot.theory import shift
+from kshot.theory import decision
+from kshot.theory.checks import CHECKS
+from kshot.theory.checks.trial import Check, Verdict
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_a_table_of_claims_and_exit_code_zero():
 
 @pytest.mark.usefixtures("few_checks")
 def test_a_broken_formula_is_named_and_exits_with_one(monkeypatch):
-    monkeypatch.setattr(shift, "expected_squared_overlap", lambda offset2, w2, d: offset2 * w2)
+    monkeypatch.setattr(decision, "expected_squared_overlap", lambda offset2, w2, d: offset2 * w2)
     result = CliRunner().invoke(app, ["paper", "verify", "--quick"])
     assert result.exit_code == 1
     failing = [line for line in result.stdout.splitlines() if "FAILS" in line]

@@ -52,6 +52,12 @@ def text_for(X, y) -> np.ndarray:
     return np.ones((max(len(labels), 1), max(width, 1)))
 
 
+def classes_of(y):
+    """Names in the order of `text_for`; None where y is nothing that has names."""
+    labels = np.asarray(y).ravel()
+    return sorted(set(labels.tolist())) if all(isinstance(x, str) for x in labels.tolist()) else None
+
+
 def wrapped(name: str) -> Classifier:
     head = HEADS[name]
 
@@ -67,6 +73,7 @@ def wrapped(name: str) -> Classifier:
                 made_up["queries"] = X
             if "text" in self.info.sees:
                 made_up["text"] = text_for(X, y)
+                made_up["classes"] = classes_of(y)
             return inspect.unwrap(head.fit)(self, X, y, **made_up)
 
     # The checks pickle what they fit, so the class must be found by its name.
@@ -88,17 +95,20 @@ def test_estimator_checks(name, monkeypatch):
     assert sum(one["status"] == "passed" for one in results) >= 45
 
 
+NAMES = ["bee", "ant", "cat", "dog", "eel", "fox"]
+
+
 @pytest.fixture
 def named():
     data = problem(shots=6)
-    return data, np.array(["ant", "bee", "cat", "dog", "eel", "fox"])[data.y]
+    return data, np.array(NAMES)[data.y]
 
 
 def test_text_reaches_a_head_inside_cross_validation(named):
     data, y = named
-    found = cross_val_score(kshot.GDA(), data.X, y, params={"text": data.text}, cv=3)
+    found = cross_val_score(kshot.GDA(), data.X, y, params={"text": data.text, "classes": NAMES}, cv=3)
     rows = np.arange(len(y)) % 2 == 0
-    by_hand = kshot.GDA().fit(data.X[rows], y[rows], text=data.text).score(data.X[~rows], y[~rows])
+    by_hand = kshot.GDA().fit(data.X[rows], y[rows], text=data.text, classes=NAMES).score(data.X[~rows], y[~rows])
     assert len(found) == 3
     assert min(*found, by_hand) > 0.5
 
@@ -106,11 +116,12 @@ def test_text_reaches_a_head_inside_cross_validation(named):
 def test_metadata_routing_hands_text_on(named):
     data, y = named
     with sklearn.config_context(enable_metadata_routing=True):
-        plain = make_pipeline(FunctionTransformer(), kshot.LOOBlend()).fit(data.X, y, text=data.text)
-        assert (plain.predict(data.X) == kshot.LOOBlend().fit(data.X, y, text=data.text).predict(data.X)).all()
+        text = dict(zip(NAMES, data.text, strict=True))
+        plain = make_pipeline(FunctionTransformer(), kshot.LOOBlend()).fit(data.X, y, text=text)
+        assert (plain.predict(data.X) == kshot.LOOBlend().fit(data.X, y, text=text).predict(data.X)).all()
         renamed = kshot.LOOBlend().set_fit_request(text="prompts")
         search = GridSearchCV(renamed, {"k_correction": [False, True]}, cv=2)
-        assert search.fit(data.X, y, prompts=data.text).best_score_ > 0.5
+        assert search.fit(data.X, y, prompts=text).best_score_ > 0.5
         refused = make_pipeline(kshot.LOOBlend().set_fit_request(text=None))
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
             refused.fit(data.X, y, text=data.text)

@@ -32,12 +32,42 @@ def test_no_list_of_classes(classes):
         GDA().fit(data.X, data.y, text=data.text).among(classes)
 
 
-def test_names_without_classes_are_the_sorted_rows_of_text():
+def test_names_need_an_order_of_the_rows_of_text():
+    """Text in the user's order, labels as names: nothing tells kshot which row is whose."""
     data = problem()
+    y = [NAMES[c] for c in data.y]
+    with pytest.raises(InputError, match=r"labels are names .*classes=\['wolf', 'ant', …\]"):
+        GDA().fit(data.X, y, text=data.text)
+    NCM().fit(data.X, y, text=data.text)  # reads no text
+    expected = [NAMES[c] for c in GDA().fit(data.X, data.y, text=data.text).predict(data.test.X)]
     order = np.argsort(NAMES)
-    head = GDA().fit(data.X, [NAMES[c] for c in data.y], text=data.text[order])
-    expected = GDA().fit(data.X, data.y, text=data.text).predict(data.test.X)
-    assert head.predict(data.test.X).tolist() == [NAMES[c] for c in expected]
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(data.text, index=NAMES)
+    given = (
+        {"text": data.text, "classes": NAMES},
+        {"text": data.text[order], "classes": sorted(NAMES)},
+        {"text": dict(zip(NAMES, data.text, strict=True))},
+        {"text": {NAMES[c]: data.text[c].tolist() for c in order}, "classes": NAMES},
+        {"text": frame},
+        {"text": frame.sort_index()},
+    )
+    for how in given:
+        assert GDA().fit(data.X, y, **how).predict(data.test.X).tolist() == expected
+    plain = GDA().fit(data.X, data.y, text=frame.reset_index(drop=True)).predict(data.test.X)
+    assert [NAMES[c] for c in plain] == expected
+
+
+def test_text_whose_names_are_others_is_refused():
+    data = problem()
+    rows, y = dict(zip(NAMES, data.text, strict=True)), [NAMES[c] for c in data.y]
+    for text, classes, message in (
+        (rows, NAMES[1:], "name different classes, the first 'wolf'"),
+        (rows, ["wasp", *NAMES[1:]], "name different classes, the first 'wasp'"),
+        (rows | {"bee": rows["bee"][1:]}, None, "rows of text have the shapes"),
+        ({name.upper(): row for name, row in rows.items()}, None, "6 labels|labels of the support are none of"),
+    ):
+        with pytest.raises(InputError, match=message):
+            GDA().fit(data.X, y, text=text, classes=classes)
 
 
 @pytest.mark.parametrize("classes", [NAMES, [10, 20, 30, 40, 50, 60], [3, 1, 0, 2, 5, 4]])
@@ -52,10 +82,11 @@ def test_labels_pass_through_a_head_file(tmp_path, classes):
 @pytest.mark.parametrize(
     ("y", "classes", "message"),
     [
-        (["a", "b", "c", "d", "e", "e"], None, "5 different ones, but text has 6 rows"),
+        ([1, 2, 3, 4, 6, 6], None, "5 different ones, but text has 6 rows"),
+        (list("abcdee"), None, "labels are names"),
         ([1, 2, 3, 4, 5, 5], None, "1 of 6 classes have no shots .first: class 0"),
         ([0, 1, 2, 3, 4, 4], None, "1 of 6 classes have no shots .first: class 5"),
-        (["a", 1, "c", None, "e", 2.5], None, "several kinds"),
+        (["a", 1, "c", None, "e", 2.5], None, "labels are names"),
         (["a", "b", "c", "d", "e", "x"], list("abcdef"), "are none of the classes, the first of them 'x'"),
         (list("abcdef"), list("abcde"), "classes names 5 classes, but text has 6 rows"),
         (list("abcdef"), list("abcdee"), "different labels"),

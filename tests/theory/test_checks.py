@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kshot.paper.checks import CHECKS
-from kshot.paper.checks.trial import FULL, QUICK, Verdict
+from kshot.theory.checks import CHECKS
+from kshot.theory.checks.trial import FULL, QUICK, Verdict
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "theory.md").read_text()
-MODULES = ("blend_error", "sampling", "shift", "two_class", "capacity")
+MODULES = ("blend_error", "sampling", "decision", "capacity")
 
 
 @pytest.mark.parametrize("effort", [QUICK, pytest.param(FULL, marks=pytest.mark.slow)], ids=["quick", "full"])

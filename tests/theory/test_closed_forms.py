@@ -10,7 +10,7 @@ from sklearn.covariance import OAS
 
 from kshot.errors import InputError
 from kshot.solvers.rows import james_stein_ratio, optimal_ratio
-from kshot.theory import blend_error, capacity, sampling, shift, two_class
+from kshot.theory import blend_error, capacity, decision, sampling
 
 positive = st.floats(0.01, 10)
 
@@ -85,35 +85,35 @@ def test_low_dimensions_have_limits_or_errors():
 def test_projection_on_the_decisive_directions_has_at_most_c_minus_one_dimensions():
     rng = np.random.default_rng(0)
     prototypes = rng.normal(size=(3, 10))
-    parts = np.stack([shift.decisive_part(offset, prototypes) for offset in rng.normal(size=(20, 10))])
+    parts = np.stack([decision.decisive_part(offset, prototypes) for offset in rng.normal(size=(20, 10))])
     assert np.linalg.matrix_rank(parts) == 2
-    assert np.allclose(shift.decisive_part(rng.normal(size=10), np.ones((4, 10))), 0)
+    assert np.allclose(decision.decisive_part(rng.normal(size=10), np.ones((4, 10))), 0)
 
 
 def test_equal_prototypes_have_no_direction_to_overlap_with():
-    cosines = shift.squared_cosines(np.ones(4), np.ones((2, 4)))
+    cosines = decision.squared_cosines(np.ones(4), np.ones((2, 4)))
     assert cosines.tolist() == [0]
     with pytest.raises(InputError, match="offset"):
-        shift.squared_cosines(np.zeros(4), np.eye(4))
+        decision.squared_cosines(np.zeros(4), np.eye(4))
 
 
 def test_risk_does_not_see_an_offset_orthogonal_to_the_classes():
     u, delta, offset = np.eye(3)
-    near = two_class.blend_error(0.4, two_class.pair_geometry(u, delta, offset), 1.0)
-    far = two_class.blend_error(0.4, two_class.pair_geometry(u, delta, 1000 * offset), 1.0)
+    near = decision.blend_error(0.4, decision.pair_geometry(u, delta, offset), 1.0)
+    far = decision.blend_error(0.4, decision.pair_geometry(u, delta, 1000 * offset), 1.0)
     assert near == far
 
 
 def test_shrinkage_limits():
-    parallel = two_class.PairGeometry(u2=1.0, delta2=0.25, gamma=0.5)
-    assert two_class.noise_aware_shrinkage(parallel, 0.0) == 0
-    assert two_class.noise_aware_shrinkage(parallel, 0.1) == 1
-    backwards = two_class.PairGeometry(u2=1.0, delta2=1.0, gamma=-0.8)
-    assert two_class.noise_aware_shrinkage(backwards, 5.0) == 0
+    parallel = decision.PairGeometry(u2=1.0, delta2=0.25, gamma=0.5)
+    assert decision.noise_aware_shrinkage(parallel, 0.0) == 0
+    assert decision.noise_aware_shrinkage(parallel, 0.1) == 1
+    backwards = decision.PairGeometry(u2=1.0, delta2=1.0, gamma=-0.8)
+    assert decision.noise_aware_shrinkage(backwards, 5.0) == 0
     with pytest.raises(InputError, match="orthogonal"):
-        two_class.noise_aware_shrinkage(two_class.PairGeometry(1.0, 1.0, 0.0, beta=0.1), 1.0)
+        decision.noise_aware_shrinkage(decision.PairGeometry(1.0, 1.0, 0.0, beta=0.1), 1.0)
     with pytest.raises(InputError, match="coincide"):
-        two_class.blend_error(1.0, two_class.PairGeometry(u2=1.0, delta2=0.25, gamma=-0.5), 1.0)
+        decision.blend_error(1.0, decision.PairGeometry(u2=1.0, delta2=0.25, gamma=-0.5), 1.0)
 
 
 def test_pooled_covariance_is_scikit_learns_oas_of_the_first_hundred_residuals_of_each_class():

@@ -5,8 +5,8 @@ from importlib import import_module
 
 import pytest
 
-from kshot.paper.checks import CHECKS
-from kshot.paper.checks.trial import Effort
+from kshot.theory.checks import CHECKS
+from kshot.theory.checks.trial import Effort
 from mutants import mutants
 
 pytestmark = pytest.mark.ci
@@ -35,17 +35,17 @@ FORMULAS = [
     ("theory.sampling", "participation_ratio", "sampling_general"),
     ("theory.sampling", "general_standard_error", "sampling_general"),
     ("theory.sampling", "unbiased_trace_of_square", "trace_square"),
-    ("theory.shift", "inner_product_scores", "common_shift"),
-    ("theory.shift", "nearest_prototype_scores", "common_shift"),
-    ("theory.shift", "decisive_part", "common_shift"),
-    ("theory.shift", "expected_squared_overlap", "common_shift"),
-    ("theory.shift", "squared_cosines", "common_shift"),
-    ("theory.two_class", "signed_margins", "two_class_risk"),
-    ("theory.two_class", "score_variance", "two_class_risk"),
-    ("theory.two_class", "blend_error", "two_class_risk"),
-    ("theory.two_class", "noisy_score_variance", "noise_aware"),
-    ("theory.two_class", "deflection", "noise_aware"),
-    ("theory.two_class", "noise_aware_shrinkage", "noise_aware"),
+    ("theory.decision", "inner_product_scores", "common_shift"),
+    ("theory.decision", "nearest_prototype_scores", "common_shift"),
+    ("theory.decision", "decisive_part", "common_shift"),
+    ("theory.decision", "expected_squared_overlap", "common_shift"),
+    ("theory.decision", "squared_cosines", "common_shift"),
+    ("theory.decision", "signed_margins", "two_class_risk"),
+    ("theory.decision", "score_variance", "two_class_risk"),
+    ("theory.decision", "blend_error", "two_class_risk"),
+    ("theory.decision", "noisy_score_variance", "noise_aware"),
+    ("theory.decision", "deflection", "noise_aware"),
+    ("theory.decision", "noise_aware_shrinkage", "noise_aware"),
     ("theory.capacity", "separation_error", "error_formula"),
     ("theory.capacity", "path_margin", "best_on_path"),
     ("theory.capacity", "stationary_shrinkage", "best_on_path"),

@@ -12,7 +12,7 @@ from kshot.bench.study import MethodSpec
 from kshot.errors import InputError, KshotError
 from kshot.methods import registry
 from kshot.methods.base import Classifier, plain_value
-from kshot.methods.session import class_code
+from kshot.methods.code import code_hash
 
 Head: TypeAlias = str | Classifier | type[Classifier]
 Heads: TypeAlias = Head | Iterable[Head] | Mapping[str, Head]
@@ -75,7 +75,7 @@ def _importable(head: Classifier) -> str:
     except (ImportError, ValueError):
         found = False
     # Not `is`: a run imports the modules of own methods again.
-    same = found and isinstance(there, type) and class_code(there) == class_code(cls)
+    same = found and isinstance(there, type) and code_hash(there) == code_hash(cls)
     return f"{cls.__module__}:{cls.__qualname__}" if same else ""
 
 

@@ -42,7 +42,6 @@ COMMANDS = {
     "Groups": (
         ("features", "features:app", "check, simulate, build, sample, knob: stored features"),
         ("records", "records:app", "check, compact, import, diff, probe, pack, unpack: records"),
-        ("board", "board:app", "submit, check, build: results of outside methods"),
         ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
     ),
 }

@@ -144,8 +144,8 @@ def verify(
 ) -> None:
     """Check every closed form of the theory by Monte Carlo; exit code 1 if a claim fails."""
     # These load scipy.stats, which takes a second.
-    from kshot.paper.checks import CHECKS
-    from kshot.paper.checks.trial import FULL, QUICK
+    from kshot.theory.checks import CHECKS
+    from kshot.theory.checks.trial import FULL, QUICK
 
     verdicts = []
     with Progress("checks", len(CHECKS), pause=0) as progress:

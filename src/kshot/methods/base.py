@@ -22,7 +22,7 @@ from kshot.methods.parameters import (
     parameters_section,
     used_constants,
 )
-from kshot.solvers.labels import encode_labels, given_classes
+from kshot.solvers.labels import encode_labels, given_classes, named_text
 from kshot.types import Array, Choice, MethodInfo, Origin
 
 M = TypeVar("M", bound="Classifier")
@@ -113,7 +113,7 @@ class Classifier(Estimator):
         X: ArrayLike | None = None,
         y: ArrayLike | None = None,
         *,
-        text: ArrayLike | None = None,
+        text: ArrayLike | Mapping[Any, ArrayLike] | None = None,
         classes: Sequence[Any] | None = None,
         views: ArrayLike | None = None,
         pool: tuple[ArrayLike, ArrayLike] | None = None,
@@ -131,13 +131,13 @@ class Classifier(Estimator):
             Features of the shots; rows are scaled to unit length.
         y : (N,)
             Labels of any kind. With text and without `classes`, integers from 0 to C − 1 are numbers of the text's
-            rows. Others (names, 1-based numbers, booleans) are taken in sorted order, and there must be as many as
-            text has rows.
+            rows, and other numbers (from 1 on, booleans) are taken in sorted order. Names need `classes`, or text that
+            carries its names.
         text : (C, d)
-            One prototype per class.
+            One prototype per class: an array, a dict {name: row}, or a DataFrame with the names as its index.
         classes : C labels
-            Names the rows of text in their order, where neither of the two rules for y is meant. Integers are labels
-            like any other: with classes=[1, 0, 2] the label 1 is row 0.
+            Names the rows of text in their order. Integers are labels like any other: with classes=[1, 0, 2] the label
+            1 is row 0.
         views : (E, N, d)
             Augmented views of the shots, for methods that use them.
         pool, validation, few_shot_validation, test : (X, y)
@@ -150,6 +150,7 @@ class Classifier(Estimator):
             10 are assumed.
         """
         check_parameters(self)
+        text, classes = named_text(text, classes)
         known = known_constants(self, constants or {})
         further = {"pool": pool, "validation": validation, "few_shot_validation": few_shot_validation, "test": test}
         further |= {"text": text, "views": views, "queries": queries}

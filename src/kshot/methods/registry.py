@@ -1,5 +1,6 @@
 """Methods by name: built in, of installed packages (entry points), `package.module:Class`, or objects of a session."""
 
+import hashlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +13,9 @@ from typing import Any
 
 from kshot.errors import KshotError, one_line, unknown
 from kshot.methods.base import Classifier
+from kshot.methods.code import code_hash
 from kshot.methods.parameters import check_parameters
-from kshot.methods.session import session_code
-from kshot.methods.sources import code_hash, digest_of, files_of
+from kshot.methods.sources import files_of
 from kshot.own_code import load_named
 from kshot.types import MethodInfo
 
@@ -129,7 +130,8 @@ def hold(name: str, head: Classifier) -> str:
     """Keep a head of this session under a name from which `create` makes such heads, here and in processes that inherit
     this one's memory."""
     use = f"__main__:{name}"
-    _held[use] = head, session_code(head)
+    params = hashlib.sha256(repr(sorted(head.get_params().items())).encode()).hexdigest()
+    _held[use] = head, f"{code_hash(type(head))}-{params[:16]}"
     return use
 
 
@@ -178,16 +180,30 @@ def _installed() -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
-    """A hash over the package of a method, and of methods that its parameters name; of a module or package outside
-    site-packages also over what it imports from the folder beside it.
+def version_of(use: str, params: Mapping[str, Any] | None = None) -> str:
+    """The version that the method states, 1 for one of kshot that states none, else a hash of its code; and those of
+    the methods that its parameters name."""
+    method = create_afresh(use, **(params or {}))
+    inner = [value for value in method.get_params().values() if isinstance(value, str) and _is_method(value)]
+    return " ".join([_version(method), *map(version_of, inner)])
 
-    Empty for methods of kshot, whose version stands in every record, and where no file is found. Nothing is imported.
-    """
+
+def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
+    """The part of `version_of` that is hashes of a user's code; empty for methods of kshot."""
     if use in _held:
         return _held[use][1]
-    files = source_files(use, params)
-    return code_hash({name: digest_of(path) for name, path in files.items()}) if files else ""
+    return " ".join(part for part in version_of(use, params).split() if not part.isdigit())
+
+
+def _version(method: Classifier) -> str:
+    cls, stated = type(method), method.info.version
+    if cls.__module__.partition(".")[0] == "kshot":
+        return str(stated or 1)
+    return code_hash(cls) if stated is None else f"{cls.__module__}:{cls.__qualname__}-{stated}"
+
+
+def _is_method(value: str) -> bool:
+    return value in BUILTIN or ":" in path_of(value)
 
 
 def source_files(use: str, params: Mapping[str, Any] | None = None) -> dict[str, Path]:

@@ -1,1 +1,1 @@
-"""Everything that exists because of one publication: its claims, the rules that compute them, reproduction, checks."""
+"""Everything that exists because of one publication: its claims, the rules that compute them, reproduction."""

@@ -1,7 +1,7 @@
 """Labels of any kind (names, numbers, booleans) become the row numbers 0..C−1 of the text."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,13 +47,21 @@ def class_labels(
     """The labels in the order of the text's rows.
 
     `classes` names the rows. Without it, integers below the number of text's rows are row numbers (and a number that
-    is missing is a class without shots), and other labels are taken in sorted order; there must be as many as text has
-    rows. Without text, every different label is a class.
+    is missing is a class without shots), and other numbers are taken in sorted order; there must be as many as text has
+    rows. Names of classes say nothing about the order of text's rows, so they are refused. Without text, every
+    different label is a class.
     """
     if classes is not None:
         return given_classes(classes, n_text)
     if labels is None or (n_text is not None and _are_below(n_text, labels)):
         return np.arange(n_text or 0)
+    if n_text is not None and np.asarray(labels.tolist()).dtype.kind not in "iub":
+        first = ", ".join(repr(name) for name in list(dict.fromkeys(labels.tolist()))[:2])
+        raise InputError(
+            f"labels are names ({first}, …), and the {n_text} rows of text have none, so their order is unknown. Say "
+            f"it: classes=[{first}, …] in the order of text's rows; or give text with its names, as a dict "
+            "{name: row} or a DataFrame with the names as its index."
+        )
     try:
         distinct = np.unique(labels)
     except TypeError as error:
@@ -64,6 +72,36 @@ def class_labels(
             f"rows. Allowed are row numbers 0..{n_text - 1}, or as many labels as rows. {NAME_ROWS}"
         )
     return distinct
+
+
+def named_text(text: Any, classes: Any) -> tuple[Any, Any]:
+    """The rows of text, and the names of the classes in the order of the rows.
+
+    Text that carries its names, a dict {name: row} or a frame whose index holds them, is put in the order of `classes`
+    if these are given. Other text is returned as it is.
+    """
+    if isinstance(text, Mapping):
+        named = dict(text)
+    elif hasattr(text, "index") and hasattr(text, "to_numpy"):
+        names, rows = list(text.index), text.to_numpy()
+        if names == list(range(len(rows))):
+            return rows, classes
+        if len(set(names)) < len(names):
+            raise InputError("the index of text repeats a name; give one row per class.")
+        named = dict(zip(names, rows, strict=True))
+    else:
+        return text, classes
+    order = list(named) if classes is None else np.asarray(classes).tolist()
+    absent = [name for name in order if name not in named]
+    if absent or len(order) < len(named):
+        strange = absent or [name for name in named if name not in order]
+        raise InputError(
+            f"text and classes name different classes, the first {strange[0]!r}. Leave classes out: text has names."
+        )
+    rows = [np.asarray(as_numpy(named[name], f"text of {name!r}")) for name in order]
+    if len(shapes := {row.shape for row in rows}) > 1 or rows[0].ndim != 1:
+        raise InputError(f"rows of text have the shapes {sorted(shapes)}; each class needs one row of d numbers.")
+    return np.stack(rows), order
 
 
 def encode_labels(what: str, labels: Shaped[Array, " N"], classes: Shaped[Array, " C"]) -> Int[Array, " N"]:

@@ -25,7 +25,6 @@ from kshot.report.tables import make_table
 from kshot.report.tables.stratum_probes import OF_ONE_STRATUM, stratum_tables
 from kshot.results import load_records
 from kshot.stats.panel import panel
-from kshot.theory.probes.headroom import headroom_row
 from kshot.theory.probes.measure import (
     EVERYTHING,
     GROUPS,
@@ -35,6 +34,7 @@ from kshot.theory.probes.measure import (
     run_probe_batch,
 )
 from kshot.theory.probes.per_class import per_class_row
+from kshot.theory.probes.ratio import headroom_row
 from kshot.theory.probes.spread import class_moments, measured_spread, predicted_row
 from kshot.theory.probes.stored import ProbeFolder, probe_rows
 from kshot.types import BALANCED

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 from kshot.errors import InputError
 from kshot.solvers.ratio_sweep import GRID
 from kshot.solvers.rows import class_means, unit_rows
-from kshot.theory.probes import blends, headroom, offset, per_class, spread
+from kshot.theory.probes import per_class, ratio, spread
 from kshot.types import Labelled
 from problems import problem
 
@@ -44,7 +44,7 @@ def test_offset_of_a_constructed_text():
     delta -= delta.mean(axis=0)
     shared = np.zeros(50)
     shared[0] = 3
-    row = offset.offset_row(means, means + shared + delta)
+    row = ratio.offset_row(means, means + shared + delta)
     assert row["share"] == pytest.approx(9 / (9 + (delta**2).sum(axis=1).mean()))
     assert row["length"] == pytest.approx(3)
     i, j = np.triu_indices(6, 1)
@@ -92,7 +92,7 @@ def test_headroom_is_nothing_when_the_blend_already_has_the_best_direction():
     """Isotropic classes: the difference of the means is the best direction, and λ = 1 has it."""
     rng = np.random.default_rng(3)
     means = rng.normal(size=(5, 6))
-    row = headroom.headroom_row(gaussian(rng, means, np.ones(6), 4000), means + rng.normal(size=(5, 6)))
+    row = ratio.headroom_row(gaussian(rng, means, np.ones(6), 4000), means + rng.normal(size=(5, 6)))
     assert row["pairs"] == 10
     assert row["path/full"] == pytest.approx(1, abs=0.01)
     assert row["headroom"] == pytest.approx(0, abs=0.1)
@@ -103,7 +103,7 @@ def test_translation_is_scored_by_cosine_at_the_oracle_ratio():
     data = problem(seed=4)
     means = class_means(data.X, data.y, len(data.text))
     delta = (data.text - class_means(data.pool.X, data.pool.y, len(data.text))).mean(axis=0)
-    row = offset.translation_row(Labelled(data.X, data.y), data.pool, data.test, data.text)
+    row = ratio.translation_row(Labelled(data.X, data.y), data.pool, data.test, data.text)
     grid = np.linspace(0, 1, 101)
     hits = [accuracy(data.test, means, data.text, ratio) for ratio in grid]
     moved = accuracy(data.test, means, data.text, grid[np.argmax(hits)], 0.5 * delta)
@@ -116,16 +116,16 @@ def test_counterfactual_is_neutral_without_an_offset_and_recovers_a_deficit_with
     support = Labelled(data.X, data.y)
     centre = class_means(data.pool.X, data.pool.y, len(data.text)).mean(axis=0)
     without = data.text - (data.text.mean(axis=0) - centre)
-    row = offset.counterfactual_row(support, data.pool, data.test, without)
+    row = ratio.counterfactual_row(support, data.pool, data.test, without)
     assert row["recovered"] == pytest.approx(0, abs=1e-9)
-    row = offset.counterfactual_row(support, data.pool, data.test, data.text)
+    row = ratio.counterfactual_row(support, data.pool, data.test, data.text)
     assert row["deficit"] < 0
     assert row["recovered"] == pytest.approx(row["without offset"] - row["deficit"])
 
 
 def test_james_stein_against_the_optimum_of_the_pool():
     data = problem(seed=6, classes=8, shots=4)
-    row = blends.optimum_row(Labelled(data.X, data.y), data.pool, data.text)
+    row = ratio.optimum_row(Labelled(data.X, data.y), data.pool, data.text)
     fitted, target = [], []
     for c, t in enumerate(data.text):
         own, pool = data.X[data.y == c], data.pool.X[data.pool.y == c]
@@ -140,7 +140,7 @@ def test_james_stein_against_the_optimum_of_the_pool():
 
 def test_two_objectives_against_both_curves_over_the_grid():
     data = problem(seed=8, classes=6, shots=3, noise=1.2, n_test=300)
-    row = blends.objectives_row(Labelled(data.X, data.y), data.pool, data.test, data.text)
+    row = ratio.objectives_row(Labelled(data.X, data.y), data.pool, data.test, data.text)
     grid = np.linspace(0, 1, 100_001)
     g2, v = [], []
     for c, t in enumerate(data.text):
@@ -161,7 +161,7 @@ def test_no_single_class_can_improve_on_the_ascent(seed):
     means = class_means(data.X, data.y, 5)
     ratios, reached = per_class.per_class_oracle(data.test, means, data.text)
     assert reached == pytest.approx(accuracy(data.test, means, data.text, ratios))
-    assert reached >= blends.oracle_ratio(data.test, means, data.text)[1]
+    assert reached >= ratio.oracle_ratio(data.test, means, data.text)[1]
     for c, value in product(range(5), GRID):
         changed = ratios.copy()
         changed[c] = value
@@ -202,7 +202,7 @@ def test_the_published_signature_on_stanford_cars(cars):
     """ViT-B/32: most of the gap is common and in no special direction, the spread is predicted, headroom is left."""
     pool = Labelled(unit_rows(cars["train16_x"], "pool"), cars["train16_y"])
     text = unit_rows(cars["text"], "text")
-    row = offset.offset_row(class_means(pool.X, pool.y, len(text)), text)
+    row = ratio.offset_row(class_means(pool.X, pool.y, len(text)), text)
     assert row["share"] == pytest.approx(0.790, abs=0.01)
     assert 0.5 < row["d·cos²"] < 2
 
@@ -216,6 +216,6 @@ def test_the_published_signature_on_stanford_cars(cars):
     assert measured / predicted["predicted SD"] == pytest.approx(1, abs=0.3)
     assert measured > 3 * predicted["isotropic SD"]
     assert 15 < moments.participation() < 45
-    row = headroom.headroom_row(pool, text)
+    row = ratio.headroom_row(pool, text)
     assert row["pairs"] == 19110
     assert 0.5 < row["path/full"] < 0.7

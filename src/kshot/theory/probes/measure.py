@@ -17,10 +17,15 @@ from kshot.data.episode import too_thin
 from kshot.data.stratum import Prior, Stratum
 from kshot.errors import InputError
 from kshot.solvers.rows import class_counts, class_means
-from kshot.theory.probes.blends import objectives_row, optimum_row
-from kshot.theory.probes.headroom import headroom_row
-from kshot.theory.probes.offset import counterfactual_row, offset_row, translation_row
 from kshot.theory.probes.per_class import per_class_row
+from kshot.theory.probes.ratio import (
+    counterfactual_row,
+    headroom_row,
+    objectives_row,
+    offset_row,
+    optimum_row,
+    translation_row,
+)
 from kshot.theory.probes.spread import class_moments, measured_spread, predicted_row
 from kshot.theory.probes.stored import NO_SEED, NO_SHOTS, Measured, ProbeFolder
 from kshot.types import Array, Evidence

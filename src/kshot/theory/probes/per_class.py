@@ -11,7 +11,7 @@ from kshot.solvers.ratio_sweep import (
     leave_one_out_predictions,
 )
 from kshot.solvers.rows import class_counts, class_means
-from kshot.theory.probes.blends import blend_accuracy, oracle_ratio
+from kshot.theory.probes.ratio import blend_accuracy, oracle_ratio
 from kshot.types import Array, Labelled
 
 SWEEPS = 10

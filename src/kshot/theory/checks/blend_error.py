@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from kshot.paper.checks.trial import WORST_Z, Effort, Verdict, power_law, support_means, worst_z
 from kshot.solvers import rows
 from kshot.solvers.rows import squared_norms
 from kshot.theory import blend_error
+from kshot.theory.checks.trial import WORST_Z, Effort, Verdict, power_law, support_means, worst_z
 
 # (d, K, g²) with v = 1: the boundary (6, 2), both ends of d, K and g.
 DOMINATED = (

@@ -5,10 +5,10 @@ from itertools import permutations
 import numpy as np
 from scipy.stats import kstest
 
-from kshot.paper.checks.trial import WORST_Z, Effort, Verdict, power_law, support_means, worst_z
 from kshot.solvers import rows
 from kshot.solvers.rows import squared_norms
 from kshot.theory import sampling
+from kshot.theory.checks.trial import WORST_Z, Effort, Verdict, power_law, support_means, worst_z
 
 REPLICATES = 40_000
 # The delta method's own error: O(1/d) under isotropy, largest for the spike otherwise.

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm
 
-from kshot.paper.checks.trial import Effort, Verdict, power_law
 from kshot.theory import capacity
+from kshot.theory.checks.trial import Effort, Verdict, power_law
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""Submissions of outside methods: written, checked, recomputed, and shown on a page."""
