@@ -15,7 +15,7 @@ from kshot.stats.panel import Panel
 
 BEST = 5
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 300, 40, 190, 12, 40
-LABEL = 15
+LABEL = 15.0
 BAR = 260
 
 
@@ -77,7 +77,7 @@ def _ends(estimate: Estimate) -> tuple[float, float, float]:
     return low, estimate.mean, high
 
 
-def _scale(values: Sequence[float], start: float, stop: float) -> Callable[[float], float]:
+def _scale(values: Sequence[int | float], start: int | float, stop: int | float) -> Callable[[int | float], float]:
     low, high = min(values), max(values)
     return lambda value: start + (value - low) / ((high - low) or 1) * (stop - start)
 
@@ -87,10 +87,10 @@ def _ticks(low: float, high: float) -> list[float]:
     power = 10 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw)
     first = math.floor(low / step)
-    return [round(i * step, 6) for i in range(first, math.ceil(high / step) + 1)]
+    return [float(round(i * step, 6)) for i in range(first, math.ceil(high / step) + 1)]
 
 
-def _text(x: float, y: float, words: str, anchor: str) -> str:
+def _text(x: int | float, y: int | float, words: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kshot.report.notes import cells_in_words, failures, lacking_shots, left_out, where
+from kshot.report.notes import cells_in_words, failures, lacking_shots, left_out
 from kshot.report.slices import CLAP, FOLD_GDA, GAUSS_PROBE, JS, LOO, LPP, NCM, ORACLE, ZERO_SHOT, focus, primary
 from kshot.report.table import interval, number
 from kshot.stats.bootstrap import Estimate, cluster_mean
@@ -56,7 +56,7 @@ def verdict(panel: Panel, own: Sequence[str] = ()) -> list[str]:
     first = {finding.method: finding.sentence for finding in reversed(made) if finding.method in told_about}
     lines = [use(panel, board), *(first[method] for method in told_about if method in first)]
     if not made:
-        lines.append(f"What the ratio is worth is unknown: these records hold no result of {ORACLE}.")
+        lines.append(f"What the ratio is worth is unknown: no result of {ORACLE}.")
     return [*lines, *caveats(panel)]
 
 
@@ -68,7 +68,7 @@ def use(panel: Panel, board: Leaderboard) -> str:
     tied = tied_heads(panel, board)
     mean = number(leader.mean, panel.metric.digits)
     unit = " %" if panel.metric.scale == 100 else f" ({panel.metric.title})"
-    others = f"; not told apart from it: {tied}" if tied not in ("none", "unknown") else ""
+    others = {"none": "", "unknown": "; no interval tells it apart"}.get(tied, f"; not told apart from it: {tied}")
     return f"Use {panel.titles[leader.method]}: {mean}{unit} over {board.counted}{others}."
 
 
@@ -86,17 +86,18 @@ def tied_heads(panel: Panel, board: Leaderboard) -> str:
 def caveats(panel: Panel) -> list[str]:
     """Which cells count and what the intervals are over; then what is left out, has failed, is simulated."""
     shown, counted = primary(panel), _ranked(panel)
-    datasets = len(counted.names("dataset"))
-    over = f"draws and test pictures, {where(datasets)}" if where(datasets) else "datasets"
-    failed, lacking = failures(panel), lacking_shots(shown)
+    over = {1: "its draws and pictures", 2: "their draws and pictures"}
+    intervals = over.get(len(counted.names("dataset")), "datasets")
+    cells = f"Tier {focus(panel).tier}, {cells_in_words(counted)}; intervals over {intervals}."
+    failed, absent, lacking = failures(panel), left_out(panel, shown), len(lacking_shots(shown))
     return [
-        f"Tier {focus(panel).tier}, {cells_in_words(counted)}; 95 % intervals over {over}.",
+        *([cells] if len(counted) else []),
         *(
-            [f"Not counted: pairs of dataset and backbone that lack a K, {len(lacking)}; the caption names them."]
+            [f"Not counted: pairs of dataset and backbone that lack a K ({lacking}); see leaderboard."]
             if lacking
             else []
         ),
-        *([absent] if (absent := left_out(panel, shown)) else []),
+        *([absent] if absent else []),
         *([f"Failed records, which count in no mean: {failed}."] if failed else []),
         *(["SIMULATED features: generated numbers, no pictures."] if panel.origin.simulated else []),
     ]

@@ -59,7 +59,6 @@ TABLES: Mapping[str, TableEntry] = {
         answers=True,
         optional=True,
     ),
-    "base_to_new": TableEntry("Base to new: accuracy (%)", shot_profiles.base_to_new, all_profiles=True, optional=True),
     "headline": TableEntry("Against the oracle ratio (percentage points)", standings.headline),
     "per_dataset": TableEntry("{Metric} per dataset", standings.per_dataset, any_metric=True),
     "per_backbone": TableEntry(

@@ -237,7 +237,7 @@ def _two_intervals(board: Leaderboard) -> bool:
 
 
 def _behind(metric: Metric, board: Leaderboard, placing: Placing) -> list[Number]:
-    """The distance to the leader with the interval of each column, ≈ where that reaches zero."""
+    """The distance to the leader with the interval of each column, ≈ where that holds zero."""
     both = _two_intervals(board)
     if board.ranked and placing is board.ranked[0] and placing.mean == placing.mean:
         return [Number(float("nan"), G=board.datasets, instead="leader")] * (1 + both)
@@ -252,9 +252,9 @@ def _interval_notes(metric: Metric, board: Leaderboard, shown: Panel) -> list[st
     if here and metric is not ACCURACY:
         return ["No intervals: fewer than three datasets, and those over draws and pictures exist for accuracy only."]
     if here:
-        return [intervals(shown), f"≈: not told apart from the leader {here}, because that interval reaches zero."]
+        return [intervals(shown), f"≈: not told apart from the leader {here}, because that interval holds zero."]
     over = f"over {board.datasets} datasets"
-    notes = [intervals(shown), f"≈: not told apart from the leader, because the interval {over} reaches zero."]
+    notes = [intervals(shown), f"≈: not told apart from the leader, because the interval {over} holds zero."]
     if _two_intervals(board):
         notes.append(BESIDE.format(marked=", with its own ≈"))
     return notes
