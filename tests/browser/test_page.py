@@ -104,7 +104,9 @@ def test_one_cell_by_keyboard_and_choice(page, records):
     curve = json.loads(oracle["selected"])["accuracy"]
     assert f"{100 * curve[1]:.1f} % on the test set" in page.inner_text("#lambda-readout")
     mark = page.locator('#profile [data-ratio="oracle_lambda"] title').text_content()
-    assert mark == f"oracle: λ = {json.loads(oracle['selected'])['lambda']:.2f}, {100 * oracle['accuracy']:.1f} %"
+    ratio, accuracy = map(float, re.findall(r"\d+\.\d+", mark))
+    assert ratio == pytest.approx(json.loads(oracle["selected"])["lambda"], abs=0.006)
+    assert accuracy == pytest.approx(100 * oracle["accuracy"], abs=0.051)
     listed = {
         row.get_attribute("data-method"): row.locator("td").all_inner_texts()
         for row in page.locator("#cell-methods tbody tr").all()
@@ -161,7 +163,6 @@ def test_without_scripts_the_first_slice_and_all_tables_are_there(browser, repor
     page = context.new_page()
     page.goto(report.as_uri())
     assert shown_board(page) == expected(records, "all")
-    assert page.get_by_text("Scripts are off").is_visible()
     page.locator("#table-headline summary").click()
     assert page.locator("#table-headline table").is_visible()
     context.close()
