@@ -41,9 +41,9 @@ browser:  ## make sure of the Chromium that drives the pages in the tests and of
 	@absent="$(call absent,chromium npm)"; test -z "$$absent" || (apt-get update -qq && $(install) $$absent)
 	npm install --prefix build --no-save --no-audit --no-fund --loglevel=error $(AXE)
 
-cluster:  ## make sure of the SLURM, the false clock and the bubblewrap that the tests of runs use
-	@test -z "$(call absent,slurmctld slurmd munged faketime bwrap)" || (apt-get update -qq && \
-	$(install) slurmctld slurmd slurm-client munge faketime procps bubblewrap)
+cluster:  ## make sure of the SLURM and the false clock that the tests of runs use
+	@test -z "$(call absent,slurmctld slurmd munged faketime)" || (apt-get update -qq && \
+	$(install) slurmctld slurmd slurm-client munge faketime procps)
 
 # Two test workers share two cores; BLAS threads of their own would only wait for each other.
 test test-ci test-slow campaigns: export OMP_NUM_THREADS := 1

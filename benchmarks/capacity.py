@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from benchmarks import SMALL
 from benchmarks.measure import best_seconds, peak_gigabytes, verdict
 from kshot.theory.capacity import capacity
 
-CLASSES, DIM = 1000, 512
+CLASSES, DIM = (50, 64) if SMALL else (1000, 512)
 BASELINE_PAIRS = 200
 
 

@@ -1,8 +1,10 @@
-"""CLIP-like few-shot problems of any size, float32, from a seed."""
+"""CLIP-like few-shot problems, float32, from a seed."""
 
 from typing import NamedTuple
 
 import numpy as np
+
+from benchmarks import SMALL
 
 
 class Data(NamedTuple):
@@ -14,7 +16,9 @@ class Data(NamedTuple):
 
 
 def data(classes: int, shots: int, dim: int = 512, n: int = 1000, seed: int = 0) -> Data:
-    """Classes in a cone; text is displaced by a common offset and an error of its own."""
+    """Classes in a cone; text is displaced by a common offset and an error of its own. Small where `--small` is."""
+    if SMALL:
+        classes, dim, n = min(classes, 20), min(dim, 64), min(n, 1000)
     rng = np.random.default_rng(seed)
 
     def noise(*shape: int) -> np.ndarray:

@@ -31,12 +31,14 @@ def warm_folds(problem: Data, path: np.ndarray) -> float:
 
 def main() -> int:
     problem = noisy(data(200, 16), 2.5)
-    path = logistic_path(problem.X, problem.y, 200, STRENGTHS, tolerance=1e-3, max_iterations=300)
+    path = logistic_path(problem.X, problem.y, len(problem.text), STRENGTHS, tolerance=1e-3, max_iterations=300)
     ratio, chosen, expected, _ = alternate(
         lambda: warm_folds(problem, path), lambda: every_path_from_nothing(problem), repeats=1
     )
     print(f"strength {chosen:g} by warm folds, {expected:g} by all folds from nothing")
     for strength in {chosen, expected}:
         fixed = LogisticProbe(tune="fixed", strength=strength).fit(problem.X, problem.y)
-        print(f"  accuracy at {strength:g}: {100 * fixed.score(problem.queries, problem.labels):.1f} %")
+        accuracy = fixed.score(problem.queries, problem.labels)
+        assert accuracy > 2 / len(problem.text), "it learnt nothing"
+        print(f"  accuracy at {strength:g}: {100 * accuracy:.1f} %")
     return verdict("Folds of the logistic probe, C=200, K=16, d=512", ratio, 6)

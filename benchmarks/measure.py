@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from benchmarks import SMALL
+
 
 def best_seconds(work: Callable[[], Any], repeats: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
     times = []
@@ -54,9 +56,12 @@ def against_clap(name: str, head: Callable[[], Any], required: float, most_gigab
     from kshot.methods.clap import CLAP
 
     problem = data(1000, 16)
+    chance = 1 / len(problem.text)
 
     def seconds(method: Any) -> float:
-        return best_seconds(lambda: method.fit(problem.X, problem.y, text=problem.text), 1, time.process_time)
+        taken = best_seconds(lambda: method.fit(problem.X, problem.y, text=problem.text), 1, time.process_time)
+        assert method.score(problem.queries, problem.labels) > 10 * chance, "it learnt nothing"
+        return taken
 
     first, memory = seconds(head()), peak_gigabytes()
     clap = 50 * seconds(CLAP(epochs=6))
@@ -65,29 +70,6 @@ def against_clap(name: str, head: Callable[[], Any], required: float, most_gigab
     missed = verdict(f"{name} with its whole search, C=1000, K=16, d=512, against CLAP", clap / ours, required)
     print(f"  peak memory {memory:.2f} GB (at most {most_gigabytes:g}), data included")
     return missed + (memory > most_gigabytes)
-
-
-def product_seconds(rows: int, classes: int, dim: int) -> float:
-    """One float32 product each way, scores and gradient: what a dense softmax step cannot go below."""
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    X, W = rng.standard_normal((rows, dim), np.float32), rng.standard_normal((classes, dim), np.float32)
-    scores, gradient = np.empty((rows, classes), np.float32), np.empty_like(W)
-
-    def both() -> None:
-        np.matmul(X, W.T, out=scores)
-        np.matmul(scores.T, X, out=gradient)
-
-    return best_seconds(both, repeats=10)
-
-
-def print_ceiling(ratio: float, taken: float, products: float, what: str) -> None:
-    """How much of ours is matrix products, and the ratio if there were nothing else."""
-    print(
-        f"  {products / taken:.0%} of ours is the two matrix products of each {what}: with nothing else it "
-        f"would be {ratio * taken / products:.1f}×"
-    )
 
 
 def torch_on_one_thread() -> Any:
@@ -105,7 +87,10 @@ def peak_gigabytes() -> float:
 
 
 def verdict(name: str, ratio: float, required: float) -> int:
-    """Print one line; return 1 where the requirement is missed."""
+    """Print one line; return 1 where the requirement is missed. A small size only shows that the work was done."""
+    if SMALL:
+        print(f"{name}: done, at a small size")
+        return 0
     met = ratio >= required
     print(f"{name}: {ratio:.2f}× (required {required}×) {'ok' if met else 'MISSED'}")
     return not met

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from benchmarks import SMALL
 from benchmarks.measure import best_seconds, peak_gigabytes, verdict
 from kshot.solvers.ratio_sweep import GRID, sweep_predictions
 from kshot.solvers.rows import unit_rows
 
-CLASSES, ROWS, DIM = 1000, 16_000, 512
+CLASSES, ROWS, DIM = (50, 1000, 64) if SMALL else (1000, 16_000, 512)
 BASELINE_POINTS = GRID[::10]
 
 

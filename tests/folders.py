@@ -1,10 +1,14 @@
-"""Changing study files, comparing records folders, counting computations, refusals of a command."""
+"""Changing study files, filling and comparing records, counting computations, refusals of a command."""
 
 from pathlib import Path
 
+from kshot.bench.joined import joined
+from kshot.bench.query import query
 from kshot.bench.record import SECONDS
-from kshot.bench.records import load_table
-from kshot.bench.run import ThisProcess, compute, open_run
+from kshot.bench.records import Records
+from kshot.bench.run import fill as fill_records
+from kshot.data.store import as_store
+from kshot.workers import Workers
 
 
 def edit(path, old, new, to=None) -> None:
@@ -14,19 +18,29 @@ def edit(path, old, new, to=None) -> None:
     Path(to or path).write_text(text.replace(old, new))
 
 
-def fill(study, features, records, engine=None) -> None:
-    """Compute what the records lack of a study."""
-    compute(open_run(study, features, records), features, records, engine or ThisProcess())
+def fill(study, features, records, workers=1, **how):
+    """Compute what the records lack of a study; returns the query."""
+    asked = query(study, as_store(features))
+    records.save(asked)
+    fill_records(asked, features, records, Workers(workers), **how)
+    return asked
 
 
-def comparable(folder):
+def table(folder, study=""):
+    """What a study asked for last, joined with its records; of the only study unless given."""
+    records = Records(folder)
+    return joined(records.saved(study or records.names()[0]), records)
+
+
+def comparable(folder, study=""):
     """Everything in the records but the seconds."""
-    return load_table(folder).drop_columns(list(SECONDS))
+    return table(folder, study).drop_columns([*SECONDS, "made_by"])
 
 
-def stamps(folder) -> dict:
-    """When each cell's file was written; a finished cell must never be written again."""
-    return {path: path.stat().st_mtime_ns for path in Path(folder).rglob("K*.parquet")}
+def missing(folder, study="") -> int:
+    """How many records a study lacks."""
+    records = Records(folder)
+    return len(records.saved(study or records.names()[0]).keys() - records.keys())
 
 
 def fits() -> int:

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from colours import ColourEncoder
-from kshot.pictures.serve.app import make_app, make_server
-from kshot.pictures.serve.live import LiveHead
+from kshot.pictures.live import LiveHead
+from kshot.pictures.serve import make_app, make_server
 
 HERE = Path(__file__).resolve().parent
 

@@ -25,6 +25,7 @@ ALLOWED = {
     "agrees": "a word that users type",
     "not_computed": "a word that users type",
     "cannot_tell": "a word that users type",
+    "not_comparable": "a word that users type",
     "from_arrays": "users call it",
     **dict.fromkeys(("selected_from", "feature_hashes"), "columns of a record, written by their names"),
     "versions": "a field of manifests, written by its name",
@@ -36,9 +37,7 @@ ALLOWED = {
     "intermediate_result": "scipy finds the callback's argument by this name",
     "forward": "torch calls it",
     "setup": "Sphinx calls it",
-    **dict.fromkeys(
-        ("doctor", "explain", "import_", "ls", "serve", "slurm"), "kshot.cli.main imports commands by name"
-    ),
+    **dict.fromkeys(("doctor", "import_", "ls", "serve", "slurm"), "kshot.cli.main imports commands by name"),
     **dict.fromkeys(("from_transformers", "from_open_clip", "text_of", "constants_of"), "the door: users call it"),
     "fit_transform": "scikit-learn calls it",
     "format_commands": "typer calls it for a help page",

@@ -3,14 +3,10 @@
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 SECONDS_BETWEEN_LINES = 5.0
 logger = logging.getLogger("kshot")
-_watcher: ContextVar[Callable[["Progress"], None] | None] = ContextVar("watcher", default=None)
 
 
 class Progress:
@@ -41,8 +37,6 @@ class Progress:
     def advance(self, done: float | int = 1, what: str = "") -> None:
         """`what` names the work in hand, where one thing differs from the next."""
         self.count += done
-        if watch := _watcher.get():
-            watch(self)
         if self.bar is not None:
             self.bar.update(self.task, advance=done, description=what or self.unit)
         elif time.monotonic() - self.told >= self.pause or (self.ends and self.count == self.total):
@@ -59,16 +53,6 @@ class Progress:
             left = seconds * (self.total / self.count - 1) if self.count else 0
             more = f", about {human_seconds(left)} left" if left else ""
             logger.info("%d/%d %s, %s%s", self.count, self.total, what, human_seconds(seconds), more)
-
-
-@contextmanager
-def watched(watch: Callable[[Progress], None]) -> Iterator[None]:
-    """Call `watch` at every advance inside the block, in this thread."""
-    before = _watcher.set(watch)
-    try:
-        yield
-    finally:
-        _watcher.reset(before)
 
 
 def _bar(unit: str, total: int | None) -> tuple[Any, Any]:

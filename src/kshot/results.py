@@ -1,22 +1,21 @@
 """What a study found: its records as a value that answers questions and writes no file unless told to."""
 
-import os
-import shutil
+import json
 import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kshot.bench.records import Records, load_table, metric_values
-from kshot.bench.status import count_done, recorded_pairs
-from kshot.bench.study import Study
-from kshot.bench.work import check_stored
+from kshot.bench.joined import joined
+from kshot.bench.probes import probe_table
+from kshot.bench.records import Records, SavedQuery
+from kshot.bench.status import run_status
+from kshot.bench.study import MethodSpec
 from kshot.data import catalog
 from kshot.data.store import Store, as_store
 from kshot.errors import KshotError, StudyError, need, unknown
@@ -27,10 +26,10 @@ from kshot.report.slices import focus, primary
 from kshot.report.table import Table
 from kshot.report.tables import TABLES, find_table, make_table
 from kshot.stats.bootstrap import Estimate
-from kshot.stats.leaderboard import paired
+from kshot.stats.leaderboard import counting, paired
 from kshot.stats.metrics import ACCURACY, METRICS, OF_MISSING_SHOTS, Metric, find_metric
-from kshot.stats.panel import Panel, panel
-from kshot.theory.probes.stored import ProbeFolder
+from kshot.stats.panel import CELL, Panel, panel
+from kshot.stats.selected import curves
 from kshot.types import BALANCED
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Names = str | int | Integral | Sequence[str | int]
-AXES = ("dataset", "backbone", "tier", "shots", "profile", "method")
+AXES = ("dataset", "backbone", "tier", "shots", "seed", "profile", "method")
 
 
 @dataclass(frozen=True)
@@ -52,35 +51,27 @@ class Report:
     missing: dict[str, str]
 
 
-class TemporaryFolder:
-    """A folder that is removed when nobody holds this object any more, and at the latest with the process that made
-    it."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="kshot-"))
-        weakref.finalize(self, _remove, self.path, os.getpid())
-
-
-def _remove(path: Path, owner: int) -> None:
-    # Forked workers have the object, too.
-    if os.getpid() == owner:
-        shutil.rmtree(path, ignore_errors=True)
-
-
 @dataclass(frozen=True, repr=False)
 class Results:
     """The records of one study, or the part of them that `where` chose."""
 
     records: "pa.Table"
-    folder: Path
-    features: Path | Store
-    precision: Path | None = None
-    base: Path | None = None
+    saved: SavedQuery | None = None
+    cache: Records | None = None
+    features: Path | Store = Path("features")
+    precision: "Results | None" = None
+    base: "Results | None" = None
     corrected: bool = False
     headroom: bool = False
     chosen: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
     metric: Metric = ACCURACY
-    temporary: "TemporaryFolder | None" = None
+    rounding: float = 0.0
+    temporary: "tempfile.TemporaryDirectory[str] | None" = None
+
+    @property
+    def name(self) -> str:
+        """The study's."""
+        return self.panel.origin.study
 
     def by(self, metric: str | Metric) -> "Results":
         """The same records measured by another metric: one of `kshot.stats.metrics`, or your own (`kshot.extend`)."""
@@ -93,14 +84,23 @@ class Results:
         backbone: Names = (),
         tier: Names = (),
         shots: Names = (),
+        seed: Names = (),
         profile: Names = (),
         method: Names = (),
     ) -> "Results":
         """The records that bear one of these names on every axis."""
-        asked = zip(AXES, (dataset, backbone, tier, shots, profile, method), strict=True)
-        lists = {axis: _as_tuple(names) for axis, names in asked}
+        given = zip(AXES, (dataset, backbone, tier, shots, seed, profile, method), strict=True)
+        lists = {axis: _as_tuple(names) for axis, names in given}
         wanted = {axis: names for axis, names in lists.items() if names}
         return replace(self, records=_select(self.records, wanted), chosen={**self.chosen, **wanted})
+
+    def beside(self, other: "Results | None") -> "Results":
+        """These records beside the same cells in another precision, or without augmented views."""
+        if other is None:
+            return self
+        if other.panel.origin.dtype != self.panel.origin.dtype:
+            return replace(self, precision=other)
+        return replace(self, base=other)
 
     def to_arrow(self) -> "pa.Table":
         return self.records
@@ -116,14 +116,24 @@ class Results:
         """Mean of the metric by shots, and how far each method is behind the leader."""
         return self.table("leaderboard")
 
-    def paired(self, method: str, baseline: str) -> Estimate:
+    def paired(self, method: str, baseline: str, cells: Literal["leaderboard", "all"] = "leaderboard") -> Estimate:
         """Method minus baseline (of accuracies in percentage points), over the cells of the primary tier where both
-        exist."""
+        exist: those that the leaderboard counts, or all."""
+        if cells not in ("leaderboard", "all"):
+            raise StudyError(unknown("cells", str(cells), ("leaderboard", "all"), "Give one of them."))
         shown = primary(self.measured)
         for name in (method, baseline):
             if name not in shown.methods:
                 raise StudyError(unknown("method", name, shown.methods, "These are in the records."))
-        return paired(shown, method, baseline)
+        if cells == "leaderboard":
+            shown = counting(shown.where(shown.present_at_every_shot_count()))
+        shots = np.unique(shown.with_all([method, baseline]).shots).tolist()
+        return replace(paired(shown, method, baseline), over=f"K = {', '.join(map(str, shots))}")
+
+    def curve(self, method: str) -> "pa.Table":
+        """The accuracy of every value of a method's ratio, as seen by the evidence that chooses, one row a cell and
+        value; of `loo_lambda` and the like the method is `loo_blend`."""
+        return curves(self.panel, method)
 
     def table(self, key: str) -> Table:
         """One table of the report, made now; the keys are in `kshot.report.tables.TABLES`."""
@@ -160,9 +170,10 @@ class Results:
         from kshot.report.figures import write_figures
         from kshot.report.write import write_report
 
-        if folder is None and self.temporary:
-            raise StudyError("these records lie in a folder that is removed with them. Give one: report('report').")
-        target, context = Path(folder or self.folder / "report"), self.page_context()
+        if folder is None and (self.temporary or self.cache is None):
+            raise StudyError("these records lie in no folder that stays. Give one: report('report').")
+        kept = self.cache.folder if self.cache else Path()
+        target, context = Path(folder or kept / "reports" / self.name), self.page_context()
         first, words = lead or ((), None)
         tables = [*first, *self.tables(), *self.published()]
         drawn, missing = write_figures(self.panel, context, target / "figures")
@@ -174,15 +185,17 @@ class Results:
         that the paper prints with an interval; nothing where the records hold none of the paper's datasets, or where
         the matrix stands beside them, whose page has it all."""
         from kshot.paper.claims import paper_claims, paper_rules
-        from kshot.paper.folders import compare_folders, is_arm
-        from kshot.paper.summary import arms_table, lines_table
+        from kshot.paper.folders import MATRIX_STUDY, compare, gather_records
+        from kshot.paper.summary import arms_table, lines_table, places_table
 
-        of_paper = set(self.panel.names("dataset")) & set(paper_rules().paper["datasets"])
-        if self.chosen or not of_paper or is_arm(self.folder):
+        rules = paper_rules().paper
+        of_paper = set(self.panel.names("dataset")) & set(rules["datasets"])
+        with_matrix = self.cache is not None and self.cache.has(MATRIX_STUDY)
+        if self.chosen or not of_paper or (with_matrix and self.name in rules["studies"] and self.name != MATRIX_STUDY):
             return []
-        judged = compare_folders(self.folder, paper_claims())
+        judged = compare(gather_records(self.cache, self.records), paper_claims())
         with_interval = [line for line in judged.lines if line.claim.low is not None]
-        return [arms_table(judged), lines_table(judged, with_interval)]
+        return [arms_table(judged), places_table(judged), lines_table(judged, with_interval)]
 
     @cached_property
     def panel(self) -> Panel:
@@ -197,8 +210,8 @@ class Results:
         found = self._panels([self.metric])
         if not found:
             raise StudyError(
-                f"{self.folder} keeps no answers, so that {self.metric.title} is unknown: it was filled by an older "
-                "version or with answers = false. Type `kshot run` with another --records."
+                f"these records keep no answers, so that {self.metric.title} is unknown. Compute them again with "
+                "answers = true in the study."
             )
         return found[self.metric.key]
 
@@ -212,7 +225,9 @@ class Results:
     def _panels(self, metrics: Sequence[Metric]) -> dict[str, Panel]:
         """The panel by those of the metrics that are known of some record."""
         functions = {metric.key: metric.value for metric in metrics}
-        values = metric_values(Records(self.folder), self.records, functions)
+        if self.cache is None:
+            return {}
+        values = self.cache.answers(self.records, functions)
         known = [metric for metric in metrics if np.isfinite(values[metric.key]).any()]
         return {metric.key: self.panel.by_metric(metric, values[metric.key]) for metric in known}
 
@@ -221,41 +236,66 @@ class Results:
         return {}
 
     @cached_property
+    def missing(self) -> list[tuple[str, ...]]:
+        """(dataset, backbone, tier, shots, seed, profile, method, reason) of what has no number: the reason why it is
+        undefined or failed, or that it was not computed."""
+        import pyarrow.compute as pc
+
+        columns = [*CELL, "method", "reason"]
+        bad = self.records.filter(pc.field("status") != "ok")
+        lost = self.saved.table.to_pylist() if self.saved else []
+        there = set(self.records["key"].to_pylist())
+        rows = [(*(row[name] for name in columns[:-1]), "not computed") for row in lost if self._lacks(row, there)]
+        return [*zip(*(bad[name].to_pylist() for name in columns), strict=True), *rows]
+
+    def _lacks(self, row: Mapping[str, Any], there: set[str]) -> bool:
+        chosen = all(row[axis] in names for axis, names in self.chosen.items())
+        return chosen and bool(row["key"]) and row["key"] not in there
+
+    def failures(self) -> list[str]:
+        """Which methods failed, how often and why, which leaderboards show as a dash."""
+        reasons: dict[str, list[str]] = {}
+        columns = (self.records[name].to_pylist() for name in ("method", "status", "reason"))
+        for method, status, reason in zip(*columns, strict=True):
+            if status == "failed":
+                reasons.setdefault(method, []).append(reason)
+        return [f"{method} failed in {len(why)} cells: {why[0]}" for method, why in reasons.items()]
+
+    @cached_property
     def unfinished(self) -> str:
         """What a reader of an unfinished run must know; empty where the run is complete or unknown."""
-        try:
-            done, wanted = count_done(self.folder)
-        except KshotError:
+        if self.saved is None or self.cache is None:
             return ""
-        if done >= wanted:
+        state = run_status(self.cache, self.saved)
+        if not state.missing:
             return ""
-        here, pairs = recorded_pairs(self.folder)
+        begun, pairs = state.pairs
         return (
-            f"UNFINISHED, {wanted - done:,} of {wanted:,} cells to compute, {here} of {pairs} pairs of dataset and "
-            "backbone begun: figures may change, datasets may be absent. `kshot run` computes the rest."
+            f"UNFINISHED, {state.missing:,} of {state.total:,} records to compute, {begun} of {pairs} pairs of dataset "
+            "and backbone begun: figures may change, datasets may be absent. `kshot run` computes the rest."
         )
 
     @cached_property
     def _context(self) -> Context:
-        probes = ProbeFolder(self.folder)
-        probed = read_probes(probes.load()) if probes.folder.is_dir() else Probed()
+        probed = read_probes(probe_table(self.cache, self.name)) if self.cache else Probed()
         tier = focus(self.panel).tier
         measured_headroom = probed.values.get("headroom.headroom", {})
-        precision, base = (
-            None if folder is None else panel(load_table(folder)) for folder in (self.precision, self.base)
-        )
         return Context(
-            own=_own_methods(self.folder),
+            own=[name for name, spec in self._specs.items() if spec.use not in registry.BUILTIN],
             probed=probed,
             headroom={key[:2]: value for key, value in measured_headroom.items() if key[2] == tier},
             gates={entry.name: Gate(entry.split, entry.band) for entry in catalog.datasets().values()},
             band_backbone=catalog.BAND_BACKBONE,
             band_tier=catalog.BAND_TIER,
-            other_precision=precision,
-            without_views=base,
+            other_precision=self.precision and self.precision.panel,
+            without_views=self.base and self.base.panel,
             corrected=self.corrected,
             unfinished=self.unfinished,
         )
+
+    @cached_property
+    def _specs(self) -> dict[str, MethodSpec]:
+        return self.saved.study.methods() if self.saved else {}
 
     @cached_property
     def _headroom(self) -> Mapping[tuple[str, str], float]:
@@ -265,7 +305,7 @@ class Results:
         if not self.headroom or self._context.headroom:
             return self._context.headroom
         store = as_store(self.features)
-        check_stored(Records(self.folder), store)
+        check_features(self.records, store)
         strata = sorted(set(primary(self.panel).cell_keys(("dataset", "backbone"))))
         return stored_headroom(store, strata, focus(self.panel).tier)
 
@@ -274,19 +314,21 @@ class Results:
         are stored and still those of the records."""
         from kshot.theory.probes.sketch import sketches
 
-        folder, features = Records(self.folder), self.features
+        features = self.features
         # A sketch shows the means of every class's shots.
         balanced = self.panel.where(self.panel.profile == BALANCED)
         strata = set(balanced.cell_keys(("dataset", "backbone", "tier")))
         drawn, absent = [], f"no features in {features}"
         try:
-            check_stored(folder, as_store(features))
-            drawn = list(sketches(folder.study(), as_store(features), strata))
+            check_features(self.records, as_store(features))
+            shots, seeds = (sorted(set(self.records[name].to_pylist())) for name in ("shots", "seed"))
+            given = self.saved.study.supports_of if self.saved else lambda dataset: {}
+            drawn = list(sketches(as_store(features), strata, shots, seeds[0], given))
         except KshotError as error:
             absent = f"the features in {features} cannot be used: {error}"
         return replace(
             self._context,
-            method_texts=_method_texts(folder.study()),
+            method_texts=_method_texts(self._specs),
             sketches=drawn,
             sketches_absent=absent,
             measured={key: found for key, found in self.by_metric.items() if key in METRICS},
@@ -295,41 +337,57 @@ class Results:
 
     def __repr__(self) -> str:
         part = f", only {_listed(self.chosen)}" if self.chosen else ""
-        return f"{self.records.num_rows} records in {self.folder}{part}\n{self.leaderboard()!r}"
+        where = f" in {self.cache.folder}" if self.cache and not self.temporary else ""
+        return f"{self.records.num_rows} records{where}{part}\n{self.leaderboard()!r}"
 
     def _repr_html_(self) -> str:
         return self.leaderboard().html()
 
 
 def load_records(
-    folder: Path | str,
+    folder: Path | str = "records",
+    study: str = "",
     *,
     features: Path | str | Store = "features",
-    precision: Path | str | None = None,
-    base: Path | str | None = None,
     corrected: bool = False,
     headroom: bool = False,
 ) -> Results:
-    """Read a records folder.
+    """Read the records that a study asked for last.
 
     Parameters
     ----------
     folder : path
         What `run` or `kshot run` filled.
+    study : name
+        Needed where several studies share the folder.
     features : path
         Folder of the features that the records were computed on; only tables that look at them need it.
-    precision : path
-        Records of the same cells in another dtype, for the table that compares the two.
-    base : path
-        Records of the same cells without augmented views, for the table that tells what these changed.
     corrected : bool
         Add intervals that hold simultaneously.
     headroom : bool
         Compute from the features what the theory leaves above the blend path.
     """
-    other, plain = (None if given is None else Path(given) for given in (precision, base))
+    cache = Records(folder)
+    names = cache.names()
+    if not study and len(names) > 1:
+        raise StudyError(f"{folder} holds records of {', '.join(names)}. Name one: load_records({str(folder)!r}, …).")
+    saved = cache.saved(study or (names[0] if names else ""))
     where = features if isinstance(features, Store) else Path(features)
-    return Results(load_table(folder), Path(folder), where, other, plain, corrected, headroom)
+    table = joined(saved, cache)
+    if not table.num_rows:
+        raise StudyError(f"{folder} holds no record of {saved.study.name} yet. Run `kshot run`, or see `kshot status`.")
+    return Results(table, saved, cache, where, corrected=corrected, headroom=headroom)
+
+
+def check_features(records: "pa.Table", store: Store) -> None:
+    """Refuse a store that holds other features than the records were computed on."""
+    rows = {name: records[name].to_pylist() for name in ("dataset", "backbone", "features")}
+    told = {row for row in zip(*rows.values(), strict=True) if row[-1]}
+    hashes = store.hashes({row[:2] for row in told})
+    for dataset, backbone, text in sorted(told):
+        for part, digest in json.loads(text).items():
+            if not hashes.get(f"{dataset}/{backbone}/{part}", digest).startswith(digest):
+                raise StudyError(f"{dataset}/{backbone}/{part} in {store.root} is not what the records were made of.")
 
 
 def _as_tuple(names: Names) -> tuple[str | int, ...]:
@@ -359,18 +417,9 @@ def _listed(wanted: Mapping[str, Sequence[str | int]]) -> str:
     return "; ".join(f"{axis} {', '.join(map(str, names))}" for axis, names in wanted.items())
 
 
-def _own_methods(folder: Path) -> list[str]:
-    """The methods of a study that do not come with kshot, as the records name them."""
-    try:
-        study = Records(folder).study()
-    except KshotError:
-        return []
-    return [name for name, spec in study.methods().items() if spec.use not in registry.BUILTIN]
-
-
-def _method_texts(study: Study) -> dict[str, MethodText]:
+def _method_texts(specs: Mapping[str, MethodSpec]) -> dict[str, MethodText]:
     """Of the methods that come with kshot; no other code is run for a page."""
-    known = {name: spec for name, spec in study.methods().items() if spec.use in registry.BUILTIN}
+    known = {name: spec for name, spec in specs.items() if spec.use in registry.BUILTIN}
     heads = {name: registry.create(spec.use, **spec.params) for name, spec in known.items()}
     return {
         name: MethodText(

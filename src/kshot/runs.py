@@ -1,49 +1,48 @@
-"""Run a study, compare heads, forget failures, measure probes, judge methods."""
+"""Run a study, compare heads, judge methods, measure probes: each is a query on one cache."""
 
-import hashlib
 import logging
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
-from kshot.bench.compact import forget
-from kshot.bench.detector import Detection, detect, foreign_methods
-from kshot.bench.diff import Difference
-from kshot.bench.diff import compare as compare_folders
-from kshot.bench.engines import Engine
 from kshot.bench.heads import Heads, method_specs
-from kshot.bench.knobs import knob_oracle
-from kshot.bench.records import Records, records_folder
-from kshot.bench.run import WHOLE, StudyShard, choose_engine, complete, open_run, with_supports
-from kshot.bench.status import failed_cells, run_status
-from kshot.bench.study import DTYPES, AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
-from kshot.bench.work import check_stored, count_cells, find_work, finished_cells, needs_residue
+from kshot.bench.knobs import knob_oracle, made, oracle_accuracies
+from kshot.bench.leak_check import leak_check
+from kshot.bench.probes import ALL_PROBES, Selection, probe_query
+from kshot.bench.query import query, thin_draws
+from kshot.bench.record import cells_of
+from kshot.bench.records import PROBES, Records
+from kshot.bench.run import fill
+from kshot.bench.study import AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
+from kshot.data.catalog import BAND_BACKBONE
+from kshot.data.episode import SMALLEST_RESIDUE
 from kshot.data.features import Features
+from kshot.data.gate import failed_gates
 from kshot.data.memory import MemoryStore
 from kshot.data.store import Store, as_store
+from kshot.data.supports import read_supports
 from kshot.errors import InputError, StudyError
 from kshot.files import safe_name
 from kshot.methods import registry
-from kshot.progress import Progress
 from kshot.report.questions import OwnKnob, five_questions
 from kshot.report.table import Table
-from kshot.results import Results, TemporaryFolder, load_records
+from kshot.results import Results, load_records
 from kshot.stats.panel import CELL
-from kshot.theory.probes.measure import GROUPS, probe_batches, probe_workload
-from kshot.theory.probes.stored import ProbeFolder
+from kshot.types import BALANCED
+from kshot.workers import WHOLE, Shard, Workers
 
 logger = logging.getLogger("kshot")
-FEATURES = Path("features")
+FEATURES, RECORDS = Path("features"), Path("records")
 CORES = os.cpu_count() or 1
 # Methods that `judge` runs beside the given ones.
 COMPANIONS = ("zero_shot", "oracle_lambda", "loo_blend", "clap", "lpp")
 # The tier of features without text, whose text methods are undefined.
 NO_TEXT = "none"
-# Longest part of a study's name that lists judged methods.
-LONGEST_NAMES = 60
 
 Where = Features | str | Iterable[Features | str]
 
@@ -56,21 +55,26 @@ class Judgement:
     results: Results
     tables: tuple[Table, ...]
     words: tuple[str, ...]
-    detections: tuple[Detection, ...]
+    leaks: tuple[str, ...] = ()
 
 
 def run(
     study: AnyStudy,
     *,
     on: Where = (),
-    records: Path | str | None = None,
+    heads: Heads = (),
+    shots: Sequence[int] = (),
+    seeds: Sequence[int] = (),
+    supports: Path | str | None = None,
+    records: Path | str = RECORDS,
     features: Path | str = FEATURES,
     workers: int = CORES,
-    engine: Engine | str = "local",
-    method: Heads = (),
-    supports: Path | str | None = None,
+    backend: str = "loky",
+    retry: bool = False,
+    shard: tuple[int, int] = (0, 1),
+    keep: Callable[[Cell], bool] | None = None,
 ) -> Results:
-    """Compute what a study lacks, and give back all its records; finished cells are never computed again.
+    """Compute what a study lacks, and give back all its records; what is there is never computed again.
 
     Parameters
     ----------
@@ -78,24 +82,58 @@ def run(
         A study of the package by its name, a TOML file, or a `Study`.
     on : Features, DATASET/BACKBONE/TIER, or several
         Run the study's shots, seeds and methods on these features instead of its own.
+    heads : heads
+        Heads that join the study: package.module:Class, or objects; see `compare`.
+    shots, seeds : whole numbers
+        Instead of the study's own.
+    supports : path
+        JSON file of the shots to use, {dataset: {K: {seed: ids or row numbers}}}; drawn here unless given.
     records : path
-        Where records are kept; records/STUDYNAME unless given.
+        The cache of records, one for all studies.
     features : path
         Folder of stored features; what it lacks is taken from the package.
     workers : int
         Worker processes, one BLAS thread each; all cores unless given.
-    engine : "local", "dask" or Engine
-        Where cells are computed.
-    method : heads
-        Heads that join the study: package.module:Class, or objects; see `compare`.
-    supports : path
-        JSON file of the shots to use, {dataset: {K: {seed: ids or row numbers}}}; drawn here unless given.
+    backend : "loky" or "dask:ADDRESS"
+        Where cells are computed: processes of this machine, or a cluster that runs.
+    retry : bool
+        Compute records that failed again.
+    shard : (index, count)
+        Compute this part of the cells.
+    keep : function of a cell
+        Only cells for which it is true, and whose features are stored.
     """
     strata, store = gather_features(on, features)
-    asked = load_study(study).on_features(strata)
-    asked = with_supports(asked, supports, store)
-    folder = complete(asked, records, store, choose_engine(engine, workers), method_specs(method))
-    return load_records(folder, features=store)
+    asked = load_study(study).on_features(strata).with_methods(method_specs(heads))
+    asked = with_supports(asked.with_shots(shots).with_seeds(seeds), supports, store)
+    plan = Plan(store, Records(records), Workers(workers, backend), Shard(*shard), retry, keep)
+    return plan.results(asked)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a study is computed, from which features, and where its records are kept."""
+
+    features: Path | Store
+    records: Records
+    workers: Workers
+    shard: Shard = WHOLE
+    retry: bool = False
+    keep: Callable[[Cell], bool] | None = None
+
+    def results(self, study: Study, extra: Sequence[MethodSpec] = ()) -> Results:
+        """Ask for a study's records, compute what is missing, and join; `extra` methods are computed and not shown."""
+        store = as_store(self.features)
+        asked = query(study.with_methods(extra), store, keep=self.keep)
+        hidden = {spec.name for spec in extra}
+        cells = {c: {n: one for n, one in named.items() if n not in hidden} for c, named in asked.cells.items()}
+        shown = replace(asked, cells=cells)
+        if not shown.keys():
+            raise StudyError(f"no record can be computed: {_why_nothing(shown)} Give fewer shots or more pictures.")
+        self.records.save(shown)
+        _warn_of_gates(study, store)
+        fill(asked, self.features, self.records, self.workers, self.shard, self.retry)
+        return load_records(self.records.folder, study.name, features=self.features)
 
 
 def compare(
@@ -108,9 +146,9 @@ def compare(
     records: Path | str | None = None,
     folder: Path | str = FEATURES,
     workers: int = CORES,
-    engine: Engine | str = "local",
-    min_residue: int | None = None,
-    verify: bool = True,
+    backend: str = "loky",
+    least_left: int = SMALLEST_RESIDUE,
+    **renamed: Any,
 ) -> Results:
     """Run heads on the same draws of the same features, and give back their records.
 
@@ -129,18 +167,13 @@ def compare(
     folder : path
         Folder of the stored features that are named.
     workers : int
-        Processes, one BLAS thread each; all cores unless given. A class of this session runs in processes that inherit
-        it, one for each cell; with one worker in this process, which a head on a GPU needs.
-    engine : "local", "dask" or Engine
-        Where cells are computed. Other machines cannot inherit anything: the classes must be importable there, and the
-        features stored.
-    min_residue : int
-        Pool pictures of every class that heads which look at more than the shots need beside them. Without it such
-        cells are dropped for all below five, where there are such heads.
-    verify : bool
-        Run one cell of each (dataset, backbone) again without the test labels, for heads that are not part of kshot,
-        and warn where the predictions differ.
+        Processes, one BLAS thread each; all cores unless given. With one in this process, which a head on a GPU needs.
+    backend : "loky" or "dask:ADDRESS"
+        Where cells are computed: processes of this machine, or a cluster that runs.
+    least_left : int
+        Heads that look at pool pictures beside the shots are undefined where a class keeps fewer than so many.
     """
+    refuse_renamed("compare", renamed)
     strata, store = gather_features(features, folder, (tiers,) if isinstance(tiers, str) else tiers)
     drawn = whole_numbers("shots", [int(shots)] if isinstance(shots, int | Integral) else shots, "compare")
     numbered = whole_numbers("seeds", range(int(seeds)) if isinstance(seeds, int | Integral) else seeds, "compare")
@@ -148,28 +181,68 @@ def compare(
     if not strata or not specs or not drawn or not numbered:
         raise InputError("compare needs at least one head, one of features, one K in shots and one seed.")
     grids = tuple(Grid((d,), (b,), (t,), drawn, numbered, specs) for d, b, t in sorted(set(strata)))
-    temporary = TemporaryFolder() if records is None else None
-    where = records_folder(temporary.path if temporary else records, "compare")
-    if min_residue is None and not any(needs_residue(registry.info(spec.use, spec.params)) for spec in specs):
-        # No head needs pool pictures beside the shots.
-        min_residue = 0
-    complete(Study("compare", grids, min_residue=min_residue), where, store, choose_engine(engine, workers))
-    _warn_of_gaps(Records(where))
-    for detection in verify_methods(where, store) if verify else ():
-        logger.log(logging.WARNING if detection.differences else logging.INFO, str(detection))
-    return replace(load_records(where, features=store), temporary=temporary)
+    temporary = tempfile.TemporaryDirectory(prefix="kshot-") if records is None else None
+    cache = Records(temporary.name if temporary else Path(str(records)))
+    plan = Plan(store, cache, Workers(workers, backend))
+    results = plan.results(Study("compare", grids, least_left=least_left))
+    for words in results.failures():
+        logger.warning(words)
+    for finding in check_leaks(results, specs, store):
+        logger.warning(finding)
+    return replace(results, temporary=temporary)
 
 
-def _warn_of_gaps(records: Records) -> None:
-    """Say which cells are missing, which leaderboards show as an absence or a dash, and why."""
-    dropped = {f"{cell.dataset} at K = {cell.shots}" for cell in records.dropped()}
-    if dropped:
-        few = "too few pool pictures beside the shots; min_residue=0 keeps what heads do without"
-        logger.warning(f"left out: {', '.join(sorted(dropped))} ({few}).")
-    for what, reasons in run_status(records.folder).reasons.items():
-        method, _, status = what.rpartition(" ")
-        if status == "failed":
-            logger.warning(f"{method} failed in {reasons.total()} cells: {reasons.most_common(1)[0][0]}")
+RENAMED = {
+    "min_residue": "least_left",
+    "engine": "backend",
+    "method": "heads",
+    "verify": "nothing: heads of your own are always checked",
+}
+
+
+def refuse_renamed(function: str, given: dict[str, Any]) -> None:
+    """Raise for an argument that has another name now, as Python does for one that never was."""
+    for name in given:
+        now = f"; it is called {RENAMED[name]} now" if name in RENAMED else ""
+        raise TypeError(f"{function}() got an unexpected keyword argument '{name}'{now}")
+
+
+def check_leaks(results: Results, specs: Sequence[MethodSpec], features: Path | Store) -> list[str]:
+    """What one cell a stratum, computed again with shuffled test labels, tells of heads that are not part of kshot."""
+    own = [spec for spec in specs if spec.use not in registry.BUILTIN]
+    if not own or results.saved is None:
+        return []
+    rows = results.records.select(["method", "status", "hits"]).to_pylist()
+    cells = cells_of(results.records)
+    hits = {(c, row["method"]): row["hits"] for c, row in zip(cells, rows, strict=True) if row["status"] == "ok"}
+    return [str(finding) for finding in leak_check(results.saved.study, own, as_store(features), hits)]
+
+
+def drop_head(study: Study, name: str, records: Path | str, features: Path | str) -> int:
+    """Forget the records of a method in a study; returns how many there were."""
+    asked = query(study, Store(features))
+    return Records(records).drop({one.key for _, one in asked.asked() if one.spec.name == name and one.key})
+
+
+def with_supports(study: Study, file: Path | str | None, features: Path | str | Store) -> Study:
+    """The study with the shots of a file, which are checked; as it is without a file."""
+    if file is None:
+        return study
+    if any(grid.profiles != (BALANCED,) for grid in study.grids):
+        raise StudyError("--supports gives K pictures of every class; leave other profiles out of the study.")
+    store = as_store(features)
+    return replace(study, supports=read_supports(Path(file), thin_draws(study, store), store))
+
+
+def _why_nothing(asked: Any) -> str:
+    reasons = {one.reason for _, one in asked.asked() if one.reason} | set(asked.absent.values())
+    return "; ".join(sorted(reasons)[:3]) + "." if reasons else "a class has too few pool pictures for every K."
+
+
+def _warn_of_gates(study: Study, store: Store) -> None:
+    banded = sorted({(c.dataset, c.backbone) for c in study.cells() if c.backbone == BAND_BACKBONE})
+    for warning in failed_gates(store, banded).values() if banded else ():
+        logger.warning(f"{warning}. These features fail the sanity gate: see `kshot features check`.")
 
 
 def gather_features(
@@ -204,127 +277,79 @@ def parse_stratum(text: str) -> tuple[str, str, str]:
     return safe_name("dataset", parts[0]), safe_name("backbone", parts[1]), safe_name("tier", parts[2])
 
 
-def forget_failures(study: Study, records: Path | str | None = None, features: Path | str = FEATURES) -> None:
-    """Delete the records of cells with a failed method, so that the next run computes them again."""
-    target = Records(records_folder(records, study.name))
-    open_run(study, Path(features), target)
-    failed = failed_cells(target)
-    forget(target, failed)
-    logger.info("%d cells had a failed method", len(failed))
-
-
 def measure(
-    records: Path | str,
+    study: AnyStudy,
     *,
+    records: Path | str = RECORDS,
     features: Path | str = FEATURES,
-    groups: Sequence[str] = GROUPS,
-    tiers: Sequence[str] = ("dataset",),
-    backbones: Sequence[str] = (),
-    draws: int | None = None,
+    chosen: Selection = ALL_PROBES,
     workers: int = CORES,
-    engine: Engine | str = "local",
-    shard: StudyShard = WHOLE,
+    backend: str = "loky",
+    shard: tuple[int, int] = (0, 1),
     keep: Callable[[Cell], bool] = lambda cell: True,
-) -> ProbeFolder:
-    """Measure the probes that are not stored yet beside the records, of the cells whose features are there; all
-    backbones and draws unless given."""
-    owner, store, stored = Records(Path(records)), Store(features), ProbeFolder(Path(records))
-    check_stored(owner, store)
-    work = find_work(owner.study(), store, owner, keep=lambda cell: cell.tier in tiers and keep(cell))
-    if not work.cells:
-        raise StudyError(next(iter(work.absent.values()), f"the study has no cell of the tier {', '.join(tiers)}."))
-    seeds = sorted({cell.seed for cell in work.cells})[:draws]
-
-    def asked_for(cell: Cell) -> bool:
-        return cell.tier in tiers and cell.seed in seeds and (not backbones or cell.backbone in backbones)
-
-    batches = probe_batches(work, stored, groups, asked_for, shard.index, shard.count)
-    logger.info(f"{work.study.name}: {len(batches)} batches of probes to measure")
-    if batches:
-        with Progress("cells", count_cells(batches)) as progress:
-            workload = probe_workload(work.study, Path(features), stored, batches)
-            choose_engine(engine, workers)(workload, progress.advance)
-    return stored
+) -> Records:
+    """Measure the probes that are not stored yet, of the study's cells whose features are there."""
+    cache, loaded = Records(records), load_study(study)
+    asked = probe_query(loaded, Store(features), chosen, keep)
+    if not asked.keys():
+        reasons = {*asked.absent.values(), f"the study has no cell of the tier {', '.join(chosen.tiers)}."}
+        raise StudyError(sorted(reasons)[0])
+    cache.save(asked, loaded.name + PROBES)
+    fill(asked, Path(features), cache, Workers(workers, backend), Shard(*shard))
+    return cache
 
 
 def judge(
-    method: Heads,
+    heads: Heads,
     study: AnyStudy,
     *,
     on: Where = (),
-    records: Path | str | None = None,
+    records: Path | str = RECORDS,
     features: Path | str = FEATURES,
     workers: int = CORES,
-    engine: Engine | str = "local",
+    backend: str = "loky",
 ) -> Judgement:
     """Run methods beside zero-shot, the oracle ratio, the LOO blend, CLAP and LP++, and answer the five questions of
     each.
 
     Parameters
     ----------
-    method : heads
+    heads : heads
         One or several, as `compare` takes them.
-    study, on, records, features, workers, engine
-        As in `run`; the records go to a folder of their own.
+    study, on, records, features, workers, backend
+        As in `run`.
     """
     strata, store = gather_features(on, features)
-    specs = method_specs(method)
-    asked = load_study(study).on_features(strata)
-    judged = judged_study(asked, specs)
-    folder = complete(judged, records, store, choose_engine(engine, workers))
-    results, cells = load_records(folder, features=store), finished_cells(Records(folder))
+    specs = method_specs(heads)
+    judged = judged_study(load_study(study).on_features(strata), specs)
+    plan = Plan(store, Records(records), Workers(workers, backend))
+    oracles = {spec.name: oracle for spec in specs if (oracle := knob_oracle(spec))}
+    results = plan.results(judged, list(oracles.values()))
+    asked = query(judged.with_methods(list(oracles.values())), as_store(store))
     tables, words = [], []
     for spec in specs:
-        oracle, knob = knob_oracle(judged, cells, spec, as_store(store)), None
-        if oracle is not None:
-            values = {tuple(getattr(cell, name) for name in CELL): 100 * v for cell, v in oracle.accuracy.items()}
-            knob = OwnKnob(oracle.name, values)
+        knob = None
+        if spec.name in oracles:
+            values = oracle_accuracies(asked, plan.records, spec)
+            by_cell = {tuple(getattr(cell, name) for name in CELL): 100 * value for cell, value in values.items()}
+            knob = OwnKnob(made(spec).knob_name(), by_cell)
         table, answers = five_questions(results.panel, spec.name, knob)
         if len(specs) > 1:
             table = replace(table, key=f"{table.key}-{_slug(spec.name)}")
             answers = [f"{results.panel.titles[spec.name]}: {answer}" for answer in answers]
         tables.append(table)
         words += answers
-    detections = verify_methods(folder, store, *specs)
-    return Judgement(results, tuple(tables), (*words, *map(str, detections)), detections)
+    leaks = check_leaks(results, specs, store)
+    return Judgement(results, tuple(tables), (*words, *leaks), tuple(leaks))
 
 
 def judged_study(study: Study, specs: Sequence[MethodSpec]) -> Study:
-    """The same cells with these methods and their companions only, as a study with a name of its own."""
-    asked = {spec.name for spec in specs}
-    known = [MethodSpec(name, name) for name in COMPANIONS if name in registry.names() and name not in asked]
-    names = "+".join(_slug(spec.name) for spec in specs)
-    if len(names) > LONGEST_NAMES:
-        names = hashlib.sha256(names.encode()).hexdigest()[:16]
+    """The same cells with these methods and their companions only."""
+    names = {spec.name for spec in specs}
+    known = [MethodSpec(name, name) for name in COMPANIONS if name in registry.names() and name not in names]
     grids = tuple(replace(grid, methods=(*known, *specs)) for grid in study.grids)
-    return replace(study, name=f"{study.name}-judge-{names}", grids=grids)
+    return replace(study, name=f"{study.name}-judge", grids=grids)
 
 
 def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")
-
-
-def verify_methods(
-    records: Path | str, features: Path | str | Store = FEATURES, *methods: MethodSpec
-) -> tuple[Detection, ...]:
-    """Run one cell of each stratum again without the test labels; those that are not part of kshot unless given."""
-    study = Records(records).study()
-    return tuple(detect(study, methods or foreign_methods(study), as_store(features), Path(records)))
-
-
-def compare_precisions(
-    study: AnyStudy,
-    datasets: Sequence[str] = (),
-    *,
-    features: Path | str = FEATURES,
-    workers: int = CORES,
-    engine: Engine | str = "local",
-) -> Difference:
-    """Run a study in float32 and in float64; what moves from the first to the second."""
-    loaded = load_study(study).on_datasets(datasets) if datasets else load_study(study)
-    folders = []
-    for dtype in DTYPES:
-        arm = loaded.in_precision(dtype)
-        folders.append(records_folder(None, arm.name))
-        run(arm, records=folders[-1], features=features, workers=workers, engine=engine)
-    return compare_folders(*folders)

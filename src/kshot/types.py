@@ -17,7 +17,7 @@ LABEL_FREE_EVIDENCE: frozenset[Evidence] = frozenset({*FREE_EVIDENCE, "queries"}
 
 # The names of a cell, as columns of records.
 CELL = ("dataset", "backbone", "tier", "shots", "seed", "profile")
-# The version and protocol of records that `kshot records import` wrote.
+# The protocol of records that kshot did not compute.
 IMPORTED = "imported"
 # How many shots each class gets: a field of every cell.
 BALANCED = "balanced"
@@ -39,6 +39,10 @@ HALVES = {
 # Parameters whose value an encoder knows, and those that the catalog keeps for a dataset.
 ENCODER_CONSTANTS = frozenset({"logit_scale", "anchor_scale"})
 DATASET_CONSTANTS = frozenset({"beta_scale", "alpha_scale", "alpha", "epochs"})
+
+
+class EncoderConstants(dict[str, Any]):
+    """Constants by name that an encoder's manifest gives, or that were checked: a small logit scale is meant."""
 
 
 class Labelled(NamedTuple):
@@ -76,7 +80,8 @@ class MethodInfo:
     order of the shots does not matter. `rotation_free`: a rotation of the feature space does not matter. `constants`
     are parameters whose value the catalog's `constants` of a dataset give. Their default is None, as is that of
     `logit_scale` and `anchor_scale`, whose values the encoder gives. `version` is raised when the method's numbers
-    change, so that results of two versions never mix; where a method of your own states none, a hash of its code does.
+    change, so that results of two versions never mix. For a method of your own a hash of its code does that, unless it
+    states a version above 1.
     """
 
     key: str
@@ -89,7 +94,7 @@ class MethodInfo:
     views: bool = False
     rotation_free: bool = True
     constants: frozenset[str] = frozenset()
-    version: int | None = None
+    version: int = 1
 
     @property
     def reference_point(self) -> bool:

@@ -3,9 +3,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from kshot.bench.engines.local import LocalEngine
 
 from folders import fill
-from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records
 from kshot.bench.study import parse_study
 

@@ -112,8 +112,8 @@ def test_bare_arrays_say_that_constants_are_assumed():
     bare = CLAP(epochs=2).fit(data.X, data.y, text=data.text).selected_
     assert bare["logit_scale"] == Choice(100.0, "assumed")
     assert bare["anchor_scale"] == Choice(10.0, "assumed")
-    own = CLAP(epochs=2, logit_scale=7.0).fit(data.X, data.y, text=data.text, constants={"logit_scale": 3.0})
-    assert own.selected_["logit_scale"] == Choice(7.0, "fixed")
+    own = CLAP(epochs=2, logit_scale=70.0).fit(data.X, data.y, text=data.text, constants={"logit_scale": 30.0})
+    assert own.selected_["logit_scale"] == Choice(70.0, "fixed")
 
 
 def test_constants_are_checked():

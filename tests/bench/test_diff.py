@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from kshot.bench.imported import import_records
 
 from kshot.bench.diff import compare
-from kshot.bench.imported import import_records
 from kshot.bench.record import schema, write_header
 from kshot.bench.study import Grid, MethodSpec, Study
 from kshot.files import write_table

@@ -1,10 +1,10 @@
 """A study that grows: only what is new is computed, and the folder equals one computed at once."""
 
 import pytest
-
-from folders import comparable, edit, stamps
 from kshot.bench.compact import compact
 from kshot.bench.engines.local import LocalEngine
+
+from folders import comparable, edit, stamps
 from kshot.bench.record import SECONDS
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import WHOLE, StudyShard, compute, open_run

@@ -10,9 +10,9 @@ from typing import ClassVar
 import cheats
 import numpy as np
 import pytest
+from kshot.bench.blinding import overwrite_labels
 
 import kshot
-from kshot.bench.blinding import overwrite_labels
 from kshot.bench.heads import method_specs
 from kshot.bench.records import load_table
 from kshot.bench.study import parse_study

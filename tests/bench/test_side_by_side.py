@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from kshot.bench.compact import compact
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.work import finished_cells
 
 from folders import comparable, edit
 from kshot.bench.cell import run_batch
-from kshot.bench.compact import compact
-from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import compute, open_run
 from kshot.bench.study import load_study
-from kshot.bench.work import finished_cells
 from kshot.data.simulated import BACKBONE, TIER, WORLDS, write
 from kshot.data.store import Store
 from kshot.errors import FeatureError, KshotError

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from kshot.bench.work import find_work
 
 from folders import edit, fill
 from kshot.bench.records import Records, load_table
 from kshot.bench.study import load_study, study_from_json
-from kshot.bench.work import find_work
 from kshot.data.store import Store
 from kshot.errors import StudyError
 from kshot.report.tables import make_table

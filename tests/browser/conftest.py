@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from browser_names import CLOSING, HOSTILE, MARKUP
-from colours import ColourEncoder, new_picture, write_shades
+from colours import ColourEncoder, write_shades
 from kshot.pictures.fit import fit_folder
 from kshot.report.context import Context
 from kshot.report.tables import all_tables
@@ -99,20 +99,7 @@ def served_head(tmp_path, monkeypatch):
     return fit_shades(tmp_path)
 
 
-@pytest.fixture
-def doubted_head(served_head, tmp_path):
-    """The same, with a green picture among the red ones."""
-    (tmp_path / "shades" / "red" / "wrong.png").write_bytes(new_picture("green", 9))
-    return fit_shades(tmp_path)
-
-
-@pytest.fixture
-def one_shot_head(served_head, tmp_path):
-    """The same by a method that can learn a class from one picture."""
-    return fit_shades(tmp_path, "gda_alpha1")
-
-
-def fit_shades(folder, method="loo_blend"):
+def fit_shades(folder, method="gda_alpha1"):
     """With a closed form, so that the tests wait for the page and not for a solver."""
     given = {"encoder": ColourEncoder(), "names": folder / "names.txt", "method": method}
     fitted = fit_folder(folder / "shades", **given)

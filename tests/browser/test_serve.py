@@ -4,12 +4,13 @@ import io
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from browser_names import MARKUP
 from colours import COLOURS, new_picture
-from kshot.pictures.head import PictureHead
+from kshot.pictures.serve import MOST_BYTES
 from serving import Server, file
 
 pytestmark = pytest.mark.ci
@@ -20,7 +21,7 @@ def page(served):
     return served()
 
 
-def test_upload_add_and_download(page, tmp_path):
+def test_pictures_are_answered_learnt_and_kept_over_a_reload(page):
     from playwright.sync_api import expect
 
     page.set_input_files("#files", [file("leaf.png", new_picture("green", 1)), file(MARKUP, new_picture("red", 2))])
@@ -35,26 +36,49 @@ def test_upload_add_and_download(page, tmp_path):
     red = rows.filter(has_not_text="leaf.png")
     assert MARKUP in red.locator("figcaption").first.inner_text()
     assert f"red {MARKUP}" in red.locator(".said").inner_text()
-    red.get_by_role("combobox").select_option(f"red {MARKUP}")
-    red.get_by_role("button", name="Add").click()
-    page.get_by_text("3 classes, 13 pictures").wait_for()
+    page.reload()
+    page.get_by_text("2 of 2 pictures").wait_for()
+    red.get_by_role("combobox").fill("crimson")
+    red.get_by_role("button").click()
+    page.get_by_text("4 classes, 13 pictures").wait_for()
+    page.get_by_role("button", name="Clear the list").click()
+    page.reload()
+    page.get_by_text("4 classes, 13 pictures").wait_for()
+    assert rows.count() == 0
     assert page.title() == "kshot"
-    with page.expect_download() as waiting:
-        page.get_by_text("Download the head").click()
-    waiting.value.save_as(tmp_path / "downloaded.safetensors")
-    assert len(PictureHead.load(tmp_path / "downloaded.safetensors").shots.y) == 13
+
+
+def test_large_pictures_of_phones_are_reduced(page):
+    """Forty megabytes of noise are more than the server takes."""
+    rng = np.random.default_rng(0)
+    out = io.BytesIO()
+    picture = Image.fromarray(rng.integers(0, 90, (6000, 8000, 3), dtype=np.uint8) + np.array([160, 0, 0], np.uint8))
+    picture.save(out, "JPEG", quality=97)
+    assert len(out.getvalue()) > MOST_BYTES
+    page.set_input_files("#files", [file("phone.jpg", out.getvalue())])
+    page.get_by_text("1 of 1 picture").wait_for()
+    assert "red" in page.locator("#results > li .answer").inner_text()
+
+
+def test_an_address_without_its_token_says_so(browser, served_head):
+    server = Server(served_head, token="a-token-that-is-long-enough")
+    page = browser.new_page()
+    page.goto(server.url)
+    page.get_by_role("alert").get_by_text("lacks its token").wait_for()
+    page.close()
+    server.close()
 
 
 def test_a_bomb_and_a_text_file_are_told_and_harm_nothing(page):
     out = io.BytesIO()
-    Image.new("1", (10_000, 5_000)).save(out, "PNG")
+    Image.new("1", (10_000, 15_000)).save(out, "PNG")
     page.set_input_files(
         "#files",
         [file("bomb.png", out.getvalue()), file("notes.jpg", b"just text"), file("ok.png", new_picture("blue", 3))],
     )
     page.get_by_text("3 of 3 pictures").wait_for()
     rows = page.locator("#results > li")
-    assert "at most 40,000,000" in rows.filter(has_text="bomb.png").locator(".error").inner_text()
+    assert "at most 120,000,000" in rows.filter(has_text="bomb.png").locator(".error").inner_text()
     assert "not a readable picture" in rows.filter(has_text="notes.jpg").locator(".error").inner_text()
     assert "blue" in rows.filter(has_text="ok.png").locator(".said").inner_text()
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kshot.bench.compact import compact
 
 from colours import ColourEncoder
-from kshot.bench.compact import compact
 from kshot.bench.records import Records, load_table
 from kshot.bench.run import ThisProcess, compute, open_run
 from kshot.bench.study import parse_study

@@ -40,7 +40,6 @@ COMMANDS = (
     "slurm absent --shards 2",
     "ls",
     "predict",
-    "explain",
 )
 OPTIONS = ("--records", "--features", "--method", "--shots", "--tier", "--format", "--shard", "--repair", "--output")
 WORDS = (

@@ -316,9 +316,7 @@ def closed(name, door):
     info = registry.create(name).info
     if door in ("pictures", "graph") and not info.sees <= FREE_EVIDENCE:
         return "looks at data that you do not have"
-    if door == "graph" and not info.linear:
-        return "is not one linear map"
-    if door == "torch" and "queries" in info.sees:
+    if door in ("torch", "graph") and "queries" in info.sees:
         return "has no form in torch"
     return ""
 

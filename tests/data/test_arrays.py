@@ -215,6 +215,160 @@ def test_an_episode_has_as_many_shots_as_were_asked_for(world):
             made.episode(shots)
 
 
+def unrelated(caplog):
+    return [record.message for record in caplog.records if "may not belong together" in record.message]
+
+
+def test_text_in_another_order_needs_names(world, caplog):
+    """Names in the user's order, as Caltech101 has them: sorted rows of text would be other classes' rows."""
+    names = ["d", "a", "c", "b"]
+    (X, y), (Xt, yt), T = world["pool"], world["test"], world["text"]
+    named = {"pool": (X, np.array(names)[y]), "test": (Xt, np.array(names)[yt])}
+    with pytest.raises(InputError, match=r"labels are names .*classes=\['d', 'a', …\]"):
+        kshot.Features.from_arrays("w", **named, text=T)
+    pandas = pytest.importorskip("pandas")
+    rows = dict(zip(names, T, strict=True))
+    texts = (rows, pandas.DataFrame(T, index=names), {"photo": rows}, {"photo": rows, "b": dict(sorted(rows.items()))})
+    for text in texts:
+        made = kshot.Features.from_arrays("w", **named, text=text)
+        assert made.classes == tuple(names)
+        assert all(np.allclose(found, unit(T), atol=1e-6) for found in made.text.values())
+    assert made.tiers == ["b", "photo"]
+    by_hand = kshot.Features.from_arrays("w", **named, text=T, classes=names)
+    assert by_hand.store.hashes([("w", "arrays")]) == kshot.Features.from_arrays("w", **named, text=rows).store.hashes(
+        [("w", "arrays")]
+    )
+    with pytest.raises(InputError, match="text b has no names, but another tier has"):
+        kshot.Features.from_arrays("w", **named, text={"photo": rows, "b": T})
+    assert not unrelated(caplog)
+    kshot.Features.from_arrays("w", **named, text=T[::-1], classes=names)
+    assert len(unrelated(caplog)) == 1
+
+
+def test_prompts_of_each_class_are_averaged(world, caplog):
+    prompts = world["text"][:, None] + np.random.default_rng(1).normal(size=(4, 5, 16)).astype(np.float32)
+    made = kshot.Features.from_arrays("w", **(world | {"text": prompts}))
+    assert np.allclose(made.text["text"], unit(unit(prompts.reshape(20, 16)).reshape(4, 5, 16).mean(axis=1)), atol=1e-6)
+    assert "the unit rows of 5 prompts a class are averaged" in caplog.text
+
+
+def test_one_undivided_pool_is_split_as_the_store_splits_it(world, tmp_path):
+    from kshot.data.episode import self_split
+
+    (X, y), ids = world["pool"], [f"p{n}" for n in range(36)]
+    made = kshot.Features.from_arrays("w", pool=(X, y), text=world["text"], ids=ids)
+    inside = self_split("w", ids, y)
+    assert made.stratum.protocol == "self"
+    assert made.stratum.pool_ids == tuple(np.array(ids)[inside])
+    assert np.array_equal(made.test.y, y[~inside])
+    assert np.bincount(made.pool.y).tolist() == [6] * 4
+    made.save(tmp_path)
+    assert np.array_equal(kshot.load_features("w", "arrays", features=tmp_path).pool.X, made.pool.X)
+
+
+def test_validation_rows_and_views(world):
+    from kshot.types import Views
+
+    (X, y), rng = world["pool"], np.random.default_rng(2)
+    views = np.stack([X + 0.1 * rng.normal(size=X.shape).astype(np.float32) for _ in range(3)])
+    made = kshot.Features.from_arrays("w", **world, val=(X[:8] + 1, y[:8]), views={"tip": views})
+    assert np.allclose(made.stratum.val.X, unit(X[:8] + 1), atol=1e-6)
+    with_views = kshot.data.stratum.load_stratum(made.store, "w", "arrays", views=[Views("tip", 3)])
+    episode = with_views.episode(2, 0, made.priors["text"])
+    shown = episode.reveal(frozenset({"support", "text"}), Views("tip", 3))
+    rows = [int(np.flatnonzero((row == made.pool.X).all(axis=1))[0]) for row in shown.support.X]
+    assert np.allclose(shown.views, unit(views.reshape(-1, 16)).reshape(views.shape)[:, rows], atol=1e-6)
+    for change, says in (
+        ({"views": {"mine": views}}, "unknown view recipe 'mine'"),
+        ({"views": {"tip": views[:, 1:]}}, r"must have shape \(E, 36, 16\)"),
+        ({"val": (X[:8, 1:], y[:8])}, "val has 15 dimensions"),
+    ):
+        with pytest.raises(InputError, match=says):
+            kshot.Features.from_arrays("w", **world, **change)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_hashes_in_memory_are_those_of_the_librarys_files(world, dtype):
+    """What identifies features must not depend on who lays out the file."""
+    import hashlib
+
+    from safetensors.numpy import save
+
+    X, y = world["pool"]
+    made = kshot.Features.from_arrays("w", **(world | {"pool": (unit(X).astype(dtype), y)}))
+    ids = np.frombuffer("\n".join(f"pool/{row}" for row in range(36)).encode(), np.uint8)
+    content = save({"features": unit(X).astype(dtype), "labels": y.astype(np.int32), "ids": ids})
+    assert made.store.manifest("w", "arrays", "pool").sha256 == hashlib.sha256(content).hexdigest()
+    text = {"text": unit(world["text"]).astype(dtype)}
+    made = kshot.Features.from_arrays("w", **(world | text), constants={"anchor_scale": 7.0})
+    content = save({"prototypes": text["text"], "norms": np.full(4, 7, np.float32)})
+    assert made.store.manifest("w", "arrays", "text-text").sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_a_file_of_rows_is_mapped_and_not_read_whole(world, tmp_path):
+    X, y = np.repeat(world["pool"][0], 100, axis=0), np.repeat(world["pool"][1], 100)
+    np.save(tmp_path / "unit.npy", unit(X).astype(np.float16))
+    np.save(tmp_path / "long.npy", X)
+    mapped = np.load(tmp_path / "unit.npy", mmap_mode="r")
+    held = kshot.Features.from_arrays("w", **(world | {"pool": (mapped, y)})).store.images("w", "arrays", "pool").X
+    assert np.shares_memory(held, mapped)
+    long = np.load(tmp_path / "long.npy", mmap_mode="r")
+    held = kshot.Features.from_arrays("w", **(world | {"pool": (long, y)})).store.images("w", "arrays", "pool").X
+    assert np.allclose(held, unit(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [4.6052, 10.0, 1.0])
+def test_a_logarithm_is_no_logit_scale(world, value):
+    X, y, T = *world["pool"], world["text"]
+    for door in (
+        lambda: kshot.Features.from_arrays("w", **world, constants={"logit_scale": value}),
+        lambda: kshot.CLAP().fit(X, y, text=T, constants={"logit_scale": value}),
+        lambda: kshot.CLAP(logit_scale=value).fit(X, y, text=T),
+        lambda: kshot.Encoder(list, name="mine", logit_scale=value),
+    ):
+        with pytest.raises(InputError, match="is it the logarithm"):
+            door()
+
+
+def test_a_small_logit_scale_of_an_encoders_manifest_is_meant(world):
+    made = kshot.Features.from_arrays("w", **world)
+    about = {"classes": made.classes, "logit_scale": 5.0}
+    for part in ("pool", "test"):
+        stored = made.store.images("w", "arrays", part)
+        made.store.write_images("w", "own", part, stored.X, stored.y, stored.ids, **about)
+    made.store.write_text("w", "own", "text", made.text["text"], None, **about)
+    own = kshot.Features("w", "own", made.store)
+    for head in (kshot.CLAP(epochs=1), kshot.FoldGDA()):
+        fitted = own.episode(4).fit(head)
+        assert fitted.selected_["logit_scale"].value == 5
+
+
+REAL = {"caltech101": (24.5, 94.2), "ucf101": (68.8, 70.4)}
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", REAL)
+def test_real_text_in_its_own_order(name, real, caplog):
+    """Zero-shot where text is taken as sorted, against the order that its names give it."""
+    with np.load(real / f"{name}_vitb16.npz", allow_pickle=False) as file:
+        data = dict(file)
+    names = data["classnames"]
+    pool, test = ((data[f"{part}_x"], names[data[f"{part}_y"]]) for part in ("train", "test"))
+    with pytest.raises(InputError, match="labels are names"):
+        kshot.Features.from_arrays(name, pool=pool, test=test, text=data["text"])
+
+    def zero_shot(**how):
+        made = kshot.Features.from_arrays(name, pool=pool, test=test, **how)
+        return 100 * made.episode(1).score(made.episode(1).fit(kshot.ZeroShot()))
+
+    right = zero_shot(text=dict(zip(names.tolist(), data["text"], strict=True)))
+    assert right == pytest.approx(REAL[name][1], abs=0.05)
+    assert not unrelated(caplog)
+    wrong = zero_shot(text=data["text"], classes=sorted(names.tolist()))
+    assert wrong == pytest.approx(REAL[name][0], abs=0.05)
+    assert len(unrelated(caplog)) == (name == "caltech101")
+
+
 def test_mistakes_are_named(world):
     (X, y), (Xt, yt), T = world["pool"], world["test"], world["text"]
     for change, says in (
@@ -228,6 +382,8 @@ def test_mistakes_are_named(world):
         ({"test": (Xt[:0], yt[:0])}, "test is empty"),
         ({"pool": (X[:0], y[:0])}, "pool is empty"),
         ({"pool": (X, None)}, "Give one label per row"),
+        ({"test": None, "val": (Xt, yt)}, "val needs a test"),
+        ({"ids": ["a", "b", "c"]}, "ids must name the pictures of pool, test"),
         ({"text": "a photo"}, r"text text must have two dimensions"),
         ({"classes": list("abc")}, "classes names 3 classes, but text has 4 rows"),
         ({"constants": {"logit_scale": -1.0}}, "logit_scale must be a number above 0, not -1.0"),

@@ -53,7 +53,7 @@ def test_four_tiers():
         (["Pets", "DTD"], ["RN50"], "kshot encode --dataset Pets --dataset DTD --backbone RN50 --features mine"),
         (list(catalog.distributed()), ["RN50", "ViT-L-14"], "--dataset paper --backbone RN50 --backbone ViT-L-14"),
         (["DTD-coop"], ["RN50"], "kshot encode split_zhou_DTD.json --backbone RN50 --features mine"),
-        (["digits"], ["ViT-B-16"], "kshot features build digits --backbone ViT-B-16 --features mine"),
+        (["digits"], ["ViT-B-16"], "python -m tools.open_sets digits --backbone ViT-B-16 --features mine"),
     ],
 )
 def test_what_is_known_but_not_encoded_comes_with_its_command(names, encoders, command):

@@ -30,9 +30,9 @@ def test_arguments_of_the_wrong_type_are_named(change, says):
         from_arrays(**change)
 
 
-def test_constants_below_one_are_kept():
-    made = from_arrays(constants={"logit_scale": 0.5}).episode(1, tier=None)
-    assert made.constants(frozenset()) == {"logit_scale": 0.5}
+def test_constants_near_the_border_are_kept():
+    made = from_arrays(constants={"logit_scale": 10.5}).episode(1, tier=None)
+    assert made.constants(frozenset()) == {"logit_scale": 10.5}
 
 
 def test_unknown_features_are_named_with_the_nearest(tmp_path):

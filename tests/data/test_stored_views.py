@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from kshot.bench.work import check_views
 
 from kshot.bench.study import Grid, MethodSpec, Study
-from kshot.bench.work import check_views
 from kshot.data.episode import draw_support
 from kshot.data.simulated import BACKBONE, WORLDS, write
 from kshot.data.store import Store, view_part

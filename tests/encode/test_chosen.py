@@ -4,11 +4,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from kshot.bench.work import find_work
 
 from colours import ColourEncoder
 from kshot.bench.records import Records
 from kshot.bench.study import Grid, MethodSpec, Study
-from kshot.bench.work import find_work
 from kshot.data.store import Store
 from kshot.data.stratum import load_stratum
 from kshot.encode import targets

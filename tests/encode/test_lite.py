@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from tools.open_sets import SETS
 
 from kshot.data.store import BUNDLED, Store
 from kshot.encode.lite import GAUSSIAN, LINEAR, LiteEncoder, embed, embedded_names
-from kshot.encode.open import SETS
 from kshot.encode.protocol import import_torchvision
 from kshot.encode.reference_vectors import compare_with_reference
 

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshot.encode.preprocess import RECIPES, Preprocessing, draw_view
+from kshot.data.views import RECIPES
+from kshot.encode.preprocess import Preprocessing, draw_view
 
 sides = st.integers(1, 500)
 

@@ -5,9 +5,10 @@ import pytest
 
 from kshot.errors import InputError
 from kshot.methods.evidence import prepare
-from kshot.methods.fast_probe import FastProbe
+from kshot.methods.fast_probe import FastProbe, learn_probe
 from kshot.methods.fold_gda import FoldGDA
 from kshot.methods.gauss_probe import GaussProbe, LeftOutShots
+from kshot.methods.taskres import TaskRes
 from kshot.solvers.stacking import joint_information
 from problems import problem
 
@@ -72,28 +73,58 @@ def test_both_sides_off_is_an_error():
         GaussProbe(probe=False, gaussian=False).fit(data.X, data.y, text=data.text)
 
 
-def test_single_shots_leave_the_probe_held_by_a_text_that_tells_something():
-    """The penalties are CLAP's times 1 + 15·told², told being what text tells of the shots as a share of log C."""
+def test_one_shot_adds_three_heads_in_units_of_their_spread_over_wrong_classes():
+    """Every number of the rule, computed again: i by a search, the heads by their own classes or by hand."""
     data = problem(shots=1)
     scale, least = best_temperature(data.X @ (20.0 * data.text).T, data.y)
-    told = 1 - least / np.log(6)
-    plain = FastProbe(iterations=12, **SCALES).fit(data.X, data.y, text=data.text)
-    for given in ({}, {"probe": False}):
-        head = GaussProbe(**SCALES, **given).fit(data.X, data.y, text=data.text)
-        assert 0 < told == pytest.approx(head.selected_["text_information"].value, abs=1e-3)
-        ratio = head.selected_["penalties"].value["mean"] / plain.selected_["penalties"].value["mean"]
-        assert ratio == pytest.approx(1 + 15 * told**2, rel=1e-2)
-        lengths = np.linalg.norm(head.coef_, axis=1)
-        assert lengths == pytest.approx(20.0 * scale**told, rel=1e-2)
+    i = 1 - least / np.log(6)
+    head = GaussProbe(**SCALES).fit(data.X, data.y, text=data.text)
+    assert 0 < i == pytest.approx(head.selected_["text_information"].value, abs=1e-3)
+    probe = held_probe(data, i)
+    residual = TaskRes(**SCALES).fit(data.X, data.y, text=data.text)
+    gaussian = nearest_shrunk_mean(data)
+    e = 2 * (1 / 8 + 7 / 8 * (1 - i) ** 4)
+    parts = [score(data.test.X) / rivals_apart(score(data.X), data.y) for score in (probe, residual.scores, gaussian)]
+    own = rivals_apart(probe(data.X), data.y) * scale**i
+    expected = own * (parts[0] + parts[1] + e * parts[2]) / (2 + e)
+    found, expected = (z - z.mean(axis=1, keepdims=True) for z in (head.scores(data.test.X), expected))
+    assert np.allclose(found, expected, atol=5e-3 * np.abs(expected).max())
 
 
-def test_a_text_that_tells_nothing_leaves_the_plain_probe():
-    data = problem(shots=1)
-    turned = np.roll(data.text, 1, axis=0)
-    head = GaussProbe(**SCALES).fit(data.X, data.y, text=turned)
-    plain = FastProbe(iterations=12, **SCALES).fit(data.X, data.y, text=turned)
-    assert head.selected_["text_information"].value < 0.01
-    assert np.allclose(head.coef_, plain.coef_, atol=0.05 * np.abs(plain.coef_).max())
+def held_probe(data, i):
+    """The probe under penalties of CLAP times 1 + 15·i²."""
+    task = prepare(GaussProbe.info, 1, data.X, data.y, text=data.text, constants=SCALES)
+    weights, _ = learn_probe(task, 12, pull=1 + 15 * i**2)
+    directions = weights / np.linalg.norm(weights, axis=1, keepdims=True)
+    return lambda X: 20.0 * X @ directions.T
+
+
+def nearest_shrunk_mean(data):
+    """Squared distances to (shot + 4·prior)/5, the prior being text moved and scaled onto the shots."""
+    shots, T = data.X[np.argsort(data.y)], data.text - data.text.mean(axis=0)
+    centre = shots.mean(axis=0)
+    slope = np.polyfit(T.ravel(), (shots - centre).ravel(), 1)[0]
+    means = (shots + 4 * (centre + slope * T)) / 5
+    return lambda X: -((X[:, None] - means) ** 2).sum(axis=2) / 2
+
+
+def rivals_apart(scores, y):
+    return np.mean([np.delete(row, own).std() for row, own in zip(scores, y, strict=True)])
+
+
+def test_a_text_that_gets_every_shot_right_does_not_make_one_shot_certain():
+    """Without a prior the best scale of such a text is as large as allowed."""
+    data = problem(classes=20, shots=1, noise=0.1)
+    shots = data.X[np.argsort(data.y)]
+    head = GaussProbe().fit(shots, np.arange(20), text=shots)
+    assert head.selected_["text_information"].value > 0.99
+    between = head.predict_proba(0.55 * shots + 0.45 * np.roll(shots, 1, axis=0)).max(axis=1)
+    assert between.mean() < 0.93
+
+
+def test_two_classes_have_one_wrong_class_and_no_spread_over_it():
+    data = problem(classes=2, shots=1)
+    assert GaussProbe(**SCALES).fit(data.X, data.y, text=data.text).score(data.test.X, data.test.y) > 0.5
 
 
 def test_one_class_is_no_question():
@@ -102,12 +133,13 @@ def test_one_class_is_no_question():
 
 
 def best_temperature(scores, y):
-    """The factor with the least cross-entropy, and that cross-entropy."""
+    """The likeliest factor, whose logarithm has a normal prior, and the mean cross-entropy there."""
     found = []
     for scale in np.geomspace(1e-3, 20, 2001):
         logits = scale * scores
-        found.append((np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(y)), y]), scale))
-    return min(found)[::-1]
+        loss = np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(y)), y])
+        found.append((len(y) * loss + np.log(scale) ** 2 / 2, scale, loss))
+    return min(found)[1:]
 
 
 def test_probabilities_are_right_on_pictures_that_were_not_seen():

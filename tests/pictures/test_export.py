@@ -39,7 +39,7 @@ def test_pictures_go_in_and_the_answers_are_those_of_predict(sample, fit, tmp_pa
     for path, said in zip(pictures, predict_files(head, pictures, top=6, encoder=encoder), strict=True):
         (theirs,) = session.run(None, {"picture": np.asarray(decode(path, path.name, as_seen=True))})[0]
         ours = {guess.name: guess.probability for guess in said.top}
-        np.testing.assert_allclose(theirs, [ours[name] for name in head.about.classes], atol=1e-4)
+        np.testing.assert_allclose(theirs, [ours[name] for name in head.about.classes], atol=5e-3)
 
 
 def test_an_encoder_that_is_no_network_is_refused(shades, fit, colours, tmp_path):

@@ -115,9 +115,9 @@ def test_without_a_writable_cache_it_goes_on_and_says_so_once(place, monkeypatch
         assert "KSHOT_CACHE" in done.stderr
 
 
-def test_explain_and_another_encoder(kshot, place):
+def test_the_nearest_shots_and_another_encoder(kshot, place):
     some = str(next(Path("drawings/new").iterdir()))
-    done = kshot("explain", "head.safetensors", some)
+    done = kshot("predict", "head.safetensors", some, "--nearest", "3")
     assert done.returncode == 0
     assert "nearest shot" in done.stdout
     refused = kshot("predict", "head.safetensors", some, "--backbone", "lite2")

@@ -1,23 +1,20 @@
-"""The work on a batch: load features once, draw each cell's episode, run every method on it, measure, and write the
-cell."""
+"""The work on a cell: load its features, draw the episode, run every method on it, measure."""
 
-import os
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict
-from functools import lru_cache
-from importlib import import_module
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.bench.knobs import made, measure_oracle
+from kshot.bench.probes import measure_probe
+from kshot.bench.recipes import KNOB_ORACLE, PROBE
 from kshot.bench.record import CellFacts, Record
-from kshot.bench.records import Records
-from kshot.bench.study import Cell, MethodSpec, Study, parsed_supports
-from kshot.bench.work import CellBatch
+from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.episode import Episode
 from kshot.data.store import Store, as_store
 from kshot.data.stratum import Prior, Stratum, load_prior, load_stratum
@@ -35,61 +32,12 @@ from kshot.solvers.rows import (
     squared_norms,
 )
 from kshot.stats.answers import Answers, answers_of, concatenate
-from kshot.types import FREE_EVIDENCE, Array, Views
+from kshot.types import Array, Views
 
-# A BLAS reads these when it is loaded, before any code of ours runs in a process.
-ONE_THREAD: dict[str, str] = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "BLIS_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-    ),
-    "1",
-)
 # How far float32 may be off over a thousand classes.
 PROBABILITIES_ADD_UP = 1e-3
-# pyarrow imports pandas where that is installed.
-LIBRARIES = ("scipy.linalg", "scipy.special", "pyarrow.parquet", "pandas")
-
-
-@contextmanager
-def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set these environment variables inside the block."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-def run_batch(study: Study, features: Path | Store, records: Records, batch: CellBatch) -> int:
-    """Compute and write the cells that are still missing; return their number."""
-    computed = 0
-    for cell in batch.cells:
-        if not records.cell_files(cell):
-            stratum, prior = load_cell(study, features, batch, cell)
-            facts, rows = run_cell(cell, batch.specs, stratum, prior, study.min_residue, study.answers)
-            records.write(study, facts, rows)
-            computed += 1
-    return computed
-
-
-def load_batch(study: Study, features: Path | Store, batch: CellBatch) -> None:
-    """Load what `run_batch` needs, for processes that are forked from this one; libraries, too, some of which are
-    imported at their first use only."""
-    for name in LIBRARIES:
-        with suppress(ImportError):
-            import_module(name)
-    for cell in batch.cells:
-        load_cell(study, features, batch, cell)
+# Labels are kept in 16 bits.
+MOST_CLASSES = 2**16
 
 
 def run_cell(
@@ -97,50 +45,36 @@ def run_cell(
     specs: Sequence[MethodSpec],
     stratum: Stratum,
     prior: Prior | None,
-    min_residue: int | None = None,
     keep_answers: bool = False,
+    finished: Callable[[], None] = lambda: None,
 ) -> tuple[CellFacts, list[Record]]:
-    """Facts about the cell and one record per method; a method's failure is its record, not an exception."""
-    episode = stratum.episode(cell.shots, cell.seed, prior, cell.profile)
-    work = SharedWork()
-    records = [run_method(cell, spec, episode, stratum, prior, min_residue, keep_answers, work) for spec in specs]
-    return cell_facts(episode, stratum, prior), records
+    """Facts about the cell and one record per method; a method's failure is its record, not an exception.
+
+    `finished` is called after every method.
+    """
+    probes = any(spec.use.startswith(PROBE) for spec in specs)
+    episode = None if probes else stratum.episode(cell.shots, cell.seed, prior, cell.profile)
+    work, records = SharedWork(), []
+    for spec in specs:
+        if episode is None:
+            records.append(measure_probe(cell, spec, stratum, prior))
+        elif spec.use.startswith(KNOB_ORACLE):
+            records.append(measure_oracle(spec, episode))
+        else:
+            records.append(run_method(spec, episode, keep_answers, work))
+        finished()
+    return cell_facts(stratum, episode, prior), records
 
 
 def run_method(
-    cell: Cell,
-    spec: MethodSpec,
-    episode: Episode,
-    stratum: Stratum,
-    prior: Prior | None,
-    min_residue: int | None = None,
-    keep_answers: bool = False,
-    work: SharedWork | None = None,
+    spec: MethodSpec, episode: Episode, keep_answers: bool = False, work: SharedWork | None = None
 ) -> Record:
     """Fit and score one method; methods of kshot share the results that are kept in `work`, others do not."""
-    method = registry.create_afresh(spec.use, **spec.params)
+    method = made(spec)
     # Read once, so that a method cannot declare one thing here and another later.
     info = method.info
     views = spec.views if info.views else None
-    common = {
-        "cell": cell,
-        "method": spec.name,
-        "title": spec.title or (info.title if spec.name == info.key else f"{info.title} ({spec.name})"),
-        "sees": tuple(sorted(info.sees)),
-        "n_test": episode.n_test,
-        "code": registry.code_of(spec.use, spec.params),
-        "views": {} if views is None else asdict(views) | {"sha256": stratum.views[views].digest},
-    }
-    if prior is None and "text" in info.sees:
-        return Record(**common, status="undefined", reason=f"{cell.backbone} has no text")
-    least = max(1, min_residue or 0)
-    left = min((episode.left[seen] for seen in info.sees if seen in episode.left), default=least)
-    if left < least:
-        reason = f"a class keeps {left} pool pictures beside its shots, fewer than {least}"
-        return Record(**common, status="undefined", reason=reason)
-    if len(episode.asked) < episode.n_classes and not info.sees <= FREE_EVIDENCE:
-        reason = "base to new is defined for methods that look at text and shots alone"
-        return Record(**common, status="undefined", reason=reason)
+    common = {"sees": tuple(sorted(info.sees)), "n_test": episode.n_test}
     ours, scores = spec.use in registry.BUILTIN, None
     try:
         with sharing(work if ours else None):
@@ -211,6 +145,11 @@ def answered(
     because all at once may not fit memory."""
     from scipy.special import softmax
 
+    if len(method.classes_) > MOST_CLASSES:
+        raise InputError(
+            f"answers are kept for at most {MOST_CLASSES:,} classes, not {len(method.classes_):,}. "
+            "Write answers = false in the study file."
+        )
     blocks = []
     for here in row_blocks(len(queries)):
         given = method.predict_proba(queries[here]) if scores is None else softmax(scores[here], axis=1)
@@ -230,8 +169,11 @@ def checked_probabilities(given: object, rows: int, n_classes: int) -> Float[Arr
     return found
 
 
-def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellFacts:
-    """Measure the geometry that tables show; no method sees it."""
+def cell_facts(stratum: Stratum, episode: Episode | None, prior: Prior | None) -> CellFacts:
+    """Measure the geometry that tables show; no method sees it. Probes have no use for it."""
+    whose = CellFacts(stratum.simulated, str(stratum.test.X.dtype), stratum.n_classes, stratum.protocol)
+    if episode is None:
+        return whose
     seen = episode.reveal(frozenset({"support", "pool"}))
     lambda_js = d2 = v = share = None
     if prior is not None:
@@ -247,60 +189,64 @@ def cell_facts(episode: Episode, stratum: Stratum, prior: Prior | None) -> CellF
             outside = class_means(seen.pool.X, seen.pool.y, episode.n_classes)
             measured = class_independent_share(outside, prior.text)
             share = None if np.isnan(measured) else measured
-    return CellFacts(
-        simulated=stratum.simulated,
-        dtype=str(stratum.test.X.dtype),
-        n_classes=len(episode.asked),
-        protocol=stratum.protocol,
-        feature_hashes=stratum.hashes | ({"text": prior.sha256} if prior else {}),
-        lambda_js=lambda_js,
-        d2=d2,
-        v=v,
-        share=share,
-    )
+    return replace(whose, n_classes=len(episode.asked), lambda_js=lambda_js, d2=d2, v=v, share=share)
 
 
-def load_cell(study: Study, features: Path | Store, batch: CellBatch, cell: Cell) -> tuple[Stratum, Prior | None]:
-    """The stratum and the text of a cell, as the study wants them; None for a backbone without text."""
-    where, read = (features, cell.dataset, cell.backbone), (study.dtype, batch.hashes)
-    return _stratum(*where, *read, study.pool_cap, batch.views, study.supports), _prior(*where, *read, cell.tier)
+class Loaded(NamedTuple):
+    """What a cell needs: the sha256 of its features as one text, and how a study reads them."""
+
+    study: Study
+    features: Path | Store
+    hashes: str
+    views: frozenset[Views]
 
 
-# Workers of a cluster live longer than a run, so the cache is keyed by hashes, too, and not only by names.
-# One stratum at a time: batches hold one, and two of the largest would take a gigabyte.
-@lru_cache(maxsize=1)
-def _stratum(
-    features: Path | Store,
-    dataset: str,
-    backbone: str,
-    dtype: str,
-    hashes: frozenset[str],
-    pool_cap: int | None,
-    views: frozenset[Views],
-    supports: str,
-) -> Stratum:
-    given = parsed_supports(supports).get(dataset, {})
-    stratum = load_stratum(as_store(features), dataset, backbone, dtype, views, given, pool_cap)
+def load_cell(loaded: Loaded, cell: Cell) -> tuple[Stratum, Prior | None]:
+    """The stratum and the text of a cell, as the study wants them; None for a backbone without text.
+
+    One stratum at a time is kept, because two of the largest would take a gigabyte. Workers live longer than a run, so
+    hashes are part of what it is kept under.
+    """
+    study, views = loaded.study, loaded.views
+    place = cell.dataset, cell.backbone, study.dtype, loaded.hashes
+    stratum = _kept(_strata, 1, (*place, study.pool_cap, views, study.supports), lambda: _load_stratum(loaded, cell))
+    return stratum, _kept(_priors, 8, (*place, cell.tier), lambda: _load_prior(loaded, cell))
+
+
+_strata: dict[tuple, Stratum] = {}
+_priors: dict[tuple, Prior | None] = {}
+
+
+def _kept(cache: dict[tuple, Any], most: int, key: tuple, load: Callable[[], Any]) -> Any:
+    if key not in cache:
+        while len(cache) >= most:
+            del cache[next(iter(cache))]
+        cache[key] = load()
+    return cache[key]
+
+
+def _load_stratum(loaded: Loaded, cell: Cell) -> Stratum:
+    study = loaded.study
+    given = study.supports_of(cell.dataset)
+    where = as_store(loaded.features), cell.dataset, cell.backbone
+    stratum = load_stratum(*where, study.dtype, loaded.views, given, study.pool_cap)
     viewed = (digest for stored in stratum.views.values() for digest in stored.hashes)
-    _check_unchanged(f"{dataset}/{backbone}", [*stratum.hashes.values(), *viewed], hashes)
+    _check_unchanged(f"{cell.dataset}/{cell.backbone}", [*stratum.hashes.values(), *viewed], loaded.hashes)
     return stratum
 
 
-@lru_cache(maxsize=8)
-def _prior(
-    features: Path | Store, dataset: str, backbone: str, dtype: str, hashes: frozenset[str], tier: str
-) -> Prior | None:
-    store = as_store(features)
-    if not store.tiers(dataset, backbone):
+def _load_prior(loaded: Loaded, cell: Cell) -> Prior | None:
+    store = as_store(loaded.features)
+    if not store.tiers(cell.dataset, cell.backbone):
         return None
-    prior = load_prior(store, dataset, backbone, tier, dtype)
-    _check_unchanged(f"{dataset}/{backbone}/text-{tier}", [prior.sha256], hashes)
+    prior = load_prior(store, cell.dataset, cell.backbone, cell.tier, loaded.study.dtype)
+    _check_unchanged(f"{cell.dataset}/{cell.backbone}/text-{cell.tier}", [prior.sha256], loaded.hashes)
     return prior
 
 
-def _check_unchanged(name: str, found: Iterable[str], expected: frozenset[str]) -> None:
-    if not expected.issuperset(found):
+def _check_unchanged(name: str, digests: Iterable[str], expected: str) -> None:
+    if not set(expected.split()).issuperset(digests):
         raise FeatureError(
-            f"{name} was written again after this run had begun. Finished cells are kept; restore the features, or run "
-            "with another --records."
+            f"{name} was written again after this run had begun, or is other where this worker looks. Finished records "
+            "are kept; run the same command again."
         )

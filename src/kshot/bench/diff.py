@@ -1,19 +1,21 @@
-"""Compare two records folders: missing records, moved accuracies, the noise of draws, versions and machines."""
+"""Compare two tables of records: missing ones, moved accuracies, the noise of draws, what differs in their keys."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kshot.bench.record import KEY, SECONDS
-from kshot.bench.records import Records, load_table
+from kshot.bench.record import CIRCUMSTANCES, KEY, SECONDS
 from kshot.stats.draw_noise import CANNOT_TELL, DIFFERS, DrawNoise, Judged, draw_noise, judge
+from kshot.types import IMPORTED
 
 # Measured or fitted in the working precision.
 ROUNDED = {"lambda_js", "d2", "v", "share", "selected"}
-CIRCUMSTANCES = ("study_hash", "version", "code", "dtype", "feature_hashes")
 Rows = Mapping[tuple, dict]
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -81,24 +83,20 @@ class Difference:
         return f"the same results {luck}{hidden}"
 
 
-def compare(first: Path, second: Path) -> Difference:
+def compare(first: "pa.Table", second: "pa.Table", steps: tuple[float, float] = (0.0, 0.0)) -> Difference:
     """Compare cells one by one where the draws are the same, else means by the noise of their draws.
 
     Records are `identical` if all columns but seconds and circumstances are equal. Between two precisions, measured
-    numbers may differ, but no prediction; beside imported accuracies, only these are compared, to their digits.
+    numbers may differ, but no prediction; beside printed accuracies, only these are compared, to the `steps` of their
+    digits in percentage points.
     """
-    a, b = (
-        {tuple(row[name] for name in KEY): row for row in load_table(folder).to_pylist()} for folder in (first, second)
-    )
+    a, b = ({tuple(row[name] for name in KEY): row for row in table.to_pylist()} for table in (first, second))
     shared = [key for key in a if key in b]
     # A printed figure is off by up to half a step.
-    steps = [Records(folder).imported().get("rounding", 0.0) for folder in (first, second)]
     rounding = sum(steps) / 2
     printed = DrawNoise(sum(step**2 for step in steps) / 12, 1e9)
-    paired = bool(shared) and (
-        Records(first).draw_rule() == Records(second).draw_rule()
-        or all(_same_result(a[key], b[key], rounding) for key in shared)
-    )
+    ours = not any(row["protocol"] == IMPORTED for rows in (a, b) for row in rows.values())
+    paired = bool(shared) and (ours or all(_same_result(a[key], b[key], rounding) for key in shared))
     of_a, of_b = ({k: a[k] for k in shared}, {k: b[k] for k in shared}) if paired else _of_shared_strata(a, b)
 
     def moves(name_of: Callable[[tuple], str], names: Iterable[str]) -> tuple[Move, ...]:
@@ -113,8 +111,7 @@ def compare(first: Path, second: Path) -> Difference:
 
     methods, strata = (dict.fromkeys(map(name_of, of_a)) for name_of in (_method, _place))
     many = len(methods) + len(strata)
-    around = {name: (_values(of_a, name), _values(of_b, name)) for name in CIRCUMSTANCES}
-    around["machine"] = (_machines(first), _machines(second))
+    around = {name: (_values(of_a, name), _values(of_b, name)) for name in ("recipe", "dtype", "features", "made_by")}
     return Difference(
         paired=paired,
         only_first=len(a) - len(of_a),
@@ -207,7 +204,7 @@ def _same_result(a: dict, b: dict, rounding: float) -> bool:
 
 
 def _identical(a: dict, b: dict) -> bool:
-    ignored = {*SECONDS, *CIRCUMSTANCES, "study"}
+    ignored = {*SECONDS, *CIRCUMSTANCES, "study", "title", "answered"}
     if a["dtype"] != b["dtype"]:
         ignored |= ROUNDED
     return all(a[name] == b[name] for name in a.keys() - ignored)
@@ -225,7 +222,3 @@ def _flipped(a: dict, b: dict) -> float | None:
 
 def _values(rows: Rows, name: str) -> list[str]:
     return sorted({row[name] for row in rows.values()})
-
-
-def _machines(folder: Path) -> list[str]:
-    return sorted({f"{run['processor']}, numpy {run['numpy']}" for run in Records(folder).runs()})

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from kshot.bench.recipes import code_of
 from kshot.bench.study import MethodSpec
 from kshot.errors import InputError, KshotError
 from kshot.methods import registry
@@ -61,7 +62,7 @@ def _spec(head: Any, title: str | None, taken: Mapping[str, MethodSpec]) -> Meth
             return MethodSpec(name, use, params, title="" if (name, shown) == (info.key, info.title) else shown)
     except KshotError:
         pass
-    return MethodSpec(name, registry.hold(name, head), title=shown)
+    return MethodSpec(name, f"__main__:{name}", title=shown, head=head)
 
 
 def _importable(head: Classifier) -> str:
@@ -89,8 +90,8 @@ def _changed(head: Classifier, defaults: Mapping[str, Any]) -> dict[str, Any]:
 
 def _same(one: MethodSpec, other: MethodSpec) -> bool:
     """Whether both are the same method with the same parameters, under any name."""
-    if registry.is_held(one.use) and registry.is_held(other.use):
-        return registry.code_of(one.use) == registry.code_of(other.use)
+    if one.head is not None and other.head is not None:
+        return code_of(one) == code_of(other)
     return (one.use, one.params) == (other.use, other.params)
 
 

@@ -1,293 +1,297 @@
-"""The records folder: the only record of which cells are done.
+"""The cache of records: a folder of parquet files that are written once, for all studies.
 
-RECORDS/study.json                                   the header: study and features; may grow, never change
-RECORDS/study-copy.json                              backup of study.json
-RECORDS/cells/DATASET/BACKBONE/TIER/K04-s0.*.parquet one cell, every method; whole or absent; K04-s0-missing and the
-                                                     like under another profile of shots than balanced
-RECORDS/answers/…/K04-s0.*.parquet                   its heads' answers to every test picture, for metrics
-RECORDS/compact/*.parquet                            many cells joined by `kshot records compact`
-RECORDS/superseded/*.parquet                         records of methods whose code was changed since
-RECORDS/failures/…/K04-s0.METHOD.txt                 tracebacks of failed methods
-RECORDS/runs/*.json                                  which machine computed here, one file a run
+RECORDS/DIGEST.parquet               rows of one or many cells; the name is a hash of the content
+RECORDS/queries/NAME.DIGEST.parquet  what a study asked for last: names, titles, cells, keys or reasons
 
-The names of parquet files hold a hash of their content (`kshot.files`).
+A file whose content does not hash to its name counts as missing. Rows are only added; of several rows with one key the
+first counts that did not fail, rather with answers. `compact` removes a file after its rows stand in another one.
 """
 
+import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import astuple, replace
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from kshot.bench.additions import addable, contradiction
-from kshot.bench.record import (
-    KEY,
-    NAME,
-    CellFacts,
-    Record,
-    cells_of,
-    read_header,
-    schema,
-    stored_study,
-    table,
-    write_header,
-)
-from kshot.bench.study import Cell, Study
+from kshot.bench.query import DIGITS, Asked, Query
+from kshot.bench.record import ANSWERS, answers_of_row, cells_of, schema, take
+from kshot.bench.study import Cell, study_from_json
 from kshot.data.episode import class_shots
-from kshot.errors import StudyError
-from kshot.files import files_at, intact_only, is_temporary, locked, read_tables, replace_table, write_text
-from kshot.stats.answers import Answers, answers_from_table, answers_table
-from kshot.types import BALANCED, Array
+from kshot.errors import StudyError, unknown
+from kshot.files import write_bytes
+from kshot.stats.answers import Answers
+from kshot.types import CELL, Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RUNS = "runs"
-# Other processes may join files between our listing and our reading them; then we list them again.
+# Reading thousands of files is slow: so many small ones are joined.
+MANY, SMALL = 256, 8_000_000
 ATTEMPTS = 5
+QUERIES = "queries"
+# Behind the name of a study: the query of its probes.
+PROBES = "~probes"
+# Of several rows with one key, these choose.
+BEST = ("key", "status", "answered")
+logger = logging.getLogger("kshot")
+_warned: set[Path] = set()
 
 
 class Records:
-    """One study's folder."""
+    """One folder of records."""
 
     def __init__(self, folder: Path | str):
         self.folder = Path(folder)
+        self._read: dict[tuple, pa.Table] = {}
 
-    @property
-    def header(self) -> Path:
-        return self.folder / NAME
+    def keys(self, *, failed: bool = True, answers: bool = False) -> set[str]:
+        """The keys of all rows; without those that failed, or that keep no answers where they could.
 
-    def lock(self) -> AbstractContextManager[None]:
-        """Lock of the folder, for changes of more than one cell's file."""
-        return locked(self.header)
-
-    def claim(
-        self, study: Study, dropped: Iterable[Cell], features: dict[str, str], about: Mapping[str, dict] | None = None
-    ) -> None:
-        """Write the header, or raise if the folder belongs to another study or other features.
-
-        `about` (constants of encoders, ignored gates) is added to what the header holds for other strata.
+        A file is read once, unless it changes.
         """
-        told = dict(about or {})
-        with self.lock():
-            extended: list[str] = []
-            # Listed before we look for the header: another driver may be writing it at this moment.
-            occupied = any(not is_temporary(path) for path in self.folder.glob("*"))
-            if self.header.is_file():
-                try:
-                    self._check_owner(study, features)
-                except StudyError:
-                    # A folder with a header but without records may be taken by another study.
-                    if any(self.files()):
-                        raise
-                else:
-                    before = read_header(self.folder)
-                    features = before["features"] | features
-                    told = {name: before.get(name, {}) | own for name, own in told.items()}
-                    extended = [*before["extends"], *([before["hash"]] if before["hash"] != study.hash else [])]
-            elif occupied and self._named_studies() != {study.hash}:
-                raise StudyError(f"{self.folder} is not empty and not a records folder. Choose another --records.")
-            content = {
-                "hash": study.hash,
-                "extends": extended,
-                "study": json.loads(study.to_json()),
-                "dropped": [list(astuple(cell)) for cell in dropped],
-                "features": features,
-                **told,
-            }
-            write_header(self.folder, content)
+        columns, files = ["key", "status", "answered"], self._files()
+        self._read = {file: self._read[file] for file in files if file in self._read}
+        self._read |= {file: _whole(path, columns) for file, path in files.items() if file not in self._read}
+        lists = ([table[name].to_pylist() for name in columns] for table in self._read.values())
+        return {
+            key
+            for table in lists
+            for key, status, answered in zip(*table, strict=True)
+            if (failed or status != "failed") and (not answers or answered or status != "ok")
+        }
 
-    def _named_studies(self) -> set[str]:
-        """The studies that the records themselves name; none without records."""
-        if not any(self.files()):
-            return set()
-        return set(load_table(self.folder, ["study_hash"])["study_hash"].to_pylist())
+    def table(self, keys: Collection[str], columns: Sequence[str] = ()) -> "pa.Table":
+        """One row of each key, in no order; all columns but the answers unless given."""
+        kept = [name for name in schema().names if name not in ANSWERS]
+        whole = self._gather(list(dict.fromkeys([*BEST, *(columns or kept)])))
+        return take(whole, _first_of_each(whole, keys)).combine_chunks()
 
-    def imported(self) -> dict[str, Any]:
-        """File and column names of an imported table; empty where kshot computed the records."""
-        return read_header(self.folder).get("imported", {}) if self.header.is_file() else {}
+    def answers(self, table: "pa.Table", metrics: Mapping[str, Callable[[Answers], float]]) -> dict[str, Array]:
+        """Every metric of every row of a table, which has keys and cells; NaN where no answers were kept."""
+        values = {name: np.full(table.num_rows, np.nan) for name in metrics}
+        places: dict[str, list[int]] = {}
+        for number, key in enumerate(table["key"].to_pylist()):
+            places.setdefault(key, []).append(number)
+        cells, classes = cells_of(table), table["n_classes"].to_pylist()
+        for path in self._files().values():
+            part = _whole(path, ["key", "answered", *ANSWERS])
+            for number, (key, answered) in enumerate(zip(*(part[n].to_pylist() for n in BEST[::2]), strict=True)):
+                if answered and key in places:
+                    columns = {name: part[name][number] for name in ANSWERS}
+                    arrays = {name: value.values.to_numpy(zero_copy_only=False) for name, value in columns.items()}
+                    first = places[key][0]
+                    unseen = _unseen(cells[first], classes[first])
+                    kept = answers_of_row(arrays, classes[first], unseen)
+                    for name, metric in metrics.items():
+                        values[name][places[key]] = metric(kept)
+        return values
 
-    def draw_rule(self) -> str:
-        """Names the draws: two folders with the same name have the same shots in the same cell."""
-        source = self.imported()
-        return source["mapping"].get("draws", source["sha256"]) if source else self.study().supports or "kshot"
+    def add(self, table: "pa.Table") -> Path:
+        """Write rows whole or not at all."""
+        content = parquet(table)
+        path = self.folder / f"{_digest(content)}.parquet"
+        write_bytes(path, content)
+        return path
 
-    def _check_owner(self, study: Study, features: dict[str, str]) -> None:
-        owner = self.study()
-        reason = contradiction(study, owner)
-        if reason:
-            options = " ".join(f"--method {name}" for name in addable(study, owner))
-            add = f"Add {options} to the command, or restore" if options else "Restore"
-            raise StudyError(
-                f"{self.folder} {reason} {add} the study file that wrote it. Give another folder with --records to "
-                "compute this study beside it."
+    def compact(self, least: int = 2) -> int:
+        """Join the small files if there are so many; returns how many. Others may read, write and join meanwhile."""
+        import pyarrow as pa
+
+        paths = [path for (_, _, size), path in self._files().items() if size < SMALL]
+        if len(paths) < least:
+            return 0
+        whole = {path: table for path in paths if (table := _whole(path, schema().names)).num_rows}
+        if len(whole) < least:
+            return 0
+        rows = pa.concat_tables(whole.values())
+        joined = self.add(take(rows, _first_of_each(rows)))
+        for path in whole.keys() - {joined}:
+            path.unlink(missing_ok=True)
+        return len(whole)
+
+    def drop(self, keys: Collection[str]) -> int:
+        """Remove the rows with these keys; returns how many. Nothing else ever removes a row."""
+        removed = 0
+        for path in self._files().values():
+            table = _whole(path, schema().names)
+            kept = take(table, (row for row, key in enumerate(table["key"].to_pylist()) if key not in keys))
+            if kept.num_rows < table.num_rows:
+                removed += table.num_rows - kept.num_rows
+                replacement = self.add(kept) if kept.num_rows else None
+                if path != replacement:
+                    path.unlink(missing_ok=True)
+        return removed
+
+    def save(self, asked: Query, name: str = "") -> Path:
+        """Keep what a study asks for, for reports and counts without its features; the last one of a name counts."""
+        import pyarrow as pa
+
+        rows = [
+            {**dict(zip(CELL, astuple(cell), strict=True)), "method": method, "title": titled(one, asked)}
+            | {"key": one.key, "reason": one.reason}
+            for cell, named in asked.cells.items()
+            for method, one in named.items()
+        ]
+        about = {
+            "study": asked.study.to_json(),
+            "dropped": json.dumps(sorted(map(astuple, asked.dropped))),
+            "recipes": json.dumps(asked.source.recipes, sort_keys=True, default=list),
+            "sees": json.dumps({name: sorted(info.sees) for name, info in asked.source.infos.items()}, sort_keys=True),
+        }
+        content = parquet(pa.Table.from_pylist(rows, schema=_query_schema().with_metadata(about)))
+        name = name or asked.study.name
+        path = self.folder / QUERIES / f"{name}.{_digest(content)}.parquet"
+        if not path.is_file():
+            write_bytes(path, content)
+        for other in self._saved().get(name, []):
+            if other != path:
+                other.unlink(missing_ok=True)
+        return path
+
+    def names(self) -> list[str]:
+        """The studies that asked for records here."""
+        return sorted(name for name in self._saved() if not name.endswith(PROBES))
+
+    def saved(self, name: str) -> "SavedQuery":
+        """What the study of that name asked for last."""
+        for _ in range(ATTEMPTS):
+            paths = self._saved().get(name, [])
+            with suppress(FileNotFoundError):
+                tables = [table for path in paths if (table := _read_whole(path)) is not None]
+                if tables:
+                    return SavedQuery(tables[-1])
+                if not paths:
+                    break
+        raise self._not_there(name)
+
+    def has(self, name: str) -> bool:
+        return name in self._saved()
+
+    def _not_there(self, name: str) -> StudyError:
+        if (self.folder / "study.json").is_file():
+            return StudyError(
+                f"{self.folder} holds records of kshot 0.2. Type: python tools/adopt.py {self.folder} records"
             )
-        self.check_features(features)
+        step = f"Looked in {self.folder}. Run `kshot run {name or 'STUDY'}` first."
+        return StudyError(unknown("study", name, self.names(), step))
 
-    def check_features(self, features: dict[str, str]) -> None:
-        """Refuse features that are not those the records were computed on; absent ones are no contradiction."""
-        if self.imported():
-            raise StudyError(f"{self.folder} holds imported records; the features behind them are not known here.")
-        for name, before in read_header(self.folder)["features"].items():
-            if features.get(name, before) != before:
-                raise StudyError(
-                    f"{self.folder} was computed on other features: {name} had sha256 {before}, now it has "
-                    f"{features[name]}. Give another folder with --records, or restore the features."
-                )
+    def _saved(self) -> dict[str, list[Path]]:
+        """The saved queries by name, the newest last."""
+        saved: dict[str, list[tuple[int, Path]]] = {}
+        for path in (self.folder / QUERIES).glob("[!.]*.parquet"):
+            with suppress(FileNotFoundError):
+                saved.setdefault(path.stem.rpartition(".")[0], []).append((path.stat().st_mtime_ns, path))
+        return {name: [path for _, path in sorted(pairs)] for name, pairs in saved.items()}
 
-    def study(self) -> Study:
-        return stored_study(self.folder)
+    def _files(self) -> dict[tuple, Path]:
+        """The files of rows by name, time and size."""
+        files = {}
+        for path in sorted(self.folder.glob("[!.]*.parquet")):
+            with suppress(FileNotFoundError):
+                about = path.stat()
+                files[path.name, about.st_mtime_ns, about.st_size] = path
+        return files
 
-    def dropped(self) -> set[Cell]:
-        return {Cell(*values) for values in read_header(self.folder)["dropped"]}
+    def _gather(self, columns: list[str]) -> "pa.Table":
+        """The rows of all files, listed again where another process joined some of them meanwhile."""
+        import pyarrow as pa
 
-    def owners(self) -> tuple[str, list[str]]:
-        """The hash of the folder's study and those of the studies it extends, whose records are its own."""
-        if not self.header.is_file():
-            return "", []
-        header = read_header(self.folder)
-        return header["hash"], header["extends"]
-
-    def grows_into(self, study: Study) -> bool:
-        """Whether cells here may lack methods of the study because a smaller study wrote them."""
-        own, former = self.owners()
-        return bool(own) and (own != study.hash or bool(former))
-
-    def files(self) -> tuple[list[Path], list[Path]]:
-        """Files of single cells and of many, damaged ones too; hidden ones are still being written."""
-        loose = sorted((self.folder / "cells").glob("*/*/*/K*.parquet"))
-        return loose, sorted((self.folder / "compact").glob("[!.]*.parquet"))
-
-    def loose(self) -> list[Path]:
-        """Intact files of single cells, in a fixed order."""
-        return intact_only(self.folder, self.files()[0])
-
-    def joined(self) -> list[Path]:
-        """Intact files of many cells."""
-        return intact_only(self.folder, self.files()[1])
-
-    def cell_files(self, cell: Cell) -> list[Path]:
-        """The cell's own files, damaged ones too; two where drivers that computed it at once were killed."""
-        return files_at(self.folder, cell_place(cell))
-
-    def write(self, study: Study, facts: CellFacts, records: Sequence[Record]) -> None:
-        """Write one cell's file whole or not at all; answers and tracebacks first, so that a cell with records is
-        complete."""
-        self.write_answers(records)
-        for record in records:
-            if record.traceback:
-                write_text(self.failure(record.cell, record.method), record.traceback)
-        replace_table(table(study, facts, records), self.folder, cell_place(records[0].cell))
-
-    def write_answers(self, records: Sequence[Record]) -> None:
-        """Add the answers of these records of a cell to its file; those of the same methods are replaced."""
-        kept = {record.method: record.answers for record in records if record.answers is not None}
-        if kept:
-            cell = records[0].cell
-            replace_table(answers_table(self.answers(cell) | kept), self.folder, cell_place(cell, "answers"))
-
-    def answers(self, cell: Cell) -> dict[str, Answers]:
-        """The kept answers of the cell, by method."""
-        import pyarrow.parquet as pq
-
-        paths = intact_only(self.folder, files_at(self.folder, cell_place(cell, "answers")))
-        if not paths:
-            return {}
-        found = answers_from_table(pq.ParquetFile(paths[-1]).read())
-        return {method: replace(one, unseen=_unseen(cell, one.n_classes)) for method, one in found.items()}
-
-    def runs(self) -> list[dict[str, Any]]:
-        """The machine of each run that wrote here, without files that are still being written."""
-        paths = sorted((self.folder / RUNS).glob("[!.]*.json"))
-        return [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-
-    def failure(self, cell: Cell, method: str) -> Path:
-        """Where the traceback of a failed method is kept."""
-        return self.folder / f"{cell_place(cell, 'failures')}.{re.sub(r'[^A-Za-z0-9._-]', '_', method)}.txt"
+        for _ in range(ATTEMPTS):
+            files = self._files()
+            tables = [_whole(path, columns) for path in files.values()]
+            if self._files().keys() >= files.keys():
+                break
+        return pa.concat_tables([_no_rows(columns), *tables])
 
 
-def cell_place(cell: Cell, kind: str = "cells") -> str:
-    """The place of a cell's file inside the folder, without hash and suffix."""
-    profile = "" if cell.profile == BALANCED else f"-{cell.profile}"
-    return f"{kind}/{cell.dataset}/{cell.backbone}/{cell.tier}/K{cell.shots:02d}-s{cell.seed}{profile}"
+class SavedQuery:
+    """What a study asked for: one row a cell and method, with key or reason."""
+
+    def __init__(self, table: "pa.Table"):
+        about = {name.decode(): text.decode() for name, text in (table.schema.metadata or {}).items()}
+        self.table = table
+        self.study = study_from_json(about["study"])
+        self.dropped = [Cell(*values) for values in json.loads(about["dropped"])]
+        self.recipes: dict[str, dict] = json.loads(about["recipes"])
+        self.sees: dict[str, list[str]] = json.loads(about["sees"])
+
+    def keys(self) -> set[str]:
+        return set(self.table["key"].to_pylist()) - {""}
 
 
-def load_table(folder: Path | str, columns: Sequence[str] | None = None, *, joined_only: bool = False) -> "pa.Table":
-    """All records, each once, sorted by cell and method; all columns unless given.
+def titled(asked: Asked, whole: Query) -> str:
+    """What tables call a method."""
+    spec, info = asked.spec, whole.source.infos[asked.spec.name]
+    return spec.title or (info.title if spec.name == info.key else f"{info.title} ({spec.name})")
 
-    With `joined_only` those of compacted files, which may be none.
-    """
+
+def parquet(table: "pa.Table") -> bytes:
+    """The content of a parquet file; the same for the same rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, sink := pa.BufferOutputStream(), compression="zstd", write_statistics=False)
+    return sink.getvalue().to_pybytes()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:DIGITS]
+
+
+def _read_whole(path: Path, columns: Sequence[str] | None = None) -> "pa.Table | None":
+    """Columns of a file that is as it was written, None of another."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = path.read_bytes()
+    if path.stem.rpartition(".")[2] == _digest(content):
+        with pq.ParquetFile(pa.BufferReader(content)) as file:
+            return file.read(columns, use_threads=False)
+    if path not in _warned:
+        _warned.add(path)
+        logger.warning("%s is damaged and counts as missing; `kshot run` computes its records again.", path)
+    return None
+
+
+def _whole(path: Path, columns: Sequence[str]) -> "pa.Table":
+    """Columns of a file; no rows of a damaged one, or of one that another process joined with others."""
+    table = None
+    with suppress(FileNotFoundError):
+        table = _read_whole(path, list(columns))
+    return _no_rows(columns) if table is None else table.select(list(columns)).replace_schema_metadata()
+
+
+def _no_rows(columns: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
 
-    records = Records(folder)
-    wanted = list(columns or schema().names)
-    found = _read(records, [name for name in schema().names if name in {*KEY, *wanted}], joined_only)
-    first: dict[tuple, int] = {}
-    for row, key in enumerate(zip(*(found[name].to_pylist() for name in KEY), strict=True)):
-        first.setdefault(key, row)
-    rows = np.array([first[key] for key in sorted(first)], np.int64)
-    # `pa.array` would import pandas where that is installed, which takes longer than reading.
-    found = found.select(wanted).take(pa.Int64Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)]))
-    own, former = records.owners()
-    if former and "study_hash" in wanted:
-        hashes = [own if name in former else name for name in found["study_hash"].to_pylist()]
-        found = found.set_column(wanted.index("study_hash"), "study_hash", pa.array(hashes, pa.string()))
-    return found.combine_chunks()
+    return pa.Table.from_batches([], pa.schema([schema().field(name) for name in columns]))
 
 
-def _read(records: Records, columns: list[str], joined_only: bool) -> "pa.Table":
-    """The rows of all files, single cells first: a cell that was computed again replaces its compacted rows."""
+def _first_of_each(table: "pa.Table", keys: Collection[str] | None = None) -> list[int]:
+    """The row of each key that counts, by number."""
+    best: dict[str, tuple] = {}
+    for number, (key, status, answered) in enumerate(zip(*(table[name].to_pylist() for name in BEST), strict=True)):
+        if keys is None or key in keys:
+            order = status == "failed", not answered, number
+            best[key] = min(best.get(key, order), order)
+    return sorted(number for *_, number in best.values())
+
+
+def _query_schema() -> "pa.Schema":
     import pyarrow as pa
 
-    for attempt in range(1, ATTEMPTS + 1):
-        paths = [*([] if joined_only else records.loose()), *records.joined()]
-        if not paths and not joined_only:
-            break
-        try:
-            return read_tables(paths, schema(), columns)
-        except (pa.ArrowException, OSError) as error:
-            if attempt == ATTEMPTS or not isinstance(error, FileNotFoundError):
-                raise StudyError(
-                    f"the records in {records.folder} cannot be read ({error}). "
-                    f"Type `kshot records check {records.folder}`."
-                ) from error
-    raise StudyError(f"{records.folder} holds no finished cell yet. Run `kshot run` first, or see `kshot status`.")
+    text = pa.string()
+    return pa.schema(
+        [*(schema().field(name) for name in CELL), *((n, text) for n in ("method", "title", "key", "reason"))]
+    )
 
 
-def metric_values(
-    records: Records, table: "pa.Table", metrics: Mapping[str, Callable[[Answers], float]]
-) -> dict[str, Float[Array, " N"]]:
-    """Every metric of every record, in the table's order; NaN where no answers of that record were kept."""
-    values = {name: np.full(table.num_rows, np.nan) for name in metrics}
-    places: dict[Cell, dict[str, tuple[int, int | None]]] = {}
-    columns = (cells_of(table), table["method"].to_pylist(), table["n_correct"].to_pylist())
-    for row, (cell, method, correct) in enumerate(zip(*columns, strict=True)):
-        places.setdefault(cell, {})[method] = row, correct
-    for cell, methods in places.items():
-        for method, answers in records.answers(cell).items():
-            row, correct = methods.get(method, (0, None))
-            if correct == np.count_nonzero(answers.hits):
-                for name, metric in metrics.items():
-                    values[name][row] = metric(answers)
-    return values
-
-
-def records_folder(given: Path | str | None, study_name: str) -> Path:
-    """The folder given, or records/STUDY."""
-    return Path("records") / study_name if given is None else Path(given)
-
-
-def records_around(folder: Path) -> list[Path]:
-    """The records folders in a folder."""
-    return sorted(path.parent for path in folder.glob("*/study.json"))
-
-
-def _unseen(cell: Cell, n_classes: int) -> Bool[Array, " C"] | None:
+def _unseen(cell: Cell, n_classes: int) -> "Array | None":
     """True for classes without shots, which follow from the cell's names."""
     if cell.profile != "missing":
         return None

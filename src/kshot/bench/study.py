@@ -1,18 +1,17 @@
 """A study: a named grid of cells and the methods to run on them, read from TOML."""
 
-import hashlib
 import json
 import tomllib
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
 from itertools import product
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from kshot.data.episode import SMALLEST_RESIDUE
-from kshot.encode.preprocess import RECIPES
+from kshot.data.views import RECIPES
 from kshot.errors import KshotError, StudyError, unknown
 from kshot.files import safe_name
 from kshot.types import BALANCED, HALVES, PROFILES, Views
@@ -22,8 +21,7 @@ AXES = ("datasets", "backbones", "tiers", "shots", "seeds", "methods")
 # The records keep shots and seeds in 32 bits.
 LARGEST = 2**31 - 1
 DTYPES = ("float32", "float64")
-# Of the 120 characters that a study's name may have.
-LONGEST_STRATA = 80
+RULES = ("dtype", "least_left", "drop_thin", "answers", "pool_cap")
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -46,13 +44,15 @@ class Cell:
 @dataclass(frozen=True, slots=True)
 class MethodSpec:
     """A method under the name it has in the records, with the parameters that differ from its defaults; `title` is what
-    tables show, the method's own unless given."""
+    tables show, the method's own unless given. `head` is an object of this session, whose class no other process can
+    import by the name `use`."""
 
     name: str
     use: str
     params: dict[str, Any] = field(default_factory=dict)
     views: Views | None = None
     title: str = ""
+    head: Any = field(default=None, compare=False, repr=False)
 
     @property
     def recipe(self) -> str:
@@ -78,46 +78,33 @@ class Grid:
 
 @dataclass(frozen=True)
 class Study:
-    """Several grids under one name, precision and hash.
+    """Several grids under one name and precision.
 
-    Without `min_residue` the paper's rule holds: a cell is dropped if some class keeps fewer than five pool pictures
-    beside its shots, unless the pool is exactly the shots and no method of the study looks at other pictures. With
-    `min_residue` no cell is dropped; methods that look at those pictures are undefined below that number.
+    `least_left`: methods that look at pool pictures beside the shots are undefined where a class keeps fewer than so
+    many; `drop_thin` leaves out such cells for all methods, as the paper does.
     `pool_cap` is the largest number of pool pictures per class, for datasets with an official train split.
-    With `answers` each head's answers to all test pictures are kept beside the records, for metrics.
+    With `answers` each head's answers to all test pictures are kept in its record, for metrics.
     `supports` are given shots instead of drawn ones: the JSON that `kshot.data.supports` makes.
     """
 
     name: str
     grids: tuple[Grid, ...]
     dtype: str = "float32"
-    min_residue: int | None = None
+    least_left: int = SMALLEST_RESIDUE
+    drop_thin: bool = False
     answers: bool = True
     pool_cap: int | None = None
     supports: str = ""
 
-    @cached_property
-    def hash(self) -> str:
-        """A hash of everything in the study that records depend on."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
-
     def to_json(self) -> str:
-        """Everything that records depend on; what has its default is left out, but for the precision."""
-        content = asdict(self) | {"supports": json.loads(self.supports or "null")}
-        del content["answers"]
-        for grid in content["grids"]:
-            if grid["profiles"] == (BALANCED,):
-                del grid["profiles"]
-            grid["methods"] = [
-                {key: value for key, value in spec.items() if value or key not in ("views", "title")}
-                for spec in grid["methods"]
-            ]
-        return json.dumps({key: value for key, value in content.items() if value is not None}, sort_keys=True)
-
-    @property
-    def least_residue(self) -> int:
-        """A cell with fewer pool pictures of a class beside the support is dropped."""
-        return SMALLEST_RESIDUE if self.min_residue is None else 0
+        """The study as `study_from_json` reads it; heads of a session by their names only."""
+        content = {f.name: getattr(self, f.name) for f in fields(self)}
+        content["grids"] = [
+            {f.name: getattr(grid, f.name) for f in fields(grid)}
+            | {"methods": [_spec_json(spec) for spec in grid.methods]}
+            for grid in self.grids
+        ]
+        return json.dumps(content, sort_keys=True)
 
     def cells(self) -> dict[Cell, tuple[MethodSpec, ...]]:
         """Every cell with its methods; a cell of several grids has the methods of all of them."""
@@ -134,19 +121,6 @@ class Study:
     def supports_of(self, dataset: str) -> Mapping[tuple[int, int], Sequence[str]]:
         """The ids of the shots that are given for a dataset, by (K, seed)."""
         return parsed_supports(self.supports).get(dataset, {})
-
-    def extends(self, older: "Study") -> bool:
-        """Whether this study has every cell and method of the older one, under the same rules."""
-        cells = self.cells()
-        rules = (self.name, self.dtype, self.min_residue, self.pool_cap, self.supports)
-        theirs = (older.name, older.dtype, older.min_residue, older.pool_cap, older.supports)
-        return rules == theirs and all(
-            spec in cells.get(cell, ()) for cell, specs in older.cells().items() for spec in specs
-        )
-
-    def in_precision(self, dtype: str) -> "Study":
-        """The same cells computed in another dtype, as a study of its own."""
-        return replace(self, name=f"{self.name}-{dtype}", dtype=dtype)
 
     def on_datasets(self, names: Sequence[str]) -> "Study":
         """Only these datasets."""
@@ -173,8 +147,8 @@ class Study:
         return found
 
     def on_features(self, strata: Sequence[tuple[str, str, str]]) -> "Study":
-        """A study of its own with the same shots, seeds, profiles and methods on these (dataset, backbone, tier);
-        without any, the study as it is."""
+        """The same shots, seeds, profiles and methods on these (dataset, backbone, tier); without any, the study as it
+        is."""
         if not strata:
             return self
         strata = sorted(set(strata))
@@ -183,17 +157,21 @@ class Study:
         profiles = tuple(dict.fromkeys(name for grid in self.grids for name in grid.profiles))
         methods = tuple(self.methods().values())
         grids = tuple(Grid((d,), (b,), (t,), shots, seeds, methods, profiles) for d, b, t in strata)
-        return replace(self, name=f"{self.name}-on-{_name_of(strata)}", grids=grids)
+        return replace(self, grids=grids)
 
     def with_shots(self, shots: Sequence[int]) -> "Study":
-        """Every grid with these shots instead of its own, as a study of its own."""
-        chosen = tuple(sorted(set(shots)))
-        grids = tuple(replace(grid, shots=chosen) for grid in self.grids)
-        return replace(self, name=f"{self.name}-K{'-'.join(map(str, chosen))}", grids=grids)
+        """Every grid with these shots instead of its own, if any are given."""
+        if not shots:
+            return self
+        return replace(self, grids=tuple(replace(grid, shots=tuple(sorted(set(shots)))) for grid in self.grids))
 
-    def with_min_residue(self, least: int) -> "Study":
-        """The same cells under another rule for small pools, as a study of its own."""
-        return replace(self, name=f"{self.name}-residue{least}", min_residue=least)
+    def with_least_left(self, least: int | None) -> "Study":
+        """The same cells under another rule for methods that look at pool pictures."""
+        return self if least is None else replace(self, least_left=least)
+
+    def with_seeds(self, seeds: Sequence[int]) -> "Study":
+        """Every grid with these draws instead of its own, if any are given."""
+        return replace(self, grids=tuple(replace(grid, seeds=tuple(seeds)) for grid in self.grids)) if seeds else self
 
     def without(self, uses: Sequence[str]) -> "Study":
         """The study less the methods that use one of these classes."""
@@ -221,14 +199,6 @@ def parsed_supports(text: str) -> Mapping[str, Mapping[tuple[int, int], Sequence
         dataset: {(int(k), int(seed)): tuple(ids) for k, seeds in by_shots.items() for seed, ids in seeds.items()}
         for dataset, by_shots in content.items()
     }
-
-
-def _name_of(strata: Sequence[tuple[str, str, str]]) -> str:
-    """`digits+lite0+photo`, joined by `+`; a hash where that would be too long or ambiguous."""
-    named = "+".join("+".join(stratum) for stratum in strata)
-    if len(named) <= LONGEST_STRATA and named.count("+") == 3 * len(strata) - 1:
-        return named
-    return hashlib.sha256(json.dumps(strata).encode()).hexdigest()[:16]
 
 
 def load_study(given: AnyStudy) -> Study:
@@ -265,27 +235,27 @@ def bundled_studies() -> dict[str, Path]:
 
 def parse_study(content: dict[str, Any], where: str) -> Study:
     """The study that a TOML file holds; `where` names the file in errors."""
-    known = ("name", "dtype", "min_residue", "pool_cap", "answers", "grid", *OPTIONAL, *AXES)
+    known = ("name", "dtype", "least_left", "drop_thin", "pool_cap", "answers", "grid", *OPTIONAL, *AXES)
+    if "min_residue" in content:
+        raise StudyError(f"{where}: 'min_residue' is called least_left now: least_left = {content['min_residue']}.")
     check_keys(content, known, where)
-    dtype, answers = content.get("dtype", "float32"), content.get("answers", True)
+    dtype = content.get("dtype", "float32")
     if dtype not in DTYPES:
         raise StudyError(f"{where}: dtype is '{dtype}'; allowed are {' and '.join(DTYPES)}.")
-    for name, least in (("min_residue", 0), ("pool_cap", 1)):
+    for name, least in (("least_left", 0), ("pool_cap", 1)):
         count = content.get(name, least)
         if type(count) is not int or not least <= count <= LARGEST:
             raise StudyError(f"{where}: '{name}' must be a whole number from {least} up, not {count}.")
-    if not isinstance(answers, bool):
-        raise StudyError(f"{where}: 'answers' must be true or false, not {answers}.")
+    for name in ("answers", "drop_thin"):
+        if not isinstance(content.get(name, True), bool):
+            raise StudyError(f"{where}: '{name}' must be true or false, not {content[name]}.")
     if not isinstance(content.get("name"), str):
         raise StudyError(f'{where}: a study needs a name, for example name = "mine".')
     shared = {key: content[key] for key in (*AXES, *OPTIONAL) if key in content}
     study = Study(
         safe_name("study", content["name"]),
         tuple(parse_grid({**shared, **table}, where) for table in _tables(content, where)),
-        dtype,
-        content.get("min_residue"),
-        answers,
-        content.get("pool_cap"),
+        **{rule: content[rule] for rule in RULES if rule in content},
     )
     _check_names(study, where)
     return study
@@ -382,9 +352,12 @@ def study_from_json(text: str) -> Study:
         Grid(**{k: tuple(v) for k, v in g.items() if k != "methods"}, methods=tuple(_spec(m) for m in g["methods"]))
         for g in content["grids"]
     )
-    rules = {name: content.get(name) for name in ("min_residue", "pool_cap")}
-    supports = json.dumps(content["supports"], sort_keys=True) if "supports" in content else ""
-    return Study(content["name"], grids, content["dtype"], **rules, supports=supports)
+    return Study(**{**content, "grids": grids})
+
+
+def _spec_json(spec: MethodSpec) -> dict[str, Any]:
+    content = {f.name: getattr(spec, f.name) for f in fields(spec) if f.name != "head"}
+    return content | {"views": spec.views and asdict(spec.views)}
 
 
 def _spec(content: dict[str, Any]) -> MethodSpec:
@@ -403,7 +376,7 @@ def _tables(content: dict[str, Any], where: str) -> list[dict[str, Any]]:
 
 
 def _check_names(study: Study, where: str) -> None:
-    """Raise if two methods have one name: records keep the name only."""
+    """Raise if two methods have one name: tables show the name only."""
     known: dict[str, MethodSpec] = {}
     for spec in (spec for grid in study.grids for spec in grid.methods):
         if known.setdefault(spec.name, spec) != spec:

@@ -9,17 +9,18 @@ from typer import Argument, Option
 from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption
 from kshot.data.catalog import backbones
 from kshot.data.store import Store
+from kshot.data.views import RECIPES
 from kshot.encode.caches.importing import read_cache, text_job, write_cache
 from kshot.encode.caches.layouts import named_cache
 from kshot.encode.encoders import load_encoder, local_weights, stored_name
 from kshot.encode.encoding import encode_jobs
 from kshot.encode.hub import DATASETS
-from kshot.encode.preprocess import RECIPES
 from kshot.encode.prompts import tier_prompts
 from kshot.encode.sources import find_origins
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
 from kshot.files import real_path, safe_name
+from kshot.methods.parameters import check_logit_scale
 from kshot.methods.zero_shot import ZeroShot
 from kshot.types import Views
 
@@ -129,6 +130,8 @@ def import_(
     if entry is not None and entry.dim != read.dim:
         raise InputError(f"{source} has {read.dim} dimensions, but {backbone} gives {entry.dim}.")
     scale = logit_scale if logit_scale is not None else entry.logit_scale if entry else None
+    if logit_scale is not None:
+        check_logit_scale(logit_scale, "--logit-scale")
     prompts = text_job(read, name, backbone, tier, template, weights) if tier else None
     about = {"logit_scale": scale, "source": origin or real_path(source).name, "licence": licence}
     manifests = write_cache(read, Store(features), name, stored, prompts, **about)

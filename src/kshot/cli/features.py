@@ -1,31 +1,21 @@
-"""`kshot features`: check, simulate and build stored features."""
+"""`kshot features`: check and simulate stored features."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
-from kshot.cli.encode import ViewRecipeOption, ViewsOption, parse_views
-from kshot.cli.methods import knob
-from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption, command_group
+from kshot.cli.shared import FEATURES, FeaturesOption, command_group
 from kshot.data.catalog import not_encoded
 from kshot.data.gate import Finding, check_stratum
 from kshot.data.simulated import WORLDS, write
 from kshot.data.store import Store
-from kshot.encode.encoders import load_encoder, stored_name
-from kshot.encode.encoding import encode_jobs
-from kshot.encode.open import open_set
-from kshot.encode.prompts import tier_prompts
-from kshot.encode.targets import Encoding
 from kshot.errors import FeatureError, unknown
 from kshot.paper.rehearsal import write_rehearsal
 from kshot.pictures.photos import copy_sample
 
-TIERS = ("photo", "dataset", "ensemble")
-
-app = command_group(add_completion=False, help="Check, simulate and build stored features; set a knob on them.")
+app = command_group(add_completion=False, help="Check and simulate stored features.")
 
 
 @app.command()
@@ -77,35 +67,7 @@ def simulate(
 
 
 @app.command()
-def build(
-    name: Annotated[str, Argument(help="A set that `kshot ls open` names.")],
-    backbone: Annotated[
-        str, Option(help="Encoder, as `kshot encode` takes it; lite0 needs no download beyond PyPI.")
-    ] = "lite0",
-    features: FeaturesOption = FEATURES,
-    whole: Annotated[bool, Option("--whole", help="Every picture of the package, stored as NAME-whole.")] = False,
-    views: ViewsOption = 0,
-    view_recipe: ViewRecipeOption = "tip",
-    device: DeviceOption = "auto",
-) -> None:
-    """Build a set of the open benchmark: fetch its packages, check the pictures against their hash, encode them."""
-    wanted = parse_views(views, view_recipe)
-    chosen = open_set(name)
-    source = chosen.source(Path(features) / ".downloads", whole)
-    proof = "all pictures of the package" if whole else f"pictures sha256 {chosen.verify(source)}"
-    typer.echo(f"{name}: {len(source.rows)} pictures, {len(source.classes)} classes; {proof}")
-    source = replace(source, origin=f"{source.origin}; {proof}")
-    stored, encoder = f"{name}-whole" if whole else name, load_encoder(backbone, None, device)
-    job = Encoding(stored, stored_name(backbone), source, encoder, licence=chosen.entry.licence)
-    encode_jobs([job], Store(features), wanted, tier_prompts(name, source, chosen.entry.template, TIERS, {}))
-    typer.echo(f"next: kshot features check {job.dataset} --features {features}")
-
-
-@app.command()
 def sample(target: Annotated[Path, Argument(help="Folder to create.")]) -> None:
     """Copy sixty public-domain drawings to try `kshot fit` on: TARGET/photos/CLASS and TARGET/new."""
     count = copy_sample(target)
     typer.echo(f"{count} drawings of OpenClipart (public domain) in {target}; next: kshot fit {target}/photos")
-
-
-app.command()(knob)

@@ -1,4 +1,4 @@
-"""`kshot fit` and `kshot change`: fit a head to folders of pictures, and report its accuracy."""
+"""`kshot fit`: fit a head to folders of pictures, and report its accuracy."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from kshot.encode.encoders import stronger_backbone
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
 from kshot.pictures.assess import Assessment
-from kshot.pictures.fit import Fitted, change_head, fit_folder
+from kshot.pictures.fit import Fitted, fit_folder
 from kshot.pictures.head import PictureHead
 from kshot.pictures.held_out import Interval
 from kshot.pictures.photos import existing_folder, listed
@@ -30,7 +30,7 @@ def fit(
     photos: Annotated[Path, Argument(help="Folder that holds one folder of pictures per class.")],
     output: Annotated[Path, Option("--output", "-o", help="Head file to write.")] = Path("head.safetensors"),
     names: Annotated[Path | None, Option(help="File of FOLDER=NAME lines.")] = None,
-    labels: Annotated[Path | None, Option(help="CSV, or JSON of Label Studio or FiftyOne, instead of folders.")] = None,
+    labels: Annotated[Path | None, Option(help="CSV file of path,label instead of folders.")] = None,
     backbone: Annotated[str, Option(help="Encoder, as `kshot encode` takes it.")] = "lite0",
     prompt: Annotated[str, Option(help="Sentence with {} for the class name.")] = "a photo of a {}.",
     method: Annotated[str, Option(help="auto (by the benchmark's advice), loo_blend, zero_shot …")] = "auto",
@@ -52,27 +52,6 @@ def fit(
         _suggest(fitted.head, unlabelled, suggest[0], head_encoder(fitted.head, **used))
     if (stronger := stronger_backbone(backbone)) is not None:
         typer.echo(f"a CLIP is stronger than {backbone}: kshot fit {photos} --backbone {stronger}")
-    typer.echo(f"wrote {output}; next: kshot predict {output} PICTURE…")
-
-
-def change(
-    head: HeadArgument,
-    output: Annotated[Path, Option("--output", "-o", help="Head file to write.")],
-    add: Annotated[Path | None, Option(help="Folder of one folder of pictures per class, new or known.")] = None,
-    drop: Annotated[list[str] | None, Option(help="Class to drop. Repeatable.")] = None,
-    weights: WeightsOption = None,
-    device: DeviceOption = "auto",
-    force: ForceOption = False,
-) -> None:
-    """Add pictures or classes to a head, or drop classes; the old pictures are not needed."""
-    if add is None and not drop:
-        raise InputError("nothing to change. Give --add FOLDER, --drop CLASS or both.")
-    _check_new(output, force)
-    before = PictureHead.load(head)
-    encoder = head_encoder(before, weights=weights, device=device) if add is not None else None
-    fitted = change_head(before, encoder, add, drop or ())
-    fitted.head.save(output)
-    _print_fitted(fitted)
     typer.echo(f"wrote {output}; next: kshot predict {output} PICTURE…")
 
 

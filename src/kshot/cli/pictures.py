@@ -1,4 +1,4 @@
-"""`kshot predict`, `explain`, `export` and `serve`: use a head that `kshot fit` wrote."""
+"""`kshot predict`, `export` and `serve`: use a head that `kshot fit` wrote."""
 
 import csv
 import json
@@ -15,13 +15,13 @@ from kshot.cli.fit import HeadArgument
 from kshot.cli.shared import DeviceOption, WeightsOption, console
 from kshot.encode.pictures import SUFFIXES, visible_files
 from kshot.errors import InputError, need
-from kshot.pictures.encoded import all_encoded, encode_files
+from kshot.pictures.encoded import encode_files
 from kshot.pictures.export import export_onnx
 from kshot.pictures.head import PictureHead
-from kshot.pictures.label_files import write_label_file
 from kshot.pictures.photos import UNSUPPORTED, listed
-from kshot.pictures.predict import Prediction, evidence, head_encoder, nearest_shots, predict_feature, predict_files
+from kshot.pictures.predict import Prediction, evidence, head_encoder, nearest_shots, predict_files
 from kshot.report.table import Number, Table, csv_text, signed
+from kshot.types import Array
 
 BackboneOption = Annotated[str | None, Option("--backbone", help="Encoder; the head's own unless given.")]
 
@@ -34,6 +34,7 @@ def predict(
         float | None, Option(min=0, max=1, help="Below it: none of these; the head's unless given, 0 for never.")
     ] = None,
     format: Annotated[Literal["table", "csv", "json"], Option(help="How to print.")] = "table",
+    nearest: Annotated[int, Option(min=0, help="Show so many nearest shots and the evidence for the answer.")] = 0,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
     device: DeviceOption = "auto",
@@ -41,8 +42,14 @@ def predict(
     """Print the classes of pictures with calibrated probabilities; exit code 1 if a picture cannot be read."""
     loaded = PictureHead.load(head)
     files = [file for given in pictures for file in _files(given)]
-    found = predict_files(loaded, files, top, threshold, head_encoder(loaded, backbone, weights, device))
-    if format == "table":
+    encoder = head_encoder(loaded, backbone, weights, device)
+    found = predict_files(loaded, files, top, threshold, encoder)
+    if nearest:
+        # The features come from the cache.
+        for one, encoded in zip(found, encode_files(encoder, files), strict=True):
+            if not isinstance(encoded, InputError):
+                _print_evidence(loaded, one, encoded.feature, nearest)
+    elif format == "table":
         _print_table(found)
     elif format == "csv":
         _print_csv(found)
@@ -85,51 +92,33 @@ def _print_csv(found: list[Prediction]) -> None:
             writer.writerow(map(csv_text, row))
 
 
-def explain(
-    head: HeadArgument,
-    picture: Annotated[Path, Argument(help="Picture file.")],
-    nearest: Annotated[int, Option(min=1, help="Nearest shots to show.")] = 5,
-    backbone: BackboneOption = None,
-    weights: WeightsOption = None,
-    device: DeviceOption = "auto",
-) -> None:
-    """Show a picture's nearest shots, and how much the names and the shots add to its likeliest classes."""
-    loaded = PictureHead.load(head)
-    encoder = head_encoder(loaded, backbone, weights, device)
-    feature = all_encoded(encode_files(encoder, [picture]))[0].feature
-    typer.echo(f"{picture}: {predict_feature(loaded, str(picture), feature).answer}")
+def _print_evidence(head: PictureHead, prediction: Prediction, feature: Array, nearest: int) -> None:
+    """Print a picture's nearest shots, and how much names and shots add to its likeliest classes."""
+    typer.echo(f"{prediction.picture}: {prediction.answer}")
     rows = tuple(
         (one.name, Number(one.probability, ".1%"), signed(one.text), signed(one.pictures))
-        for one in evidence(loaded, feature)
+        for one in evidence(head, feature)
     )
     columns = ("class", "probability", "from the name", "from the pictures")
     caption = "Evidence in logits above the mean class; the sum of both columns goes into the softmax."
     console().print(Table("Evidence", columns, rows, caption))
-    near = tuple((one.name, one.label, Number(one.cosine, ".3f")) for one in nearest_shots(loaded, feature, nearest))
+    near = tuple((one.name, one.label, Number(one.cosine, ".3f")) for one in nearest_shots(head, feature, nearest))
     console().print(Table("Nearest shots", ("nearest shot", "class", "cosine"), near, ""))
 
 
 def export(
     head: HeadArgument,
-    onnx: Annotated[Path | None, Option("--onnx", help="ONNX file to write.")] = None,
+    onnx: Annotated[Path, Option("--onnx", help="ONNX file to write.")],
     head_only: Annotated[bool, Option("--head-only", help="Without the encoder; the input is features.")] = False,
-    labels: Annotated[str | None, Option(help="Print the pictures' labels: csv, label-studio or fiftyone.")] = None,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Write encoder and head as one ONNX file with the class names, or print the labels of the head's pictures."""
-    if (onnx is None) == (labels is None):
-        raise InputError("give either --onnx FILE or --labels FORMAT.")
+    """Write encoder and head as one ONNX file with the class names."""
     loaded = PictureHead.load(head)
-    about = loaded.about
-    if labels is not None:
-        own = [about.classes[label] for label in loaded.shots.y]
-        typer.echo(write_label_file(about.shot_names, own, about.classes, labels), nl=labels != "csv")
-    if onnx is not None:
-        export_onnx(loaded, onnx, None if head_only else head_encoder(loaded, backbone, weights, device))
-        given = f"features (n, {loaded.shots.X.shape[1]}) of {about.backbone}" if head_only else "pictures"
-        typer.echo(f"wrote {onnx}: {given} to probabilities of {len(about.classes)} classes")
+    export_onnx(loaded, onnx, None if head_only else head_encoder(loaded, backbone, weights, device))
+    source = f"features (n, {loaded.shots.X.shape[1]}) of {loaded.about.backbone}" if head_only else "pictures"
+    typer.echo(f"wrote {onnx}: {source} to probabilities of {len(loaded.about.classes)} classes")
 
 
 def serve(
@@ -142,15 +131,14 @@ def serve(
     weights: WeightsOption = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Serve a head as a web page and a JSON API: predict, explain, add labelled pictures, fit again."""
-    from kshot.pictures.serve.guards import check_binding, read_token
+    """Serve a head as a web page and a JSON API: predict, show why, learn a picture that was named."""
+    need("uvicorn", "serve")
+    need("starlette", "serve")
+    from kshot.pictures.live import LiveHead
+    from kshot.pictures.serve import check_binding, make_app, make_server, read_token
 
     token = None if no_token else read_token(token_file, os.environ.get("KSHOT_TOKEN"))
     check_binding(host, token)
-    need("uvicorn", "serve")
-    need("starlette", "serve")
-    from kshot.pictures.serve.app import make_app, make_server
-    from kshot.pictures.serve.live import LiveHead
 
     live = LiveHead(head, head_encoder(PictureHead.load(head), backbone, weights, device))
     shown = f"[{host}]" if ":" in host else host

@@ -1,36 +1,34 @@
-"""`kshot records`: import, check, join, compare, probe and pack records folders."""
+"""`kshot records`: compare records, and probe strata."""
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pyarrow as pa
 import typer
 from typer import Argument, Option
 
-from kshot.bench.check import check_records, repair_records
-from kshot.bench.compact import compact as join
 from kshot.bench.diff import Difference, Move, compare
-from kshot.bench.imported import import_records
-from kshot.bench.records import Records
-from kshot.bench.release import open_release, write_release
-from kshot.bench.run import StudyShard
+from kshot.bench.probes import Selection
 from kshot.cli import shared
-from kshot.cli.features import print_finding
-from kshot.cli.shared import CORES, FEATURES, RecordsArgument, console, existing_records
+from kshot.cli.shared import CORES, FEATURES, RECORDS, console, records_and_study
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import InputError
 from kshot.progress import Progress
-from kshot.report.context import read_probes
+from kshot.report.context import Probed
 from kshot.report.table import Number, Table, count, signed
 from kshot.report.tables.stratum_probes import stratum_tables
 from kshot.results import load_records
 from kshot.runs import measure, parse_stratum
 from kshot.theory.probes.measure import measure_stratum
-from kshot.theory.probes.stored import probe_rows
+from kshot.types import BALANCED
+from kshot.workers import Shard
 
-app = shared.command_group(add_completion=False, help="Import, check, join, compare, probe and pack records.")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+app = shared.command_group(add_completion=False, help="Compare records, and probe strata.")
+Side = Annotated[str, Argument(help="A folder of records, FOLDER:STUDY where several share it, or a study.")]
 
 
 class ProbeGroup(StrEnum):
@@ -42,55 +40,23 @@ class ProbeGroup(StrEnum):
 
 
 @app.command()
-def check(
-    records: RecordsArgument,
-    repair: Annotated[bool, Option("--repair", help="Set aside broken files and restore study.json.")] = False,
-) -> None:
-    """Check hashes, header, the arithmetic of every row, and duplicates."""
-    folder = existing_records(records)
-    for sentence in repair_records(folder) if repair else ():
-        typer.echo(sentence)
-    findings = list(check_records(folder))
-    for finding in findings:
-        print_finding(str(folder), finding)
-    if not all(finding.passed for finding in findings):
-        typer.echo(f"kshot: these records are damaged. Type `kshot records check {folder} --repair`.", err=True)
-        raise typer.Exit(2)
-
-
-@app.command()
-def compact(records: RecordsArgument) -> None:
-    """Join the small files of a records folder into one, with all their rows."""
-    folder = existing_records(records)
-    console().print(f"joined {join(Records(folder))} files in {folder}", markup=False)
-
-
-@app.command("import")
-def import_(
-    file: Annotated[Path, Argument(help="Other people's results: CSV, JSON lines or parquet, a row for each record.")],
-    mapping: Annotated[Path, Argument(help="TOML file that names the columns; see docs/other-peoples-runs.md.")],
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Folder to create; records/NAME of the mapping unless given.")
-    ] = None,
-) -> None:
-    """Write other people's results as a records folder, marked as imported."""
-    found = import_records(file, mapping, output)
-    for note in found.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(f"imported {found.records:,} records of {found.cells:,} cells into {found.folder}")
-    typer.echo(f"next: kshot report {found.folder}")
-
-
-@app.command()
-def diff(first: RecordsArgument, second: RecordsArgument) -> None:
-    """Compare two records folders: cell by cell if they have the same draws, else by the noise of their draws.
+def diff(first: Side, second: Side) -> None:
+    """Compare the records of two studies or folders: cell by cell if they have the same draws, else by the noise of
+    their draws.
 
     Exit code 1 if a cell with the same draws has another record, or a difference is more than noise.
     """
-    difference = compare(existing_records(first), existing_records(second))
+    difference = compare(*(_table(side) for side in (first, second)))
     print_difference(difference, "second minus first")
     if difference.differing or (difference.paired and not difference.same):
         raise typer.Exit(1)
+
+
+def _table(side: str) -> "pa.Table":
+    folder, colon, study = side.rpartition(":")
+    return load_records(
+        *(records_and_study(study, Path(folder)) if colon else records_and_study(side, RECORDS))
+    ).records
 
 
 def print_difference(found: Difference, direction: str) -> None:
@@ -130,7 +96,7 @@ def _move_row(move: Move) -> tuple[str | Number, ...]:
 
 @app.command()
 def probe(
-    records: Annotated[Path | None, Argument(help="Records folder, or the study that filled it.")] = None,
+    study: Annotated[str | None, Argument(help="A study file, or a name of `kshot ls studies`.")] = None,
     on: Annotated[
         str | None, Option(help="DATASET/BACKBONE/TIER: print the probes of this stratum, store nothing.")
     ] = None,
@@ -139,7 +105,8 @@ def probe(
     backbone: shared.OnlyBackbones = None,
     shots: Annotated[list[int] | None, Option(min=1, help="With --on. Repeatable; 1, 2, 4, 8, 16 unless given")] = None,
     seeds: Annotated[int | None, Option(min=1, help="Only the first draws; all unless given, five with --on.")] = None,
-    engine: shared.EngineOption = "local",
+    backend: shared.BackendOption = "loky",
+    records: shared.RecordsOption = RECORDS,
     features: shared.FeaturesOption = FEATURES,
     workers: shared.WorkersOption = CORES,
     shard: shared.ShardOption = "0/1",
@@ -147,58 +114,38 @@ def probe(
     """Measure what the theory predicts on every stratum and draw of a study, or on one stratum.
 
     For a study, measure what is missing and store it beside the records. With --on, print the tables of one stratum
-    (offset, headroom, precision, …); with RECORDS too, also the probes pooled over all strata.
+    (offset, headroom, precision, …).
     """
-    folder = None if records is None else existing_records(records)
     if on is not None:
-        _print_stratum(parse_stratum(on), shots or [1, 2, 4, 8, 16], seeds or 5, folder, features)
+        _print_stratum(parse_stratum(on), shots or [1, 2, 4, 8, 16], seeds or 5, features)
         return
-    if folder is None:
-        raise InputError("give a records folder, or one stratum with --on DATASET/BACKBONE/TIER.")
+    if study is None:
+        raise InputError("give a study, or one stratum with --on DATASET/BACKBONE/TIER.")
+    groups = [str(group) for group in only or ProbeGroup]
     stored = measure(
-        folder,
+        study,
+        records=records,
         features=features,
-        groups=[str(group) for group in only or ProbeGroup],
-        tiers=tier or ["dataset"],
-        backbones=backbone or (),
-        draws=seeds,
+        chosen=Selection(groups, tier or ["dataset"], backbone or (), seeds),
         workers=workers,
-        engine=engine,
-        shard=StudyShard.parse(shard),
+        backend=backend,
+        shard=Shard.parse(shard),
     )
-    console().print(f"probes in {stored.folder}; next: kshot report {folder}", markup=False)
+    console().print(f"probes in {stored.folder}; next: kshot report {study}", markup=False)
 
 
-def _print_stratum(
-    where: tuple[str, str, str], shots: list[int], seeds: int, folder: Path | None, features: Path
-) -> None:
+def _print_stratum(where: tuple[str, str, str], shots: list[int], seeds: int, features: Path) -> None:
     dataset, backbone, tier = where
     out, store = console(), Store(features)
     stratum = load_stratum(store, dataset, backbone)
     text = load_prior(store, dataset, backbone, tier).text
     with Progress("", pause=0.0) as progress:
-        measured = measure_stratum(stratum, text, tier, shots, range(seeds), lambda what: progress.advance(1, what))
+        measured = measure_stratum(stratum, text, shots, range(seeds), lambda what: progress.advance(1, what))
     if stratum.simulated:
         out.print("These features are simulated; their numbers do not hold for pictures.")
-    for table in stratum_tables(read_probes(pa.Table.from_pylist(probe_rows(measured)))):
+    values: dict[str, dict] = {}
+    for (k, seed), quantities in measured.items():
+        for name, value in quantities.items():
+            values.setdefault(name, {})[dataset, backbone, tier, k, seed, BALANCED] = value
+    for table in stratum_tables(Probed(values)):
         out.print(table)
-    if folder is not None:
-        out.print(load_records(folder, features=features).table("probes"))
-
-
-@app.command()
-def pack(
-    folders: Annotated[list[Path], Argument(help="Folders of features, and of records with probes and reports.")],
-    output: Annotated[Path, Option("--output", "-o", help="The archive to write.")] = Path("release.tar"),
-) -> None:
-    """Pack features, records, probes and reports into one file, with a checksum of each."""
-    typer.echo(f"packed {write_release(folders, output)} files into {output}")
-
-
-@app.command()
-def unpack(
-    archive: Annotated[Path, Argument(help="A file that `kshot records pack` wrote.")],
-    target: Annotated[Path, Argument(help="Folder to create.")],
-) -> None:
-    """Unpack a file of `kshot records pack`; nothing is kept unless every checksum is right."""
-    typer.echo(f"unpacked {open_release(archive, target)} files into {target}")

@@ -1,20 +1,19 @@
 """`kshot report`: tables, figures and a page from records."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from threadpoolctl import threadpool_limits
-from typer import Option
+from typer import Argument, Option
 
 from kshot.cli import shared
 from kshot.cli.run import print_verdict
-from kshot.cli.shared import FEATURES, existing_records
+from kshot.cli.shared import FEATURES, RECORDS, records_and_study
 from kshot.results import load_records
 
 
 def report(
-    records: shared.RecordsArgument,
+    study: Annotated[str | None, Argument(help="A study; needed where several share the records.")] = None,
     output: shared.ReportFolderOption = None,
     format: Annotated[
         Literal["rich", "latex", "md", "csv"], Option(help="Format of the tables that are printed.")
@@ -29,24 +28,21 @@ def report(
     metric: Annotated[
         str, Option(help="accuracy, nll, brier, ece, class_mean, worst_decile, aurc … or MODULE:NAME.")
     ] = "accuracy",
-    precision: Annotated[Path | None, Option(help="Records of the same cells in another precision.")] = None,
-    base: Annotated[Path | None, Option(help="Records of the same cells without views.")] = None,
+    beside: Annotated[
+        str | None, Option(help="A study of the same cells in another precision, or without views.")
+    ] = None,
     every: Annotated[bool, Option("--all", help="Print all tables, not only the leaderboard.")] = False,
     corrected: Annotated[bool, Option("--corrected", help="Add simultaneous intervals (Bonferroni).")] = False,
     headroom: Annotated[bool, Option("--headroom", help="Compute the headroom from the features (slow).")] = False,
+    records: shared.RecordsOption = RECORDS,
     features: shared.FeaturesOption = FEATURES,
 ) -> None:
     """Print leaderboard and verdict; write all tables, the figures and a page that opens from disk."""
     # The matrices are small: on a busy machine waiting for threads costs more than they save.
     threadpool_limits(1)
-    results = load_records(
-        existing_records(records),
-        features=features,
-        precision=precision and existing_records(precision),
-        base=base and existing_records(base),
-        corrected=corrected,
-        headroom=headroom,
-    )
+    folder, name = records_and_study(study, records)
+    other = None if beside is None else load_records(*records_and_study(beside, folder))
+    results = load_records(folder, name, features=features, corrected=corrected, headroom=headroom).beside(other)
     filters = {"dataset": dataset, "backbone": backbone, "tier": tier, "profile": profile, "method": method}
     results = results.where(shots=shots or (), **{name: only or () for name, only in filters.items()}).by(metric)
     pretty = format == "rich"

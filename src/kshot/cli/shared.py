@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 FeaturesOption = Annotated[Path, Option("--features", envvar="KSHOT_FEATURES", help="Folder of stored features.")]
 StudyArgument = Annotated[Path, Argument(help="A study file, or a name of `kshot ls studies`.")]
-RecordsArgument = Annotated[Path, Argument(help="Records folder, or the study that filled it.")]
-RecordsOption = Annotated[Path | None, Option("--records", help="Records folder; records/STUDY unless given.")]
+RecordsOption = Annotated[Path, Option("--records", help="Folder of records, one for all studies.")]
 ReportFolderOption = Annotated[
-    Path | None, Option("--output", "-o", help="Folder to write to; RECORDS/report unless given.")
+    Path | None, Option("--output", "-o", help="Folder to write to; RECORDS/reports/STUDY unless given.")
 ]
 MethodOption = Annotated[
     list[str] | None, Option("--method", help="Add a method of your own, as package.module:Class. Repeatable.")
@@ -29,12 +28,11 @@ OnOption = Annotated[
 StudyShotsOption = Annotated[
     list[int] | None, Option("--shots", min=1, help="K instead of the study's own. Repeatable.")
 ]
-MinResidueOption = Annotated[
-    int | None,
-    Option("--min-residue", min=0, help="Drop no cell; pictures of a class that methods need beside the shots."),
+LeastLeftOption = Annotated[
+    int | None, Option("--least-left", min=0, help="Pool pictures a class must keep, for methods that look at them.")
 ]
 WorkersOption = Annotated[int, Option("--workers", min=1, help="Worker processes, one BLAS thread each.")]
-EngineOption = Annotated[str, Option("--engine", help="local, dask, or dask:ADDRESS of a running cluster.")]
+BackendOption = Annotated[str, Option("--backend", help="loky, or dask:ADDRESS of a running cluster.")]
 ShardOption = Annotated[str, Option("--shard", help="Part of the study as i/n: the i-th of n parts, from 0.")]
 OnlyDatasets = Annotated[list[str] | None, Option("--dataset", help="Only this dataset. Repeatable.")]
 OnlyBackbones = Annotated[list[str] | None, Option("--backbone", help="Only this backbone. Repeatable.")]
@@ -42,7 +40,7 @@ OnlyTiers = Annotated[list[str] | None, Option("--tier", help="Only this prompt 
 ShotsOption = Annotated[list[int] | None, Option("--shots", min=1, help="Only this K. Repeatable.")]
 WeightsOption = Annotated[Path | None, Option("--weights", help="Local checkpoint of the encoder.")]
 DeviceOption = Annotated[str, Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
-FEATURES = Path("features")
+FEATURES, RECORDS = Path("features"), Path("records")
 CORES = os.cpu_count() or 1
 
 
@@ -76,13 +74,18 @@ def console(stderr: bool = False) -> "Console":
     return shown if shown.is_terminal else Console(highlight=False, stderr=stderr, width=UNBOUNDED)
 
 
-def existing_records(where: Path) -> Path:
-    """Return a records folder, given itself or the study that filled it."""
-    from kshot.bench.records import records_folder
+def records_and_study(given: str | Path | None, records: Path) -> tuple[Path, str]:
+    """The folder of records and the name of a study, given its name, its file, or a folder of records."""
+    from kshot.bench.records import Records
     from kshot.bench.study import load_study, names_study
 
-    if names_study(where):
-        return records_folder(None, load_study(where).name)
-    if not where.is_dir():
-        raise StudyError(f"there is no records folder at {where}. Run `kshot run STUDY` first.")
-    return where
+    if given is not None and Path(given).is_dir():
+        records, given = Path(given), None
+    if not records.is_dir():
+        raise StudyError(f"there is no folder of records at {records}. Run `kshot run STUDY` first.")
+    if given is not None:
+        return records, load_study(Path(given)).name if names_study(given) else str(given)
+    names = Records(records).names()
+    if len(names) > 1:
+        raise StudyError(f"{records} holds records of several studies: {', '.join(names)}. Name one of them.")
+    return records, names[0] if names else ""

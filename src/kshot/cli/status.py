@@ -1,20 +1,15 @@
-"""`kshot status`: cells done and missing, the time left, and the reasons of failures."""
+"""`kshot status`: records there and missing, and the reasons of failures."""
 
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
-from kshot.bench.plan import seconds_left
-from kshot.bench.records import Records
-from kshot.bench.status import RunStatus, added_methods, count_done, recorded_pairs, run_status, with_recorded_methods
-from kshot.bench.study import Study, load_study, names_study
-from kshot.bench.work import find_work
-from kshot.cli.shared import FEATURES, FeaturesOption, RecordsArgument, console, existing_records
-from kshot.data.store import Store
-from kshot.errors import KshotError
+from kshot.bench.records import Records, SavedQuery
+from kshot.bench.status import RunStatus, run_status
+from kshot.cli.shared import RECORDS, RecordsOption, console, records_and_study
 from kshot.progress import human_seconds
 from kshot.report.table import Table, count
 
@@ -22,67 +17,42 @@ POLL_SECONDS = 2.0
 
 
 def status(
-    records: RecordsArgument,
+    study: Annotated[str | None, Argument(help="A study; needed where several share the records.")] = None,
     watch: Annotated[bool, Option("--watch", help="Stay and show rate and time left until done.")] = False,
-    features: FeaturesOption = FEATURES,
+    records: RecordsOption = RECORDS,
 ) -> None:
-    """Show cells done and missing, the time left, and why methods failed or are undefined."""
-    folder, study = existing_records(records), None
-    if names_study(records):
-        study, added = with_recorded_methods(folder, load_study(records))
-        again = [f"kshot run {records} --retry", *(f"--method {name}" for name in added)]
-    else:
-        again = [
-            "kshot run STUDY --retry",
-            *(f"--method {name}" for name in added_methods(folder)),
-            f"--records {folder}",
-        ]
+    """Show records there and missing of what a study asked for last, and why methods failed or are undefined."""
+    folder, name = records_and_study(study, records)
+    cache = Records(folder)
+    saved = cache.saved(name)
     if watch:
-        _watch(folder, study)
-    state = run_status(folder, study)
-    _show(state, folder, " ".join(again), _time_left(folder, study, features) if state.missing else "")
+        _watch(cache, saved)
+    _show(run_status(cache, saved), folder)
 
 
-def _time_left(folder: Path, study: Study | None, features: Path) -> str:
-    """Estimate from the run's own records on this machine; empty where they are too few."""
-    records = Records(folder)
-    asked = study or records.study()
-    if any(":" in spec.use for spec in asked.methods().values()):
-        # An estimate is no reason to import code that a folder names.
-        return ""
-    try:
-        work = find_work(asked, Store(features), records, must_be_stored=False)
-        seconds = seconds_left(work, folder)
-    except KshotError:
-        return ""
-    return f"about {human_seconds(seconds)} of one core left, by the records so far" if seconds else ""
-
-
-def _show(found: RunStatus, folder: Path, again: str, time_left: str) -> None:
+def _show(state: RunStatus, folder: Path) -> None:
     out = console()
-    out.print(f"{found.study}, hash {found.hash}, in {folder}", markup=False)
-    cells = f"{found.done:,} done, {found.missing:,} missing, {found.dropped:,} dropped (thin pool)"
-    here, pairs = recorded_pairs(folder)
-    out.print(f"{found.total:,} cells: {cells}; {here} of {pairs} pairs of dataset and backbone begun")
-    if time_left:
-        out.print(time_left)
+    out.print(f"{state.study}, in {folder}", markup=False)
+    thin = f", {state.dropped:,} more left out (thin pool)" if state.dropped else ""
+    begun, pairs = state.pairs
+    out.print(f"{state.cells:,} cells{thin}; {begun} of {pairs} pairs of dataset and backbone begun")
+    out.print(f"{state.total:,} records: {state.done:,} there, {state.missing:,} missing")
     kinds = ("ok", "undefined", "failed")
-    rows = tuple((name, *(count(counts[kind]) for kind in kinds)) for name, counts in found.methods.items())
+    rows = tuple((name, *(count(counts[kind]) for kind in kinds)) for name, counts in state.methods.items())
     out.print(Table("Records by status", ("method", *kinds), rows, ""))
-    for line in _reasons(found):
+    for line in _reasons(state):
         out.print(line, markup=False)
-    if found.missing:
+    if state.missing:
         out.print("next: run the same `kshot run` command to compute what is missing")
-    if any(counts["failed"] for counts in found.methods.values()):
-        advice = f"tracebacks in {folder / 'failures'}; repair the cause, then `{again}`"
-        out.print(advice, markup=False, soft_wrap=True)
+    if state.failed:
+        out.print(f"repair the cause, then `kshot run {state.study} --retry`", markup=False, soft_wrap=True)
 
 
-def _reasons(found: RunStatus) -> list[str]:
+def _reasons(state: RunStatus) -> list[str]:
     """The three commonest reasons of each method; methods that need more shots than a cell has share a line."""
     lines: list[str] = []
     too_few: dict[str, Counter[str]] = {}
-    for name, reasons in found.reasons.items():
+    for name, reasons in state.reasons.items():
         method, others = name.rpartition(" ")[0], Counter[str]()
         for reason, times in reasons.items():
             needed, few, _ = reason.removeprefix(f"{method} ").partition("; class ")
@@ -94,21 +64,19 @@ def _reasons(found: RunStatus) -> list[str]:
     return lines + [f"{', '.join(times)} undefined, {times.total()}×: {needed}" for needed, times in too_few.items()]
 
 
-def _watch(folder: Path, study: Study | None) -> None:
-    """Print cells done and cells per second since the watch began, every two seconds until all are done."""
-    out = console()
-    first, total = count_done(folder, study)
-    began = time.monotonic()
-    shown = -1
+def _watch(cache: Records, saved: SavedQuery) -> None:
+    """Print records there and records per second since the watch began, every two seconds until all are done."""
+    out, wanted = console(), saved.keys()
+    first, began, printed = len(wanted & cache.keys()), time.monotonic(), -1
     while True:
-        done, total = count_done(folder, study)
+        done = len(wanted & cache.keys())
         rate = (done - first) / max(time.monotonic() - began, 1e-9)
-        left = f", {human_seconds((total - done) / rate)} left" if rate > 0 and done < total else ""
-        if out.is_terminal or done != shown:
+        left = f", {human_seconds((len(wanted) - done) / rate)} left" if rate > 0 and done < len(wanted) else ""
+        if out.is_terminal or done != printed:
             end = "\r" if out.is_terminal else "\n"
-            out.print(f"{done:,}/{total:,} cells, {rate:.2f} per second{left}      ", end=end)
-            shown = done
-        if done >= total:
+            out.print(f"{done:,}/{len(wanted):,} records, {rate:.2f} per second{left}      ", end=end)
+            printed = done
+        if done >= len(wanted):
             break
         time.sleep(POLL_SECONDS)
     out.print()

@@ -5,6 +5,7 @@ Draws depend on stable ids alone, so that row order and backbone cannot matter.
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any
 
@@ -13,8 +14,10 @@ from jaxtyping import Bool, Float, Int
 
 from kshot.errors import EvidenceError
 from kshot.solvers.rows import frozen
-from kshot.types import HALVES, Array, Evidence, Labelled, Views
+from kshot.types import HALVES, Array, EncoderConstants, Evidence, Labelled, Views
 
+# Version of drawing, normalising and scoring, part of every record's key: raised when one of them changes.
+RULES = 1
 POOL_SHARE = 0.68
 SMALLEST_RESIDUE = 5
 MISSING_SHARE = 0.25
@@ -79,7 +82,7 @@ class Episode:
 
         A dataset's constants were chosen by test accuracy, so only a method that may see the test gets them.
         """
-        return self._constants | (self._dataset_constants if "test" in sees else {})
+        return EncoderConstants(self._constants | (self._dataset_constants if "test" in sees else {}))
 
     def fit(self, method: Any, views: Views | None = None) -> Any:
         """Fit a classifier of `kshot.methods` on exactly what it declares to look at, with the constants of the encoder
@@ -90,6 +93,24 @@ class Episode:
         """Share of the test pictures that a fitted head gets right."""
         asked = head if len(self.asked) == self.n_classes else head.among(self.asked)
         return float(np.mean(asked.predict(self.queries) == self.asked[self._evidence["test"].y]))
+
+    def declared(self, sees: frozenset[Evidence]) -> "Episode":
+        """A copy with this evidence and the test alone."""
+        return self._changed(dict.fromkeys(self._evidence.keys() - sees - {"test"}))
+
+    def with_test(self, labels: Int[Array, " n"], pictures: Int[Array, " n"] | None = None) -> "Episode":
+        """A copy whose test labels, and test pictures, are in these orders; `queries` stay as they are."""
+        test = self._evidence["test"]
+        if pictures is None:
+            return self._changed({"test": Labelled(test.X, frozen(test.y[labels]))})
+        other = self._changed({"test": Labelled(frozen(test.X[pictures]), frozen(test.y[labels]))})
+        other._query_order = np.argsort(pictures)[self._query_order]
+        return other
+
+    def _changed(self, evidence: Mapping[Evidence, Any]) -> "Episode":
+        other = copy(self)
+        other._evidence = self._evidence | dict(evidence)
+        return other
 
     @property
     def queries(self) -> Float[Array, "n d"]:

@@ -1,11 +1,11 @@
 """A feature store in memory, before a folder of stored features."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from kshot.data.store import Manifest, Rows, Store, Where, new_manifest
+from kshot.data.tensors import tensors_sha256
 from kshot.errors import FeatureError
 from kshot.files import safe_name
 from kshot.types import Array
@@ -15,7 +15,7 @@ Parts = dict[str, tuple[Manifest, dict[str, Array]]]
 
 class MemoryStore(Store):
     """What is written stays in memory, with the hashes that its files would have; a (dataset, backbone) that is not in
-    memory is read from the folder."""
+    memory is read from the folder. Arrays are held as they are: nobody may change them afterwards."""
 
     def __init__(self, root: Path | str = "features"):
         super().__init__(root)
@@ -60,12 +60,9 @@ class MemoryStore(Store):
     def _keep(
         self, where: Where, tensors: dict[str, Array], rows: Rows, classes: Sequence[str], about: dict[str, Any]
     ) -> Manifest:
-        from safetensors.numpy import load, save
-
         for kind, name in zip(("dataset", "backbone", "part"), where, strict=True):
             safe_name(kind, name)
-        content = save(tensors)
-        manifest = new_manifest(where, hashlib.sha256(content).hexdigest(), rows, classes, about)
-        # A copy: the caller may change the arrays, and the hash would still be the old one.
-        self._strata.setdefault(where[:2], {})[where[2]] = manifest, load(content)
+        digest = tensors_sha256({name: [array] for name, array in tensors.items()})
+        manifest = new_manifest(where, digest, rows, classes, about)
+        self._strata.setdefault(where[:2], {})[where[2]] = manifest, tensors
         return manifest

@@ -16,14 +16,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
+from kshot.data.tensors import image_tensors, map_tensors, read_ids, write_tensors
 from kshot.errors import FeatureError, InputError, unknown
 from kshot.files import json_seal, safe_name, sha256, write_hashed, write_text
+from kshot.solvers.rows import row_blocks
 from kshot.types import Array
 
 FORMAT = 1
 IMAGE_PARTS = ("pool", "test", "all")
-# What the files hold, by safetensors' names.
-DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I32": np.int32, "U8": np.uint8}
 BUNDLED = Path(__file__).parent / "bundled"
 # Hidden ones are still being written.
 MANIFESTS = "[!.]*.json"
@@ -246,11 +246,8 @@ class Store:
     def _keep(
         self, where: Where, tensors: dict[str, Array], rows: Rows, classes: Sequence[str], about: dict[str, Any]
     ) -> Manifest:
-        from safetensors.numpy import save
-
-        content = save(tensors)
-        # The library's own file writer reports a full disk as an error of its own; bytes fail as OSError.
-        return self.write_part(where, lambda path: path.write_bytes(content), rows, classes, about)
+        pieces = {name: [array] for name, array in tensors.items()}
+        return self.write_part(where, lambda path: write_tensors(path, pieces), rows, classes, about)
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -277,42 +274,6 @@ def read_manifest(path: Path) -> Manifest:
         return Manifest(**{**content, "classes": tuple(content["classes"]), "seal": seal})
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise FeatureError(f"{path} is not a readable manifest ({error}). Encode the features again.") from error
-
-
-def map_tensors(path: Path) -> dict[str, Array]:
-    """Every tensor of a file of the store as a read-only memory map.
-
-    The safetensors library copies tensors into memory, and of a pool's views only the rows of the shots are read.
-    """
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if length > path.stat().st_size:
-                raise ValueError("the header is longer than the file")
-            header = json.loads(file.read(length))
-        whole = np.memmap(path, np.uint8, "r")
-        return {name: _view(whole, 8 + length, entry) for name, entry in header.items() if name != "__metadata__"}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise FeatureError(f"{path} is not a readable safetensors file ({error}).") from error
-
-
-def _view(whole: Array, start: int, entry: Any) -> Array:
-    low, high = entry["data_offsets"]
-    flat = whole[start + low : start + high]
-    return flat.view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
-
-
-def image_tensors(X: Float[Array, "N d"], y: Int[Array, " N"], ids: Sequence[str]) -> dict[str, Array]:
-    """Features, labels and ids as they lie in a file."""
-    return {
-        "features": np.ascontiguousarray(X),
-        "labels": y.astype(np.int32),
-        "ids": np.frombuffer("\n".join(ids).encode(), np.uint8),
-    }
-
-
-def read_ids(tensors: dict[str, Array]) -> tuple[str, ...]:
-    return tuple(tensors["ids"].tobytes().decode().split("\n"))
 
 
 def as_store(features: Path | str | Store) -> Store:
@@ -353,7 +314,7 @@ def new_manifest(where: Where, digest: str, rows: Rows, classes: Sequence[str], 
 def check_images(X: Float[Array, "N d"], y: Int[Array, " N"], ids: Sequence[str], classes: Sequence[str]) -> None:
     if not len(X) == len(y) == len(ids):
         raise InputError(f"{len(X)} feature rows, {len(y)} labels and {len(ids)} ids; they must be equal.")
-    if not np.isfinite(X).all():
+    if not all(np.isfinite(X[rows]).all() for rows in row_blocks(len(X))):
         raise InputError("features hold NaN or infinite values; no file was written.")
     if np.asarray(y).dtype.kind not in "iu":
         raise InputError(

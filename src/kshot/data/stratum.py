@@ -14,7 +14,7 @@ from kshot.data.episode import Episode, asked_classes, cap_pool, class_shots, dr
 from kshot.data.store import IMAGE_PARTS, ImageFeatures, Manifest, Store
 from kshot.data.views import StoredViews, open_views
 from kshot.errors import FeatureError
-from kshot.solvers.rows import frozen, unit_rows
+from kshot.solvers.rows import frozen, read_only, row_blocks, unit_rows
 from kshot.types import BALANCED, Array, Labelled, Views
 
 # Few-shot validation in the literature: as many pictures per class as shots, but no more than this.
@@ -147,6 +147,13 @@ def load_stratum(
     )
 
 
+def check_parts(store: Store, dataset: str, backbone: str) -> None:
+    """Raise where a picture is in two parts, or parts differ in classes or dimensions."""
+    parts = [part for part in ("pool", "val") if store.has(dataset, backbone, part)]
+    for part in parts:
+        _check_pair(store.images(dataset, backbone, part), store.images(dataset, backbone, "test"))
+
+
 def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str = "float32") -> Prior:
     """One tier's prototypes; its norm is the mean the encoder gave, or None where it was lost."""
     stored = store.text(dataset, backbone, tier)
@@ -204,8 +211,11 @@ def _chosen(ids: tuple[str, ...], keep: Bool[Array, " N"] | None) -> tuple[str, 
 def _select(part: ImageFeatures, keep: Bool[Array, " N"] | None, dtype: str) -> Labelled:
     rows = slice(None) if keep is None else keep
     name = f"{part.manifest.dataset}/{part.manifest.backbone}/{part.manifest.part}"
-    X = unit_rows(np.asarray(part.X[rows]), name, np.dtype(dtype))
-    return Labelled(frozen(X), frozen(np.asarray(part.y[rows], np.int64)))
+    kept = np.flatnonzero(keep) if keep is not None else np.arange(len(part.y))
+    X = np.empty((len(kept), part.X.shape[1]), dtype)
+    for here in row_blocks(len(kept)):
+        X[here] = unit_rows(part.X[kept[here]], name, X.dtype, here.start)
+    return Labelled(read_only(X), frozen(np.asarray(part.y[rows], np.int64)))
 
 
 def _take(rows: Labelled, indices: Int[Array, " n"]) -> Labelled:

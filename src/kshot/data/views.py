@@ -13,6 +13,10 @@ from kshot.errors import FeatureError
 from kshot.solvers.rows import frozen, unit_rows
 from kshot.types import Array, Views
 
+# Least share of the picture's area that a crop keeps. `tip`: the official code of Tip-Adapter, GDA and LP++; `clap`:
+# CoOp's trainer, which CLAP, CLIP-Adapter and HOSO use.
+RECIPES = {"tip": 0.5, "clap": 0.08}
+
 
 @dataclass(frozen=True)
 class StoredViews:

@@ -11,7 +11,8 @@ import numpy as np
 
 from kshot.data.features import Features, load_features
 from kshot.data.shards import is_whole_shard, write_shard
-from kshot.data.store import BUNDLED, Manifest, Store, check_images, map_tensors
+from kshot.data.store import BUNDLED, Manifest, Store, check_images
+from kshot.data.tensors import map_tensors
 from kshot.encode.chosen import Draws, choose
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.prompts import Prompts, encode_tiers, tier_prompts

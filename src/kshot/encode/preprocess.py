@@ -13,9 +13,6 @@ from kshot.types import Array
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# Least share of the picture's area that a crop keeps. `tip`: the official code of Tip-Adapter, GDA and LP++; `clap`:
-# CoOp's trainer, which CLAP, CLIP-Adapter and HOSO use.
-RECIPES = {"tip": 0.5, "clap": 0.08}
 _TRIES = 10
 _LOG_ASPECT = math.log(4 / 3)
 

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from kshot.data.features import as_numpy
 from kshot.encode.preprocess import AsGiven
 from kshot.errors import InputError, KshotError, unknown
+from kshot.methods.parameters import check_logit_scale
+from kshot.solvers.rows import as_numpy
 from kshot.types import Array
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -62,6 +63,8 @@ class Encoder:
     ):
         self._images, self._prompts, self.text = images, text, text is not None
         self.name = self.backbone = name
+        if logit_scale is not None:
+            check_logit_scale(logit_scale, name)
         self.logit_scale, self.logit_bias = logit_scale, logit_bias
 
     @staticmethod

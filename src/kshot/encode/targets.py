@@ -10,8 +10,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from kshot.data.shards import join_shards
-from kshot.data.store import Manifest, Store, map_tensors, read_ids, read_manifest, view_part
-from kshot.encode.preprocess import RECIPES, draw_view
+from kshot.data.store import Manifest, Store, read_manifest, view_part
+from kshot.data.tensors import map_tensors, read_ids
+from kshot.data.views import RECIPES
+from kshot.encode.preprocess import draw_view
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.source import Listed, Picture, Shard, Source
 from kshot.errors import FeatureError

@@ -34,6 +34,11 @@ def code_hash(cls: type) -> str:
     return hashlib.sha256("\n".join(_Walk(cls.__module__).texts(cls)).encode()).hexdigest()[:16]
 
 
+def value_hash(value: Any) -> str:
+    """16 hex digits of a parameter's value, of whatever kind."""
+    return hashlib.sha256("\n".join(_Walk("__main__").texts(value)).encode()).hexdigest()[:16]
+
+
 class _Walk:
     """Everything that is reached from a class, each thing once."""
 

@@ -12,16 +12,15 @@ from kshot.methods.evidence import Task, average_view, part_of
 from kshot.methods.fast_probe import learn_probe
 from kshot.methods.fold_gda import FoldGDA, shots_correction
 from kshot.methods.parameters import AnchorScale, Count, LogitScale
+from kshot.methods.single_shots import fit_single_shots
 from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.rows import unit_prototypes
-from kshot.solvers.stacking import Side, joint_information, side_weights, spread, text_scale
+from kshot.solvers.stacking import Side, joint_information, side_weights, spread
 from kshot.types import Array, MethodInfo
 
 # Two weights need no more left-out shots than these.
 MOST_LEFT_OUT = 2048
-# With one shot per class, penalties are CLAP's times 1 + 15·(share of the class that text determines)².
-SINGLE_SHOT_PULL = 15.0
-# With more, use 8 times CLAP's penalties if that makes the left-out shots at least 8 times as likely.
+# Use 8 times CLAP's penalties if that makes the left-out shots at least 8 times as likely.
 STRONG_PULL = 8.0
 
 
@@ -63,13 +62,19 @@ class GaussProbe(Classifier):
     shots by different means and err on different pictures. a and b maximise the likelihood of left-out shots: for
     the Gaussian side by its exact folds, for the probe by learning from one half of every class's shots and scoring
     the other. The probe's penalties are CLAP's or 8 times these, whichever the left-out shots prefer. With one shot per
-    class the head is the probe alone. The probe sees every view as a row of its own, the Gaussian side the average
-    view.
+    class it adds the probe, TaskRes and a spherical Gaussian head by fixed rules, and the switches do nothing. The
+    probe sees every view as a row of its own, the Gaussian side the average view.
     """
 
     grids: ClassVar = {"iterations": (4, 12, 40)}
     info = MethodInfo(
-        key="gauss_probe", title="Gauss-probe", paper="kshot, docs/gauss-probe.md", closed_form=False, views=True
+        key="gauss_probe",
+        title="Gauss-probe",
+        paper="kshot, docs/gauss-probe.md",
+        closed_form=False,
+        views=True,
+        rotation_free=False,
+        version=2,
     )
     probe: Annotated[bool, "Use the probe; without it the head is fold-GDA alone."] = True
     gaussian: Annotated[bool, "Use fold-GDA; without it the head is the probe alone."] = True
@@ -98,17 +103,9 @@ class GaussProbe(Classifier):
         self._set_linear(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
 
     def _fit_single_shots(self, task: Task) -> None:
-        """Fit the probe alone: nothing can be left out and there is no covariance.
-
-        Text has not learnt from the shots, so its information about them can be measured: the larger it is, the larger
-        are the penalties, and the more the temperature is text's own.
-        """
-        text_scores = average_view(task) @ (task.logit_scale * task.text).T
-        scale, information = text_scale(text_scores, task.y)
-        share = information / np.log(max(task.n_classes, 2))
-        weights, penalties = learn_probe(task, self.iterations, pull=1 + SINGLE_SHOT_PULL * share**2)
-        self._select("support", penalties=penalties, text_information=share)
-        self._set_linear(task.logit_scale * scale**share * unit_prototypes(weights))
+        head = fit_single_shots(task, self.iterations)
+        self._select("support", penalties=head.penalties, text_information=head.text_information)
+        self._set_linear(head.coef, head.intercept)
 
     def half_probes(self, task: Task, left_out: LeftOutShots, iterations: int, pull: float = 1.0) -> HalfProbes:
         """Learn from either half of every class's shots, and score the other half."""

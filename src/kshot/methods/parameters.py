@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 import numpy as np
 
 from kshot.errors import InputError
-from kshot.types import DATASET_CONSTANTS, ENCODER_CONSTANTS, Choice
+from kshot.types import DATASET_CONSTANTS, ENCODER_CONSTANTS, Choice, EncoderConstants
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,8 @@ E = TypeVar("E", bound="Estimator")
 ROUTED = ("text", "classes", "views", "pool", "validation", "few_shot_validation", "test", "queries", "constants")
 # CLIP's, for rows that come without their encoder's.
 ASSUMED = {"logit_scale": 100.0, "anchor_scale": 10.0}
+# Scales up to this one are taken for logarithms.
+SMALLEST_LOGIT_SCALE = 10
 _KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", NoneType: "None"}
 
 
@@ -118,6 +120,7 @@ class Estimator:
         request = MetadataRequest(owner=self)
         for name in ROUTED:
             request.fit.add_request(param=name, alias=True)
+        request.score.add_request(param="sample_weight", alias=None)
         return request
 
     def set_fit_request(self: E, **wanted: bool | str | None) -> E:
@@ -128,6 +131,13 @@ class Estimator:
                 raise InputError(f"fit takes no '{name}' that could be routed; it takes {', '.join(ROUTED)}.")
             request.fit.add_request(param=name, alias=alias)
         # scikit-learn's clone copies an attribute of this name.
+        self._metadata_request = request
+        return self
+
+    def set_score_request(self: E, *, sample_weight: bool | str | None) -> E:
+        """Set for `sample_weight` of `score`: True, False, None (refuse it) or the name under which it arrives."""
+        request = self.get_metadata_routing()
+        request.score.add_request(param="sample_weight", alias=sample_weight)
         self._metadata_request = request
         return self
 
@@ -179,6 +189,16 @@ def encoder_parameters(cls: type) -> frozenset[str]:
     return ENCODER_CONSTANTS.intersection(parameter_names(cls))
 
 
+def check_logit_scale(value: float, where: str) -> None:
+    """Refuse a logarithm: models keep log(100) = 4.6052 as their parameter, and logits are 100 times the cosine."""
+    if 0 < value <= SMALLEST_LOGIT_SCALE:
+        meant = f"exp({value:.5g}) = {math.exp(value):.4g}"
+        raise InputError(
+            f"{where}: logit_scale {value:.5g} is too small to multiply cosines; is it the logarithm, and {meant} the "
+            f"scale? Give {math.exp(value):.4g}; CLIP's is 100."
+        )
+
+
 def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """Constants for a fit of this method, each from its own parameter if that is set, else from those given: the
     encoder's, and the dataset's if the method declares them."""
@@ -187,7 +207,7 @@ def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     if strange:
         allowed = ", ".join(sorted({*takes, *ENCODER_CONSTANTS}))
         raise InputError(f"constants has no '{min(strange)}'; {type(method).__name__} takes {allowed}.")
-    known = {}
+    known = EncoderConstants()
     for name in sorted(takes | ENCODER_CONSTANTS):
         own = getattr(method, name, None) if name in takes else None
         if own is not None and inspect.signature(type(method)).parameters[name].default is not None:
@@ -199,6 +219,8 @@ def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         if value is not None:
             if not _allows(NotNegative if name == "alpha" else Positive, value):
                 raise InputError(f"constants: {name} must be a number above 0, not {value!r}.")
+            if name == "logit_scale" and (own is not None or not isinstance(given, EncoderConstants)):
+                check_logit_scale(float(value), type(method).__name__)
             known[name] = float(value) if name in ENCODER_CONSTANTS else value
     return known
 

@@ -30,74 +30,20 @@ GAMMAS = (0.002, 0.01, 0.02, 0.2)
 SAME = 1e-3
 
 
-class TransCLIP(Classifier):
-    """Class probabilities of the queries given to `fit`, from text, shots and each query's neighbours among them.
-
-    Transductive: a query's prediction depends on the other queries, and there is no head for new pictures. As coded
-    officially, shots and queries are stacked in two different orders, so that the order of the queries matters;
-    `aligned=True` repairs that, and with it their order does not matter.
-    """
+class Together(Classifier):
+    """A head that has class probabilities of the queries it was fitted with, and of no other pictures."""
 
     _like_data = "queries_"
-    aligned: Annotated[bool, "Repair the order in which shots and queries are stacked."] = False
-    gamma: Annotated[
-        NotNegative | None, "Weight of the shots in the class means; None is 0.002 below four shots and 0.02 above."
-    ] = None
-    text_weight: Annotated[NotNegative, "Weight of the zero-shot predictions."] = 0.5
-    logit_scale: LogitScale = None
+    queries_: Float[Array, "Q d"]
+    assignments_: Float[Array, "Q C"]
 
-    @info_by_parameters
-    def info(self) -> MethodInfo:
-        return ALIGNED_INFO if self.aligned else INFO
-
-    def _fit(self, task: Task) -> None:
-        assert task.queries is not None
-        if len(task.queries) <= NEIGHBOURS:
+    def _remember(self, queries: Float[Array, "Q d"]) -> None:
+        if len(queries) <= NEIGHBOURS:
             raise UndefinedError(
                 f"{self.info.key} looks for {NEIGHBOURS} neighbours of every query and needs {NEIGHBOURS + 1} queries; "
-                f"there are {len(task.queries)} (n_samples={len(task.queries)})."
+                f"there are {len(queries)} (n_samples={len(queries)})."
             )
-        few = len(task.y) < 4 * task.n_classes
-        gamma = (0.002 if few else 0.02) if self.gamma is None else self.gamma
-        self.queries_ = task.queries
-        self.assignments_ = self._transduce(task, gamma)
-        zero_shot = (task.queries @ task.text.T).argmax(axis=1)
-        moved = float(np.mean(self.assignments_.argmax(axis=1) != zero_shot))
-        self._select("fixed", gamma=gamma)
-        self._select("queries", moved=moved)
-
-    def _transduce(self, task: Task, gamma: float) -> Float[Array, "Q C"]:
-        assert task.queries is not None
-        return transduce(
-            task.queries,
-            task.X,
-            task.y,
-            task.text,
-            gamma=gamma,
-            text_weight=self.text_weight,
-            scale=task.logit_scale,
-            aligned=self.aligned,
-        ).z
-
-    def knob_name(self) -> str:
-        return "gamma"
-
-    def knob_grid(self) -> Sequence[float]:
-        return GAMMAS
-
-    def knob_at(self, value: float) -> "TransCLIP":
-        return self.with_params(gamma=value)
-
-    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
-        return np.array([accuracy(scores, queries.y) for scores in self.knob_scores(task, queries.X)])
-
-    def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
-        """Give pictures that are no queries the assignment of the nearest query, as the official code does."""
-        assert task.queries is not None
-        place = nearest_query(X, task.queries)
-        for gamma in GAMMAS:
-            z = self._transduce(task, gamma)[place]
-            yield log_probabilities(z)
+        self.queries_ = queries
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         if X.shape == self.queries_.shape and np.abs(X - self.queries_).max() < SAME:
@@ -114,6 +60,66 @@ class TransCLIP(Classifier):
 
     def _logits(self, scores: Float[Array, "n C"]) -> Float[Array, "n C"]:
         return log_probabilities(scores)
+
+
+class TransCLIP(Together):
+    """Class probabilities of the queries given to `fit`, from text, shots and each query's neighbours among them.
+
+    Transductive: a query's prediction depends on the other queries, and there is no head for new pictures. As coded
+    officially, shots and queries are stacked in two different orders, so that the order of the queries matters;
+    `aligned=True` repairs that, and with it their order does not matter.
+    """
+
+    aligned: Annotated[bool, "Repair the order in which shots and queries are stacked."] = False
+    gamma: Annotated[
+        NotNegative | None, "Weight of the shots in the class means; None is 0.002 below four shots and 0.02 above."
+    ] = None
+    text_weight: Annotated[NotNegative, "Weight of the zero-shot predictions."] = 0.5
+    logit_scale: LogitScale = None
+
+    @info_by_parameters
+    def info(self) -> MethodInfo:
+        return ALIGNED_INFO if self.aligned else INFO
+
+    def _fit(self, task: Task) -> None:
+        gamma = shot_weight(task) if self.gamma is None else self.gamma
+        self._remember(task.queries)
+        self.assignments_ = self._transduce(task, gamma)
+        zero_shot = (task.queries @ task.text.T).argmax(axis=1)
+        moved = float(np.mean(self.assignments_.argmax(axis=1) != zero_shot))
+        self._select("fixed", gamma=gamma)
+        self._select("queries", moved=moved)
+
+    def _transduce(self, task: Task, gamma: float) -> Float[Array, "Q C"]:
+        from scipy.special import log_softmax
+
+        log_text = log_softmax(task.logit_scale * (task.queries @ task.text.T), axis=1)
+        settings = {"gamma": gamma, "prior_weight": self.text_weight, "aligned": self.aligned}
+        return transduce(task.queries, task.X, task.y, log_text, **settings).z
+
+    def knob_name(self) -> str:
+        return "gamma"
+
+    def knob_grid(self) -> Sequence[float]:
+        return GAMMAS
+
+    def knob_at(self, value: float) -> "TransCLIP":
+        return self.with_params(gamma=value)
+
+    def knob_curve(self, task: Task, queries: Labelled) -> Float[Array, " L"]:
+        return np.array([accuracy(scores, queries.y) for scores in self.knob_scores(task, queries.X)])
+
+    def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
+        """Give pictures that are no queries the assignment of the nearest query, as the official code does."""
+        place = nearest_query(X, task.queries)
+        for gamma in GAMMAS:
+            z = self._transduce(task, gamma)[place]
+            yield log_probabilities(z)
+
+
+def shot_weight(task: Task) -> float:
+    """Weight of the shots in the class means, by their number."""
+    return 0.002 if len(task.y) < 4 * task.n_classes else 0.02
 
 
 def nearest_query(X: Float[Array, "n d"], queries: Float[Array, "Q d"]) -> Int[Array, " n"]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kshot.bench.plan import FORECAST_BASIS, forecast
-from kshot.bench.records import Records, records_around
-from kshot.bench.work import Sizes, find_work, from_catalog
+from kshot.bench.forecast import BASIS, forecast
+from kshot.bench.query import query
+from kshot.bench.records import Records
+from kshot.bench.strata import Sizes, from_catalog
 from kshot.data.catalog import COOP_SUFFIX, backbones, dataset_entry
 from kshot.data.store import Store
 from kshot.encode.chosen import Draws
@@ -153,36 +154,30 @@ def _sums(rows: Sequence[Sequence[float | int]]) -> list[float | int]:
 
 
 def _arms_table(features: Path, records: Path, choice: Selection, workers: int) -> Table:
-    """Missing cells, drops, time and disk of each arm; features need not be stored yet."""
-    chosen = []
+    """Missing records, dropped cells and time of each arm; features need not be stored yet."""
+    cache, rows, sums = Records(records), [], [0, 0, 0.0]
     for study in choice.loaded():
         named = {axis: getattr(choice, axis) for axis in ("backbones", "tiers") if getattr(choice, axis)}
-        names = {c.dataset for c in study.cells() if choice.keep(c)}
-        part = study.only(datasets=names, **named)
+        part = study.only(datasets={c.dataset for c in study.cells() if choice.keep(c)}, **named)
         if part.grids:
-            chosen.append((study, part))
-    works = [
-        find_work(part, Store(features), Records(records / study.name), must_be_stored=False) for study, part in chosen
-    ]
-    sizes = [(len(work.missing), len(work.dropped)) for work in works]
-    costs = [(cost.cpu_seconds, cost.disk_bytes) for cost in forecast(works, records_around(records))]
-    rows = []
-    for (study, _), work, size, cost in zip(chosen, works, sizes, costs, strict=True):
-        whole = len({(c.dataset, c.backbone) for c in study.cells()})
-        here = f"{len(work.strata) - len(work.unstored)} of {whole}"
-        rows.append((study.name, here, *map(count, size), *_cost(*cost, workers)))
-    all_sizes, all_costs = ([sum(c) for c in zip(*columns, strict=True)] for columns in (sizes, costs))
+            asked = query(part, Store(features), must_be_stored=False)
+            cost = forecast(asked, cache)
+            numbers = (cost.missing, len(asked.dropped), cost.seconds)
+            sums = [total + number for total, number in zip(sums, numbers, strict=True)]
+            whole = len({(c.dataset, c.backbone) for c in study.cells()})
+            stored = f"{len(asked.strata) - len(asked.unstored())} of {whole}"
+            rows.append((study.name, stored, *map(count, numbers[:2]), *_cost(cost.seconds, workers)))
     return Table(
         key="plan",
         title="What each arm of the paper still takes",
-        columns=("study", "pairs", "missing", "dropped", "one core", "wall", "disk"),
-        rows=(*rows, ("all", "", *map(count, all_sizes), *_cost(all_costs[0], all_costs[1], workers))),
-        caption="Pairs of dataset and encoder whose features are stored; cells that are missing, and dropped for a "
-        f"thin pool; wall time with {workers} workers. {FORECAST_BASIS} Probes, reports, comparison come on top.",
+        columns=("study", "pairs", "missing", "dropped", "one core", "wall"),
+        rows=(*rows, ("all", "", *map(count, sums[:2]), *_cost(sums[2], workers))),
+        caption="Pairs of dataset and encoder whose features are stored; records that are missing, cells dropped for a "
+        f"thin pool; wall time with {workers} workers. {BASIS} Methods that were never timed are not counted.",
         rule=len(rows),
         below_rule="total",
     )
 
 
-def _cost(seconds: float, disk_bytes: float | int, workers: int) -> tuple[str, str, str]:
-    return human_seconds(seconds), human_seconds(seconds / workers), human_bytes(disk_bytes)
+def _cost(seconds: float, workers: int) -> tuple[str, str]:
+    return human_seconds(seconds), human_seconds(seconds / workers)

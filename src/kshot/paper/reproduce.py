@@ -4,30 +4,28 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from kshot.bench.engines import Engine
 from kshot.bench.records import Records
-from kshot.bench.run import choose_engine, complete
-from kshot.bench.status import recorded_pairs
+from kshot.bench.status import run_status
 from kshot.bench.study import Cell, Study, load_study
-from kshot.bench.work import find_work
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store
-from kshot.errors import KshotError
+from kshot.errors import KshotError, StudyError
 from kshot.files import write_text
 from kshot.paper.claims import paper_claims, paper_rules
 from kshot.paper.features import Sources, encode_wanted, match_sentences, wanted_features
 from kshot.paper.folders import MATRIX_STUDY, compare_folders
 from kshot.paper.summary import as_csv, verdict_sentences
 from kshot.results import load_records
-from kshot.runs import measure
+from kshot.runs import measure, run
 
 logger = logging.getLogger("kshot")
 PRECISION, AUGMENTATION = "precision", "augmentation"
 STAGES = ("sentences", "encode", "gate", "matrix", "probes", "arms", "reports", "comparison")
 CAUSES = "Usual causes: the activation (QuickGELU), the preprocessing, the order of the classes."
-SMALL = {"datasets": ("DTD", "EuroSAT", "Pets"), "backbones": ("ViT-B-32",), "studies": (MATRIX_STUDY,)}
+SMALL = {"datasets": ("DTD", "EuroSAT", "Pets"), "backbones": ("ViT-B-16",), "studies": (MATRIX_STUDY,)}
 # Of the comparison, in the terminal.
 MOST_LINES = 10
 
@@ -64,7 +62,7 @@ class Reproduction:
     choice: Selection
     sources: Sources = field(default_factory=Sources)
     workers: int = 1
-    engine: Engine | str = "local"
+    backend: str = "loky"
     ignore_gate: bool = False
     failed: dict[tuple[str, str], str] = field(default_factory=dict)
     aside: dict[str, str] = field(default_factory=dict)
@@ -105,24 +103,20 @@ class Reproduction:
         self._compute(lambda name: name == MATRIX_STUDY)
 
     def probes(self) -> None:
-        if Records(self.records / MATRIX_STUDY).header.is_file() and MATRIX_STUDY in self._names():
-            measure(
-                self.records / MATRIX_STUDY,
-                features=self.features,
-                workers=self.workers,
-                engine=self.engine,
-                keep=self.keep,
-            )
+        for study in self.choice.loaded():
+            if study.name == MATRIX_STUDY and Records(self.records).has(MATRIX_STUDY):
+                measure(study, keep=self.keep, **self._where())
 
     def arms(self) -> None:
         self._compute(lambda name: name != MATRIX_STUDY)
 
     def reports(self) -> None:
-        begun = [name for name in self._names() if any(Records(self.records / name).files())]
+        cache = Records(self.records)
+        begun = [study.name for study in self.choice.loaded() if cache.has(study.name)]
         write_reports(self.features, self.records, begun)
 
     def comparison(self) -> list[str]:
-        if not any(Records(self.records / name).joined() or Records(self.records / name).loose() for name in arms()):
+        if not Records(self.records).keys():
             return ["nothing to compare: no cell was computed."]
         sentences = compare_arms(self.records)
         return [*sentences[: MOST_LINES - 1], sentences[-1]] if len(sentences) > MOST_LINES else sentences
@@ -131,7 +125,8 @@ class Reproduction:
         """Pairs of each arm that are computed, and why others are not."""
         lines = []
         for study in self.choice.loaded():
-            done, total = recorded_pairs(self.records / study.name, study)
+            cache, total = Records(self.records), len({(cell.dataset, cell.backbone) for cell in study.cells()})
+            done = run_status(cache, cache.saved(study.name)).pairs[0] if cache.has(study.name) else 0
             lines.append(f"{study.name}: {done} of {total} pairs computed")
         reasons: dict[str, list[str]] = {}
         for (dataset, backbone), why in self.failed.items():
@@ -143,31 +138,25 @@ class Reproduction:
         wanted, store = wanted_features(self.choice.loaded(), self.choice.keep), Store(self.features)
         return {name: needs for name, needs in wanted.items() if needs.lacking(store, name)}
 
-    def _names(self) -> list[str]:
-        return [study.name for study in self.choice.loaded()]
+    def _where(self) -> dict[str, Any]:
+        names = ("features", "records", "workers", "backend")
+        return {name: getattr(self, name) for name in names}
 
     def _compute(self, wanted: Callable[[str], bool]) -> None:
         for study in (study for study in self.choice.loaded() if wanted(study.name)):
-            target = self.records / study.name
-            if not find_work(study, Store(self.features), Records(target), keep=self.keep).cells:
-                logger.warning(f"{study.name}: none of its features are here")
-                continue
-            engine = choose_engine(self.engine, self.workers)
-            complete(study, target, self.features, engine, keep=self.keep)
+            try:
+                run(study, keep=self.keep, **self._where())
+            except StudyError as error:
+                logger.warning(f"{study.name}: {error}")
 
 
 def write_reports(features: Path, records: Path, names: Sequence[str]) -> None:
     """Write the report of each of these arms; two of them are compared with the matrix."""
-    matrix = records / MATRIX_STUDY if Records(records / MATRIX_STUDY).header.is_file() else None
+    matrix = load_records(records, MATRIX_STUDY) if Records(records).has(MATRIX_STUDY) else None
     for name in names:
         try:
-            found = load_records(
-                records / name,
-                features=features,
-                base=matrix if name == AUGMENTATION else None,
-                precision=matrix if name == PRECISION else None,
-            )
-            logger.info(f"report: {found.report().page}")
+            other = matrix if name in (AUGMENTATION, PRECISION) else None
+            logger.info(f"report: {load_records(records, name, features=features).beside(other).report().page}")
         except KshotError as error:
             logger.warning(f"no report of {name}: {error}")
 

@@ -1,1 +1,1 @@
-"""Pictures in folders → head → predict, explain, export, serve."""
+"""Pictures in folders → head → predict, export, serve."""

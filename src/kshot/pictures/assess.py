@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from kshot.methods import registry
 from kshot.pictures.advice import Advice
-from kshot.pictures.held_out import Curve, Interval, LeftOut, Shots, folds, left_out_scores, mean_interval, wilson
+from kshot.pictures.held_out import Curve, Interval, Shots, folds, left_out_scores, mean_interval, wilson
 from kshot.solvers.rows import class_counts
 from kshot.solvers.softmax import calibrate
 from kshot.types import Array
@@ -48,7 +48,6 @@ class Assessment:
     threshold: float = 0.0
     set_threshold: float | None = None
     suspects: tuple[Mislabelled, ...] = ()
-    left_out: LeftOut | None = None
 
     @property
     def verdict(self) -> str:
@@ -107,7 +106,6 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
         threshold=float(np.quantile(probabilities.max(axis=1)[hits], 1 - KEPT_SHARE)) if hits.any() else 0.0,
         set_threshold=conformal_threshold(probabilities[np.arange(len(y)), y]),
         suspects=tuple(_mislabelled(shots, rows, probabilities)),
-        left_out=LeftOut.of(shots, rows, probabilities),
     )
 
 

@@ -26,6 +26,8 @@ logger = logging.getLogger("kshot")
 
 BATCH = 32
 THUMBNAIL_PIXELS = 96
+# Phones take pictures of 108 and 200 megapixels.
+MOST_PIXELS = 210_000_000
 # Cache folders whose warning was shown.
 _unwritable: set[Path] = set()
 
@@ -136,9 +138,12 @@ def all_encoded(results: Iterable[Encoded | InputError]) -> list[Encoded]:
 
 
 def encode_contents(
-    encoder: Encoder, contents: Sequence[tuple[str, bytes] | InputError], cache: PictureCache | None, **limits: int
+    encoder: Encoder,
+    contents: Sequence[tuple[str, bytes] | InputError],
+    cache: PictureCache | None,
+    most_pixels: int = MOST_PIXELS,
 ) -> list[Encoded | InputError]:
-    """Encode named bytes; `limits` go to the decoder. Without a cache nothing is written to disk."""
+    """Encode named bytes. Without a cache nothing is written to disk."""
     results: list[Encoded | InputError] = []
     fresh, inputs = [], []
     for item in contents:
@@ -150,7 +155,7 @@ def encode_contents(
             if cache is not None and (known := cache.get(key)):
                 results.append(Encoded(key, known["feature"], known["thumbnail"].tobytes()))
                 continue
-            picture = _decoded(name, content, **limits)
+            picture = _decoded(name, content, most_pixels)
         except InputError as error:
             results.append(error)
             continue
@@ -194,10 +199,10 @@ def _read(path: PictureFile) -> tuple[str, bytes] | InputError:
         return error
 
 
-def _decoded(name: str, content: bytes, **limits: int) -> Any:
+def _decoded(name: str, content: bytes, most_pixels: int) -> Any:
     if not content:
         raise InputError(f"{name} is empty (zero bytes).")
-    picture = decode(content, name, as_seen=True, **limits)
+    picture = decode(content, name, as_seen=True, most_pixels=most_pixels)
     if min(picture.size) < 2 or max(picture.size) > 100 * min(picture.size):
         raise InputError(f"{name} is {picture.width} × {picture.height} pixels, too thin to recognise anything.")
     return picture

@@ -1,26 +1,30 @@
-"""Fit a head on folders of pictures, or change one, and assess it."""
+"""Fit a head on folders of pictures and assess it, or let it learn one more picture."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.in_memory import dataset_in_memory
-from kshot.errors import InputError
+from kshot.errors import InputError, UndefinedError
 from kshot.pictures.advice import AUTO, advise, check_method
-from kshot.pictures.album import Album, AlbumPicture
 from kshot.pictures.assess import Assessment, assess, near_duplicates
-from kshot.pictures.encoded import Encoded, encode_names, encode_readable, stacked_rows
-from kshot.pictures.head import About, PictureHead, mean_norm
-from kshot.pictures.held_out import Interval, wilson
-from kshot.pictures.label_files import labelled_photos
+from kshot.pictures.encoded import ClassText, Encoded, encode_names, encode_readable, stacked_rows
+from kshot.pictures.head import About, PictureHead, Setting, mean_norm
+from kshot.pictures.held_out import Interval, Shots, wilson
+from kshot.pictures.labels import labelled_photos
 from kshot.pictures.photos import Folder, Photo, existing_folder, folder_layout, list_photos, listed
 from kshot.pictures.transform import PROMPT
+from kshot.types import EncoderConstants
 
 logger = logging.getLogger(__name__)
+
+MOST_NAME = 200
 
 
 class TrainAndTest(NamedTuple):
@@ -37,11 +41,20 @@ class Fitted:
 
     head: PictureHead
     assessment: Assessment
-    notes: tuple[str, ...]
-    tested: Interval | None
-    unreadable: tuple[str, ...]
-    copies: tuple[str, ...]
-    near_duplicates: tuple[tuple[int, int], ...]
+    notes: tuple[str, ...] = ()
+    tested: Interval | None = None
+    unreadable: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    near_duplicates: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A picture with its class, and its feature; `name` is its path below the folder."""
+
+    name: str
+    label: str
+    encoded: Encoded
 
 
 def fit_folder(
@@ -56,7 +69,8 @@ def fit_folder(
     encoder: Encoder | None = None,
     device: str = "auto",
 ) -> Fitted:
-    """Fit a head on ROOT/CLASS/…, on ROOT/train with ROOT/test to test it, or on the pictures of a file of `labels`.
+    """Fit a head on ROOT/CLASS/…, on ROOT/train with ROOT/test to test it, or on the pictures of a CSV file of
+    `labels`.
 
     ROOT may also be a dataset in memory (`kshot.encode_dataset` names them), and `encoder` one in memory. Pictures that
     cannot be read and copies of a picture are left out and listed; a class without readable pictures is an error.
@@ -67,20 +81,11 @@ def fit_folder(
     backbone = encoder.backbone or backbone
     if not encoder.text:
         raise InputError(f"{backbone} has no text tower, so class names cannot help. Choose lite0 or a CLIP.")
-    album, unreadable, copies = _with_photos(Album({}, ()), given.train, encoder, prompt)
-    lost = [name for name in given.train.classes if name not in album.texts]
-    if lost:
-        raise InputError(f"no readable picture is left for {listed(lost)}. {' '.join(unreadable[:5])}")
-    about = {
-        "backbone": backbone,
-        "encoder": encoder.facts(),
-        "logit_scale": encoder.logit_scale,
-        "prompt": prompt,
-        "wanted": method,
-    }
-    fitted = _fitted(album, about, given.notes, unreadable, copies)
+    setting = Setting(backbone, encoder.facts(), encoder.logit_scale, prompt, method)
+    fitted = _learnt_folder(given.train, encoder, setting)
     tested, untested = _tested(fitted.head, encoder, given.test)
-    return replace(fitted, tested=tested, unreadable=(*unreadable, *untested))
+    notes, unreadable = (*given.notes, *fitted.notes), (*fitted.unreadable, *untested)
+    return replace(fitted, notes=notes, tested=tested, unreadable=unreadable)
 
 
 def fit_pictures(data: Any, **options) -> PictureHead:
@@ -118,47 +123,33 @@ def _from_memory(data: Any) -> TrainAndTest:
     for row in held.rows:
         by_part.setdefault(row.part, []).append(Photo(row.picture, str(row.picture), held.classes[row.label]))
     folders = {}
-    for part, own in by_part.items():
-        present = {photo.label for photo in own}
-        folders[part] = Folder(tuple(name for name in held.classes if name in present), tuple(own), ())
+    for part, photos in by_part.items():
+        present = {photo.label for photo in photos}
+        folders[part] = Folder(tuple(name for name in held.classes if name in present), tuple(photos), ())
     notes = ("the validation split is not used.",) if "val" in folders else ()
     return TrainAndTest(folders.get("pool") or folders["all"], folders.get("test"), notes)
 
 
-def change_head(
-    head: PictureHead, encoder: Encoder | None = None, add: Path | None = None, drop: Sequence[str] = ()
-) -> Fitted:
-    """Drop classes, add the pictures of ADD/CLASS/… to new classes or known ones, then choose and fit again.
-
-    The old pictures are not needed, because the head has their features; only adding needs the `encoder`.
-    """
-    album, unreadable, copies = Album.of(head), (), ()
-    for name in dict.fromkeys(drop):
-        album = album.drop_class(name)
-    if add is not None:
-        if encoder is None:
-            raise InputError("pictures can only be added with the head's encoder.")
-        head.check_encoder(encoder)
-        folder = list_photos(add, least_classes=1)
-        album, unreadable, copies = _with_photos(album, folder, encoder, head.about.prompt)
-    return _fitted(album, head.about.setting(), (), unreadable, copies)
-
-
-def learn(album: Album, about: dict[str, Any]) -> tuple[PictureHead, Assessment]:
-    """Choose, fit and assess a head; `about` has the fields of About that do not depend on the pictures."""
-    norms = tuple(text.norm for text in album.texts.values())
-    constants = {"logit_scale": about["logit_scale"], "anchor_scale": mean_norm(norms)}
-    known = {name: value for name, value in constants.items() if value is not None}
-    shots = replace(album.shots(), constants=known)
-    advice = advise(shots.counts, about["wanted"])
+def learn(texts: Mapping[str, ClassText], pictures: Sequence[Labelled], setting: Setting) -> Fitted:
+    """Choose, fit and assess a head."""
+    norms = tuple(text.norm for text in texts.values())
+    constants = {"logit_scale": setting.logit_scale, "anchor_scale": mean_norm(norms)}
+    number = {name: row for row, name in enumerate(texts)}
+    shots = Shots(
+        stacked_rows(one.encoded for one in pictures),
+        np.array([number[one.label] for one in pictures], np.int64),
+        np.stack([text.unit for text in texts.values()]),
+        EncoderConstants({name: value for name, value in constants.items() if value is not None}),
+    )
+    advice = advise(shots.counts, setting.wanted)
     head = shots.fit(advice.make())
     assessment = assess(advice, shots)
-    decided = About(
-        **about,
-        classes=album.classes,
+    about = About(
+        **vars(setting),
+        classes=tuple(texts),
         text_norms=norms,
-        shot_names=tuple(one.name for one in album.pictures),
-        shot_sha256=tuple(one.encoded.sha256 for one in album.pictures),
+        shot_names=tuple(one.name for one in pictures),
+        shot_sha256=tuple(one.encoded.sha256 for one in pictures),
         method=advice.method,
         reason=advice.reason,
         temperature=assessment.temperature,
@@ -166,30 +157,55 @@ def learn(album: Album, about: dict[str, Any]) -> tuple[PictureHead, Assessment]
         set_threshold=assessment.set_threshold,
         accuracy=assessment.accuracy and astuple(assessment.accuracy),
     )
-    thumbnails = tuple(one.encoded.thumbnail for one in album.pictures)
-    return PictureHead(head, shots, thumbnails, decided, assessment.left_out), assessment
+    thumbnails = tuple(one.encoded.thumbnail for one in pictures)
+    fitted = PictureHead(head, shots, thumbnails, about)
+    return Fitted(fitted, assessment, _majority(shots, about, assessment), near_duplicates=near_duplicates(shots))
 
 
-def _with_photos(
-    album: Album, folder: Folder, encoder: Encoder, prompt: str
-) -> tuple[Album, tuple[str, ...], tuple[str, ...]]:
-    """Add a folder's pictures to an album; also returns why files are not used, and which are copies.
+def learn_picture(head: PictureHead, picture: Encoded, label: str, encoder: Encoder) -> PictureHead:
+    """The head with one more picture, or with another label for a picture it has; a new label is a new class."""
+    if not label or len(label) > MOST_NAME or not label.isprintable():
+        raise InputError(f"a class needs a name of 1 to {MOST_NAME} letters in one line.")
+    about = head.about
+    texts = dict(zip(about.classes, map(ClassText, head.shots.text, about.text_norms), strict=True))
+    if label not in texts:
+        texts |= encode_names(encoder, [label], about.prompt)
+    rows = zip(about.shot_names, head.shots.y.tolist(), about.shot_sha256, head.shots.X, head.thumbnails, strict=True)
+    pictures = [Labelled(name, about.classes[y], Encoded(sha, x, small)) for name, y, sha, x, small in rows]
+    if any((one.encoded.sha256, one.label) == (picture.sha256, label) for one in pictures):
+        raise InputError(f"this picture is a shot of {label} already.")
+    kept = [one for one in pictures if one.encoded.sha256 != picture.sha256]
+    emptied = {one.label for one in pictures} - {one.label for one in kept} - {label}
+    if emptied:
+        raise InputError(f"{listed(sorted(emptied))} would be left without a picture. Add another one to it first.")
+    added = Labelled(f"added/{picture.sha256[:12]}", label, picture)
+    try:
+        return learn(texts, [*kept, added], about.setting()).head
+    except UndefinedError as error:
+        raise InputError(
+            f"{label}: {head.head.info.title} needs {head.head.info.min_shots} pictures of each class, and a new class "
+            "has one. Put the pictures into folders and type `kshot fit` again."
+        ) from error
 
-    A copy is no further shot, and left out it would be scored by a head that has seen it.
-    """
+
+def _learnt_folder(folder: Folder, encoder: Encoder, setting: Setting) -> Fitted:
+    """Learn from the pictures that can be read. A copy is no further shot: left out it would be scored by a head that
+    has seen it."""
     read, unreadable = _read_photos(encoder, folder)
-    known = {(one.encoded.sha256, one.label) for one in album.pictures}
-    fresh, copies = [], []
+    fresh: dict[tuple[str, str], Labelled] = {}
+    copies = []
     for photo, encoded in read:
-        if (encoded.sha256, photo.label) in known:
+        if (encoded.sha256, photo.label) in fresh:
             copies.append(photo.name)
         else:
-            known.add((encoded.sha256, photo.label))
-            fresh.append(AlbumPicture(encoded.sha256, photo.name, photo.label, encoded))
-    labels = {one.label for one in fresh}
-    new = [name for name in folder.classes if name in labels and name not in album.texts]
-    texts = encode_names(encoder, new, prompt) if new else {}
-    return Album({**album.texts, **texts}, (*album.pictures, *fresh)), unreadable, tuple(copies)
+            fresh[encoded.sha256, photo.label] = Labelled(photo.name, photo.label, encoded)
+    labels = {one.label for one in fresh.values()}
+    lost = [name for name in folder.classes if name not in labels]
+    if lost:
+        raise InputError(f"no readable picture is left for {listed(lost)}. {' '.join(unreadable[:5])}")
+    texts = encode_names(encoder, folder.classes, setting.prompt)
+    fitted = learn(texts, [*fresh.values()], setting)
+    return replace(fitted, unreadable=unreadable, copies=tuple(copies))
 
 
 def _read_photos(encoder: Encoder, folder: Folder) -> tuple[list[tuple[Photo, Encoded]], tuple[str, ...]]:
@@ -199,18 +215,15 @@ def _read_photos(encoder: Encoder, folder: Folder) -> tuple[list[tuple[Photo, En
     return [(photos[path], encoded) for path, encoded in read], (*folder.unused, *unreadable)
 
 
-def _fitted(
-    album: Album, about: dict[str, Any], notes: tuple[str, ...], unreadable: tuple[str, ...], copies: tuple[str, ...]
-) -> Fitted:
-    head, assessment = learn(album, about)
-    counts = head.shots.counts
-    share = counts.max() / counts.sum()
-    if assessment.accuracy is not None and share >= assessment.accuracy.low and share > 1 / len(counts):
-        notes += (
-            f"always answering {album.classes[counts.argmax()]} would be right for {100 * share:.0f} % of these "
-            "pictures, so the accuracy alone shows little: look at the classes one by one.",
-        )
-    return Fitted(head, assessment, notes, None, unreadable, copies, near_duplicates(head.shots))
+def _majority(shots: Shots, about: About, assessment: Assessment) -> tuple[str, ...]:
+    """A note where answering with the largest class alone would be as right."""
+    share = shots.counts.max() / shots.counts.sum()
+    if assessment.accuracy is None or share < assessment.accuracy.low or share <= 1 / len(shots.counts):
+        return ()
+    return (
+        f"always answering {about.classes[shots.counts.argmax()]} would be right for {100 * share:.0f} % of these "
+        "pictures, so the accuracy alone shows little: look at the classes one by one.",
+    )
 
 
 def _tested(head: PictureHead, encoder: Encoder, folder: Folder | None) -> tuple[Interval | None, tuple[str, ...]]:
@@ -229,6 +242,6 @@ def _tested(head: PictureHead, encoder: Encoder, folder: Folder | None) -> tuple
         unused += (f"{len(read) - len(fresh)} test pictures are also training pictures; they are not counted.",)
     if not fresh:
         return None, unused
-    own = head.probabilities(stacked_rows(encoded for _, encoded in fresh)).argmax(axis=1)
-    right = sum(head.about.classes[said] == photo.label for said, (photo, _) in zip(own, fresh, strict=True))
+    best = head.probabilities(stacked_rows(encoded for _, encoded in fresh)).argmax(axis=1)
+    right = sum(head.about.classes[c] == photo.label for c, (photo, _) in zip(best, fresh, strict=True))
     return wilson(right, len(fresh)), unused

@@ -16,26 +16,29 @@ from kshot.errors import InputError
 from kshot.methods.base import Classifier
 from kshot.methods.headfile import PICTURES, read_head_file, save_head
 from kshot.pictures.encoded import fingerprint
-from kshot.pictures.held_out import LeftOut, Shots
+from kshot.pictures.held_out import Shots
 from kshot.types import Array
 
-# What stays the same when a head learns from other pictures.
-SETTING = ("backbone", "encoder", "logit_scale", "prompt", "wanted")
 
+@dataclass(frozen=True)
+class Setting:
+    """What stays the same when a head learns from other pictures: encoder, prompt, and the method asked for."""
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """Everything about a head except its arrays; kept in the head file as JSON."""
-
-    classes: tuple[str, ...]
     backbone: str
     encoder: dict[str, Any]
     logit_scale: float | None
-    text_norms: tuple[float, ...]
     prompt: str
+    wanted: str
+
+
+@dataclass(frozen=True)
+class About(Setting):
+    """Everything about a head except its arrays; kept in the head file as JSON."""
+
+    classes: tuple[str, ...]
+    text_norms: tuple[float, ...]
     method: str
     reason: str
-    wanted: str
     temperature: float
     threshold: float
     accuracy: tuple[float, float, float] | None
@@ -44,20 +47,19 @@ class About:
     set_threshold: float | None = None
     kshot: str = version("kshot")
 
-    def setting(self) -> dict[str, Any]:
-        """What `learn` needs, beside the pictures, to fit again."""
-        return {name: getattr(self, name) for name in SETTING}
+    def setting(self) -> Setting:
+        """What fitting again needs beside the pictures."""
+        return Setting(**{field.name: getattr(self, field.name) for field in fields(Setting)})
 
 
 @dataclass(frozen=True)
 class PictureHead:
-    """A fitted head, its shots with thumbnails, and the predictions of heads that had not seen them."""
+    """A fitted head and its shots with thumbnails."""
 
     head: Classifier
     shots: Shots
     thumbnails: tuple[bytes, ...]
     about: About
-    left_out: LeftOut | None = None
 
     def probabilities(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         """Softmax of the scores over the temperature that was fitted on left-out pictures."""
@@ -103,10 +105,8 @@ class PictureHead:
             "y": self.shots.y,
             "text": self.shots.text,
             "thumbnails": np.frombuffer(b"".join(self.thumbnails), np.uint8),
-            "thumbnail_ends": np.cumsum([len(own) for own in self.thumbnails]),
+            "thumbnail_ends": np.cumsum([len(small) for small in self.thumbnails]),
         }
-        if self.left_out is not None:
-            beside |= {"left_out_own": self.left_out.own, "left_out_says": self.left_out.predicted}
         save_head(self.head, path, method=self.about.method, beside=beside, kind=PICTURES, about=asdict(self.about))
 
     @staticmethod
@@ -120,8 +120,7 @@ class PictureHead:
         content, ends = arrays["thumbnails"].tobytes(), [0, *arrays["thumbnail_ends"].tolist()]
         thumbnails = tuple(content[a:b] for a, b in pairwise(ends))
         shots = Shots(arrays["X"], arrays["y"], arrays["text"])
-        left_out = LeftOut(arrays["left_out_own"], arrays["left_out_says"]) if "left_out_own" in arrays else None
-        return PictureHead(head, shots, thumbnails, _about(stored["about"]), left_out)
+        return PictureHead(head, shots, thumbnails, _about(stored["about"]))
 
 
 def mean_norm(norms: Sequence[float]) -> float | None:

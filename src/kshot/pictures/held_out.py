@@ -51,21 +51,6 @@ class Shots:
         return method.fit(self.X[rows], self.y[rows], text=self.text, classes=classes, constants=self.constants)
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Probability of the right class (N,) and likeliest class (N,); NaN and −1 for a class's only picture."""
-
-    own: Array
-    predicted: Array
-
-    @staticmethod
-    def of(shots: Shots, measured: Int[Array, " M"], probabilities: Float[Array, "M C"]) -> "LeftOut":
-        own, predicted = np.full(len(shots.y), np.nan, np.float32), np.full(len(shots.y), -1, np.int64)
-        own[measured] = probabilities[np.arange(len(measured)), shots.y[measured]]
-        predicted[measured] = probabilities.argmax(axis=1)
-        return LeftOut(own, predicted)
-
-
 def folds(shots: Shots) -> Int[Array, " N"]:
     """The fold that leaves each picture out; −1 for a class's only picture."""
     large = shots.X.size * len(shots.text) > LARGE

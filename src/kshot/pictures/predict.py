@@ -84,12 +84,12 @@ def predict_files(
     encoder: Encoder | None = None,
 ) -> list[Prediction]:
     """One prediction per file, in order; that of an unreadable file has an error."""
-    results = encode_files(encoder or head_encoder(head), files)
+    encoded = encode_files(encoder or head_encoder(head), files)
     return [
         Prediction(str(file), (), False, error=str(result))
         if isinstance(result, InputError)
         else predict_feature(head, str(file), result.feature, top, threshold)
-        for file, result in zip(files, results, strict=True)
+        for file, result in zip(files, encoded, strict=True)
     ]
 
 

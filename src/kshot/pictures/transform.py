@@ -14,7 +14,7 @@ from kshot.encode.sources.in_memory import MemoryPicture
 from kshot.methods.parameters import Estimator
 from kshot.pictures.encoded import ClassText, PictureFile, all_encoded, encode_files, encode_names, stacked_rows
 from kshot.pictures.head import mean_norm
-from kshot.types import Array
+from kshot.types import Array, EncoderConstants
 
 PROMPT = "a photo of a {}."
 
@@ -56,7 +56,7 @@ class EncodePictures(Estimator):
         """The encoder's logit scale and the mean norm of its text of these class names, where they are known."""
         norm = mean_norm([own.norm for own in self._texts(classes, prompt)])
         constants = {"logit_scale": self._loaded().logit_scale, "anchor_scale": norm}
-        return {name: value for name, value in constants.items() if value is not None}
+        return EncoderConstants({name: value for name, value in constants.items() if value is not None})
 
     def _texts(self, classes: Sequence[Any], prompt: str) -> list[ClassText]:
         names = [str(name) for name in classes]

@@ -8,7 +8,6 @@ import numpy as np
 
 from kshot.report.slices import CLAP, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, primary
 from kshot.stats.panel import Panel
-from kshot.types import IMPORTED
 
 INTERVALS = (
     "Differences are paired within cells; 95 % Student-t intervals on the cluster-bootstrap standard error over "
@@ -53,10 +52,12 @@ def provenance(panel: Panel) -> str:
     origin = panel.origin
     simulated = " SIMULATED features, no pictures." if origin.simulated else ""
     part = f", only {origin.only}" if origin.only else ""
-    study = f"Study {origin.study}{part}, hash {origin.study_hash}"
-    if origin.version == IMPORTED:
+    study = f"Study {origin.study}{part}, inputs {origin.inputs}"
+    if origin.imported:
         return f"{study}: IMPORTED records, which kshot did not compute."
-    return f"{study}, kshot {origin.version}, {origin.dtype}.{simulated}"
+    versions = " to ".join(dict.fromkeys((*origin.versions[:1], *origin.versions[-1:])))
+    code = ", ".join(f"{name} @{value[:8]}" for name, value in origin.code.items())
+    return f"{study}, kshot {versions}, {origin.dtype}{f'; own heads: {code}' if code else ''}.{simulated}"
 
 
 def where(datasets: int) -> str:

@@ -21,7 +21,6 @@ from kshot.report.verdict import caveats, findings, verdict
 from kshot.stats.leaderboard import leaderboard
 from kshot.stats.metrics import ACCURACY
 from kshot.stats.panel import Panel
-from kshot.types import IMPORTED
 
 # In this order, because each uses those before it.
 SCRIPTS = ("theme", "slices", "cell")
@@ -90,7 +89,7 @@ def page(
         .render(
             study=panel.origin.study,
             simulated=panel.origin.simulated,
-            imported=panel.origin.version == IMPORTED,
+            imported=panel.origin.imported,
             provenance=provenance(panel),
             lead=lead,
             slices=[_shown(part, context) for part in slices],

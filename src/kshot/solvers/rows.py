@@ -25,6 +25,11 @@ def frozen(array: Array) -> Array:
     return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
 
 
+def read_only(array: Array) -> Array:
+    """The same memory, read-only for good; whoever made the array keeps no other reference to it."""
+    return np.frombuffer(memoryview(array.data).toreadonly(), array.dtype).reshape(array.shape)
+
+
 def working_dtype(X: Array) -> np.dtype:
     """float64 stays, everything else becomes float32."""
     return np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
@@ -54,8 +59,9 @@ def _as_numpy(given: Any) -> Array:
     return np.asarray(given)
 
 
-def unit_rows(X: Any, what: str, dtype: np.dtype | None = None) -> Float[Array, "N d"]:
-    """Rows scaled to length one in the working dtype; `what` names them in the error."""
+def unit_rows(X: Any, what: str, dtype: np.dtype | None = None, first: int = 0) -> Float[Array, "N d"]:
+    """Rows scaled to length one in the working dtype; `what` names them in the error, `first` is the number of the
+    first row."""
     X = np.asarray(as_numpy(X, what))
     if X.ndim != 2:
         raise InputError(
@@ -79,9 +85,9 @@ def unit_rows(X: Any, what: str, dtype: np.dtype | None = None) -> Float[Array, 
     norms = np.sqrt(squares)
     finite = np.isfinite(norms)
     if not finite.all():
-        raise InputError(f"{what} has NaN or infinite values in {_rows(~finite)}. Remove or re-encode them.")
+        raise InputError(f"{what} has NaN or infinite values in {_rows(~finite, first)}. Remove or re-encode them.")
     if not norms.all():
-        raise InputError(f"{what} has zero vectors in {_rows(norms == 0)}. Remove or re-encode them.")
+        raise InputError(f"{what} has zero vectors in {_rows(norms == 0, first)}. Remove or re-encode them.")
     return X / norms[:, None]
 
 
@@ -131,8 +137,8 @@ def squared_norms(X: Float[Array, "*rows d"]) -> Float[Array, "*rows"]:
     return np.einsum("...i,...i->...", X, X)
 
 
-def _rows(bad: Array) -> str:
-    rows = np.flatnonzero(bad)
+def _rows(bad: Array, first: int) -> str:
+    rows = np.flatnonzero(bad) + first
     shown = ", ".join(map(str, rows[:5]))
     return f"{len(rows)} row(s): {shown}{' …' if len(rows) > 5 else ''}"
 

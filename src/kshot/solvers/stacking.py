@@ -106,6 +106,17 @@ def spread(scores: Float[Array, "n C"]) -> float:
     return (float(scores.std(axis=1).mean(dtype=np.float64)) or 1.0) if len(scores) else 1.0
 
 
+def rival_spread(scores: Float[Array, "n C"], y: Int[Array, " n"]) -> float:
+    """The spread over the classes that a row does not belong to, which a head does not learn by heart; over both where
+    there are two."""
+    n, C = scores.shape
+    if C < 3:
+        return spread(scores)
+    rivals = np.ones((n, C), bool)
+    rivals[np.arange(n), y] = False
+    return spread(scores[rivals].reshape(n, C - 1))
+
+
 class WeightPriors(NamedTuple):
     """Priors of the weights, measured on the pools of eleven sets.
 
@@ -165,7 +176,7 @@ class TextScale(NamedTuple):
     information: float
 
 
-def text_scale(text_scores: Float[Array, "n C"], y: Int[Array, " n"]) -> TextScale:
+def text_scale(text_scores: Float[Array, "n C"], y: Int[Array, " n"], prior: ScalePrior = FLAT) -> TextScale:
     """Fit the factor on shots, which text has not learnt from; the information is clipped at zero."""
-    weights, information = stack(text_scores[None], y, 1.0)
+    weights, information = stack(text_scores[None], y, 1.0, prior)
     return TextScale(float(weights[0]), max(information, 0.0))

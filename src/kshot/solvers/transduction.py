@@ -1,7 +1,8 @@
 """TransCLIP's block updates (Zanella et al., 2024): assignments, class means and a shared diagonal variance.
 
-All queries are assigned together: z_i ∝ yhat_i^weight · exp(B_i/50), where B adds to a Gaussian's log-density the
-assignments of each query's neighbours. Denominators that cancel in the normalisation of mu are left out.
+All queries are assigned together: z_i ∝ yhat_i^weight · exp(B_i/50), where yhat are the probabilities of a head that
+sees each query alone, and B adds to a Gaussian's log-density the assignments of each query's neighbours. Denominators
+that cancel in the normalisation of mu are left out.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -53,12 +54,11 @@ def transduce(
     queries: Float[Array, "Q d"],
     X: Float[Array, "N d"],
     y: Int[Array, " N"],
-    text: Float[Array, "C d"],
+    log_prior: Float[Array, "Q C"],
     *,
     gamma: float,
-    text_weight: float,
-    scale: float,
-    aligned: bool,
+    prior_weight: float,
+    aligned: bool = True,
     start: Assigned | None = None,
     rounds: int = ROUNDS,
     inner_rounds: int = INNER_ROUNDS,
@@ -68,18 +68,16 @@ def transduce(
     The official code stacks the shots first in the affinity matrix and the queries first in [z; Y], so that rows are
     coupled that do not belong together and the order of the queries matters; `aligned` puts the queries first in both.
     """
-    from scipy.special import log_softmax
-
     n_queries, n, dtype = len(queries), len(y), queries.dtype
-    labels = np.zeros((n, len(text)), dtype)
+    C = log_prior.shape[1]
+    labels = np.zeros((n, C), dtype)
     labels[np.arange(n), y] = 1
     stacked = (queries, X) if aligned else (X, queries)
     affinity = neighbour_affinity(np.concatenate(stacked), queries)
     incoming, outgoing = affinity.T.tocsr(), affinity[:n_queries]
-    log_text = log_softmax(scale * (queries @ text.T), axis=1)
-    sums = class_sums(X, y, len(text))
+    sums = class_sums(X, y, C)
     shot_weight = TEMPERATURE * gamma / n
-    z, means, variances = start or first_assignment(log_text, sums)
+    z, means, variances = start or first_assignment(log_prior, sums)
     for turn in range(rounds):
         if turn:
             means = unit_prototypes(z.T @ queries / n_queries + shot_weight * sums, smallest=0.0)
@@ -89,17 +87,17 @@ def transduce(
             neighbours = incoming @ np.concatenate([z, labels]) + outgoing @ z
             z = density + TEMPERATURE / (2 * NEIGHBOURS) * neighbours
             z /= TEMPERATURE
-            z += text_weight * log_text
+            z += prior_weight * log_prior
             z -= z.max(axis=1, keepdims=True)
             np.exp(z, out=z)
             z /= z.sum(axis=1, keepdims=True)
     return Assigned(z, means, variances)
 
 
-def first_assignment(log_text: Float[Array, "Q C"], sums: Float[Array, "C d"]) -> Assigned:
-    """Zero-shot probabilities, unit means of the shots, and the variance 1/d in every channel."""
+def first_assignment(log_prior: Float[Array, "Q C"], sums: Float[Array, "C d"]) -> Assigned:
+    """The other head's probabilities, unit means of the shots, and the variance 1/d in every channel."""
     d = sums.shape[1]
-    return Assigned(np.exp(log_text), unit_prototypes(sums, smallest=0.0), np.full(d, 1 / d, sums.dtype))
+    return Assigned(np.exp(log_prior), unit_prototypes(sums, smallest=0.0), np.full(d, 1 / d, sums.dtype))
 
 
 def gaussian_density(

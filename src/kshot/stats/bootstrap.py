@@ -28,6 +28,7 @@ class Estimate:
 
     `error` and `freedom`: the standard error and the degrees of freedom of Student's t. `percentile`: the bootstrap's
     own interval. `beside`, of three to five datasets: the mean with its interval over draws and pictures on these.
+    `over` names the shots of the cells, where it was asked for them.
     """
 
     mean: float
@@ -39,6 +40,7 @@ class Estimate:
     percentile: tuple[float, float] | None = None
     freedom: int | float = 0
     beside: "Estimate | None" = None
+    over: str = ""
 
     def __str__(self) -> str:
         interval = "no interval" if self.low is None else f"{self.low:+.2f}, {self.high:+.2f}"
@@ -46,7 +48,8 @@ class Estimate:
         here = f", interval over {HERE}" if self.is_here else ""
         if self.beside and self.beside.low is not None:
             here = f", over {HERE} [{self.beside.low:+.2f}, {self.beside.high:+.2f}]"
-        return f"{mean} [{interval}], n = {self.n} cells, {number_of_datasets(self.G)}{here}"
+        cells = f"n = {self.n} cells{f' of {self.over}' if self.over else ''}"
+        return f"{mean} [{interval}], {cells}, {number_of_datasets(self.G)}{here}"
 
     __repr__ = __str__
 
@@ -128,7 +131,7 @@ def cluster_means(values: Float[Array, "n m"], clusters: Shaped[Array, " n"]) ->
     """One estimate per column; columns known in the same clusters share one matrix product.
 
     Student-t on the bootstrap standard error with G−1 degrees of freedom: with ten clusters the percentile
-    interval covers 89 % instead of 95 %, this one 93.7–94.8 % (paper, Sec. 5.4; `kshot paper coverage`).
+    interval covers 89 % instead of 95 %, this one 93.7–94.8 % (paper, Sec. 5.4; `python -m kshot.stats.coverage`).
     """
     sums, sizes = cluster_sums(values, clusters)
     estimates = [

@@ -1,5 +1,6 @@
 """Records as a panel: one row per cell, one column per method, so that every comparison is paired."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,27 +14,32 @@ from kshot.errors import StudyError
 from kshot.stats.metrics import ACCURACY, Metric
 from kshot.stats.selected import RATIO, ratio_of
 from kshot.types import CELL as CELL
-from kshot.types import LABEL_FREE_EVIDENCE, Array
+from kshot.types import IMPORTED, LABEL_FREE_EVIDENCE, Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FACTS = ("lambda_js", "d2", "v", "share", "n_classes")
 COLUMNS = (*CELL, *FACTS, "n_test")
-# What must be the same in all records that are compared, and how it is called.
-ONE_OF = {"study_hash": "studies", "version": "versions of kshot", "dtype": "precisions"}
 
 
 @dataclass(frozen=True, slots=True)
 class StudyPart:
-    """The study of the records; `only` names the part of it that was chosen and is empty for all of it."""
+    """The study of the records. `inputs` is a hash of their keys: it moves with a draw, a feature or a head that is
+    another, and with nothing else. `versions` are those of kshot, `code` that of own methods by name; `only` names the
+    part of the study that was chosen and is empty for all of it."""
 
     study: str
-    study_hash: str
-    version: str
+    inputs: str
+    versions: tuple[str, ...]
+    code: Mapping[str, str]
     dtype: str
     simulated: bool
     only: str
+
+    @property
+    def imported(self) -> bool:
+        return IMPORTED in self.versions
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,9 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
     """Pivot a records table; records that do not compare are refused with the list of what differs."""
     if not table.num_rows:
         raise StudyError("there are no records to compare. Run `kshot run` first.")
-    _refuse_mixtures(table)
+    precisions = sorted(set(table["dtype"].to_pylist()))
+    if len(precisions) > 1:
+        raise StudyError(f"these records are of different precisions: {', '.join(precisions)}. Report one at a time.")
     columns = {name: _column(table, name) for name in COLUMNS}
     numbered = np.stack([np.unique(columns[name], return_inverse=True)[1] for name in CELL], axis=1)
     _, first, cell = np.unique(numbered, axis=0, return_index=True, return_inverse=True)
@@ -142,7 +150,7 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
     row = np.full((len(first), len(place)), -1)
     row[cell.reshape(-1), [place[name] for name in method]] = np.arange(table.num_rows)
     if np.count_nonzero(row >= 0) != table.num_rows:
-        raise StudyError("some methods have two records for one cell. Report one records folder at a time.")
+        raise StudyError("some methods have two records for one cell.")
     accuracy = 100 * _column(table, "accuracy")
     seconds = {
         name: np.where(np.isfinite(accuracy), _column(table, name), np.nan) for name in ("fit_seconds", "score_seconds")
@@ -167,11 +175,24 @@ def panel(table: "pa.Table", only: str = "") -> Panel:
         reference_points=references,
         transductive=frozenset(name for name, seen in sees.items() if "queries" in seen and name not in references),
         records=table,
-        origin=StudyPart(
-            **{name: table[name][0].as_py() for name in ("study", "study_hash", "version", "dtype")},
-            simulated=any(table["simulated"].to_pylist()),
-            only=only,
-        ),
+        origin=_origin(table, only),
+    )
+
+
+def _origin(table: "pa.Table", only: str) -> StudyPart:
+    keys = "\n".join(sorted(filter(None, table["key"].to_pylist())))
+    imported = IMPORTED in table["protocol"].unique().to_pylist()
+    made = [json.loads(text)["kshot"] for text in table["made_by"].unique().to_pylist() if text]
+    pairs = set(zip(table["method"].to_pylist(), table["recipe"].to_pylist(), strict=True))
+    codes = {name: json.loads(text).get("code", "") for name, text in sorted(pairs) if text and '"code"' in text}
+    return StudyPart(
+        study=table["study"][0].as_py(),
+        inputs=hashlib.sha256(keys.encode()).hexdigest()[:8],
+        versions=(IMPORTED,) if imported else tuple(sorted(set(made))),
+        code=codes,
+        dtype=table["dtype"][0].as_py(),
+        simulated=any(table["simulated"].to_pylist()),
+        only=only,
     )
 
 
@@ -180,23 +201,6 @@ def _titles(recorded: dict[str, str]) -> dict[str, str]:
     short = {name: title.removesuffix(f" ({name})") if ":" in name else title for name, title in recorded.items()}
     borne = Counter(short.values())
     return {name: title if borne[title] == 1 else recorded[name] for name, title in short.items()}
-
-
-def _refuse_mixtures(table: "pa.Table") -> None:
-    for name, called in ONE_OF.items():
-        columns = ("study", name) if name == "study_hash" else (name,)
-        found = set(zip(*(table[column].to_pylist() for column in columns), strict=True))
-        if len(found) > 1:
-            listed = ", ".join(sorted(" ".join(map(str, values)) for values in found))
-            raise StudyError(f"these records come from different {called}: {listed}. Report one at a time.")
-
-    made = set(zip(table["method"].to_pylist(), table["code"].to_pylist(), strict=True))
-    several = [method for method, times in Counter(method for method, _ in made).items() if times > 1]
-    if several:
-        raise StudyError(
-            f"records of {', '.join(several)} were made by different versions of its code. Run the same `kshot run` "
-            "again, which computes the older ones anew."
-        )
 
 
 def _column(table: "pa.Table", name: str) -> Shaped[Array, " N"]:

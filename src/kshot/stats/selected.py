@@ -6,12 +6,18 @@ to 1, with as many points as the curve.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.types import Array
+from kshot.errors import StudyError, unknown
+from kshot.types import CELL, Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kshot.stats.panel import Panel
 
 RATIO = "lambda"
 # Flattened, the ratio is one of these, the first that a record has.
@@ -34,6 +40,22 @@ def ratio_curve(selected: Mapping[str, Any], evidence: str) -> list[float] | Non
     """Accuracy over the grid of the ratio; None where the method has no ratio or kept no curve."""
     curve = selected.get(curve_name(evidence))
     return curve if RATIO in selected and isinstance(curve, list) else None
+
+
+def curves(panel: "Panel", method: str) -> "pa.Table":
+    """The kept accuracy curve of a method's ratio, one row a cell and value of the ratio."""
+    import pyarrow as pa
+
+    method = {"loo_lambda": "loo_blend"}.get(method, method)
+    if method not in panel.methods:
+        raise StudyError(unknown("method", method, panel.methods, "These are in the records."))
+    rows: list[tuple] = []
+    for cell, selected in zip(panel.cell_keys(), panel.selected(method), strict=True):
+        values = next(filter(None, (ratio_curve(selected, evidence) for evidence in ("support", "test"))), [])
+        rows += [(*cell, float(x), float(y)) for x, y in zip(ratio_grid(len(values)), values, strict=True)]
+    if not rows:
+        raise StudyError(f"{method} keeps no curve of a ratio; loo_blend and oracle_lambda do.")
+    return pa.table(dict(zip((*CELL, RATIO, "accuracy"), map(list, zip(*rows, strict=True)), strict=True)))
 
 
 def ratio_grid(points: int) -> Float[Array, " L"]:

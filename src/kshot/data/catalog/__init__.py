@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -71,18 +71,6 @@ class TierEntry:
     template: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ShiftEntry:
-    """Shots of `train`, test pictures of `test`; `classes` leads from the classes of the one to those of the other, by
-    equal names where it is empty."""
-
-    name: str
-    title: str
-    train: str
-    test: str
-    classes: dict[str, str] = field(default_factory=dict)
-
-
 # The backbone and the tier whose published zero-shot accuracies make the bands.
 BAND_BACKBONE = "ViT-B-16"
 BAND_TIER = "ensemble"
@@ -114,7 +102,7 @@ def how_to_encode(names: Sequence[str], encoders: Sequence[str] = (), folder: Pa
         return None
     if entry.pictures_sha256:
         encoder = encoders[0] if encoders else "lite0"
-        return f"kshot features build {entry.name} --backbone {encoder} --features {folder}"
+        return f"python -m tools.open_sets {entry.name} --backbone {encoder} --features {folder}"
     by = " ".join(f"--backbone {name}" for name in encoders or [BAND_BACKBONE])
     to = f"{by} --features {folder} --tier photo --tier dataset"
     if names[0].endswith(COOP_SUFFIX):
@@ -135,11 +123,6 @@ def not_encoded(names: Sequence[str], encoders: Sequence[str], folder: Path) -> 
 @cache
 def datasets() -> dict[str, DatasetEntry]:
     return {name: DatasetEntry(name, **_tuples(entry)) for name, entry in (_read("datasets") | _read("open")).items()}
-
-
-@cache
-def shifts() -> dict[str, ShiftEntry]:
-    return {name: ShiftEntry(name, **entry) for name, entry in _read("shifts").items()}
 
 
 @cache

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kshot.data.features import as_numpy
 from kshot.errors import InputError, KshotError, first_line, need
+from kshot.solvers.rows import as_numpy
 from kshot.types import Array
 
 
@@ -56,6 +56,14 @@ def read_array(address: Address) -> Array:
         raise
     except Exception as error:  # readers of damaged files raise whatever they stumble over
         raise InputError(f"{path} cannot be read ({first_line(error)}).") from None
+
+
+def list_arrays(path: Path) -> str:
+    """The names of a file's arrays with shape and kind, for a message."""
+    reader = READERS.get(path.suffix.lower())
+    names = list(reader(path)) if reader else []
+    arrays = {name: read_array(Address(path, name)) for name in names}
+    return ", ".join(f"{name} ({' × '.join(map(str, a.shape)) or 'one'} {a.dtype})" for name, a in arrays.items())
 
 
 def _npz(path: Path) -> Mapping[str, Any]:

@@ -64,6 +64,11 @@ def read_cache(cache: Cache, recipe: str = "", count: int | None = None) -> Impo
         )
     labels = [files.labels for files in cache.parts.values()]
     names = read_names(cache.classes) if cache.classes is not None else names_in_labels(labels)
+    if cache.classes is None and names is not None and cache.text:
+        raise InputError(
+            f"{labels[0]} holds names, and the rows of {next(iter(cache.text.values()))} have none, so their order is "
+            "unknown. Give --classes FILE with the names in the order of text's rows."
+        )
     parts = {part: read_rows(part, files, names) for part, files in cache.parts.items()}
     view_rows: list[Rows] = []
     if "views" in parts:

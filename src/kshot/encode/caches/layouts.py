@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from kshot.encode.caches.arrays import Address, find_address
+from kshot.encode.caches.arrays import Address, find_address, list_arrays
 from kshot.errors import InputError
 from kshot.files import safe_name
 
@@ -46,7 +46,11 @@ def named_cache(source: Path, parts: Mapping[str, str], text: Sequence[str], cla
         given = {part: _part_files(part, words, source, file) for part, words in parts.items()}
         cache = Cache("named", given)
     elif file is not None:
-        raise InputError(f"say what {file.name} holds: --pool FEATURES,LABELS --test FEATURES,LABELS by its keys.")
+        raise InputError(
+            f"{file.name} holds {list_arrays(file) or 'no array that kshot reads'}. Say which of them is what: "
+            "--pool FEATURES,LABELS --test FEATURES,LABELS --text TIER=KEY --classes FILE:KEY; or, for rows without a "
+            "split, --all FEATURES,LABELS."
+        )
     else:
         cache = find_layout(source)
     tiers = {}

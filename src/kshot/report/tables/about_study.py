@@ -108,7 +108,7 @@ def precision(panel: Panel, context: Context) -> Table | str:
         [
             f"{other.origin.dtype} minus {panel.origin.dtype}, {cells_in_words(shared)} that both have; "
             "Student-t intervals, cluster bootstrap. Other study: "
-            f"{other.origin.study}, hash {other.origin.study_hash}."
+            f"{other.origin.study}, inputs {other.origin.inputs}."
         ],
     )
 
@@ -130,19 +130,18 @@ def augmentation(panel: Panel, context: Context) -> Table | str:
         ("method", "views", *SHOT_SLICES, "n"),
         rows,
         [
-            f"The same shots and test pictures in study {base.origin.study}, hash {base.origin.study_hash}.",
+            f"The same shots and test pictures in study {base.origin.study}, inputs {base.origin.inputs}.",
             over_datasets(shared),
         ],
     )
 
 
 def _views_of(panel: Panel) -> dict[str, str]:
-    """The methods that were given views, and which; records of older versions do not say."""
-    if "views" not in panel.records.column_names:
-        return {}
-    found = {}
-    for method, text in zip(panel.records["method"].to_pylist(), panel.records["views"].to_pylist(), strict=True):
-        if views := json.loads(text or "{}"):
+    """The methods that were given views, and which."""
+    found: dict[str, str] = {}
+    pairs = zip(panel.records["method"].to_pylist(), panel.records["recipe"].to_pylist(), strict=True)
+    for method, text in dict.fromkeys(pairs):
+        if text and (views := json.loads(text).get("views")):
             found[method] = f"{views['recipe']} × {views['count']}"
     return found
 

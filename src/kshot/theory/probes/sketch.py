@@ -1,11 +1,10 @@
 """A stratum's prototypes in two dimensions, for figures of the geometry."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.bench.study import Study
 from kshot.data.episode import too_thin
 from kshot.data.store import IMAGE_PARTS, Store
 from kshot.data.stratum import Stratum, load_prior, load_stratum
@@ -15,20 +14,25 @@ from kshot.types import Array, Sketch
 MOST_CLASSES = 40
 
 
-def sketches(study: Study, store: Store, priors: Container[tuple[str, str, str]] | None = None) -> Iterator[Sketch]:
-    """One sketch per (dataset, backbone, tier) of the study, or of `priors` only, whose features are stored."""
-    cells = study.cells()
-    shots, seed = sorted({cell.shots for cell in cells}), min(cell.seed for cell in cells)
-    for dataset, backbone in sorted({(cell.dataset, cell.backbone) for cell in cells}):
-        wanted = {c.tier for c in cells if (c.dataset, c.backbone) == (dataset, backbone)}
-        stored = sorted(wanted & set(store.tiers(dataset, backbone)))
-        tiers = [tier for tier in stored if priors is None or (dataset, backbone, tier) in priors]
-        if tiers and any(store.has(dataset, backbone, part) for part in IMAGE_PARTS):
-            stratum = load_stratum(store, dataset, backbone, supports=study.supports_of(dataset))
-            for tier in tiers:
-                names = store.text(dataset, backbone, tier).manifest.classes
-                text = load_prior(store, dataset, backbone, tier).text
-                yield sketch(stratum, text, names, tier, shots, seed)
+def sketches(
+    store: Store,
+    strata: Iterable[tuple[str, str, str]],
+    shots: list[int],
+    seed: int,
+    supports: Callable[[str], Mapping[tuple[int, int], Sequence[str]]] = lambda dataset: {},
+) -> Iterator[Sketch]:
+    """One sketch per (dataset, backbone, tier) whose features are stored; `supports` gives a dataset's shots where
+    somebody else drew them."""
+    tiers: dict[tuple[str, str], list[str]] = {}
+    for dataset, backbone, tier in sorted(strata):
+        if tier in store.tiers(dataset, backbone) and any(store.has(dataset, backbone, part) for part in IMAGE_PARTS):
+            tiers.setdefault((dataset, backbone), []).append(tier)
+    for (dataset, backbone), names in tiers.items():
+        stratum = load_stratum(store, dataset, backbone, supports=supports(dataset))
+        for tier in names:
+            classes = store.text(dataset, backbone, tier).manifest.classes
+            text = load_prior(store, dataset, backbone, tier).text
+            yield sketch(stratum, text, classes, tier, shots, seed)
 
 
 def sketch(

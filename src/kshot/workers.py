@@ -1,0 +1,119 @@
+"""Who computes: processes of this machine or of a cluster, through joblib, and shares of a job for SLURM.
+
+Whatever is computed is written whole or not at all, so a worker that dies leaves its work missing.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from kshot.errors import InputError, KshotError, need, unknown
+from kshot.progress import Progress
+
+BACKENDS = ("loky", "dask:ADDRESS")
+SECONDS_BETWEEN_LOOKS = 1.0
+
+
+class Shard(NamedTuple):
+    """Part `index` of `count`."""
+
+    index: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]
+    count: int = 1  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """Read i/n."""
+        index, slash, count = text.partition("/")
+        if slash and index.isdecimal() and count.isdecimal() and int(index) < int(count):
+            return cls(int(index), int(count))
+        raise InputError(f"shard '{text}' is not of the form i/n with 0 ≤ i < n, for example 0/4.")
+
+
+WHOLE = Shard()
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How many processes, and where: `loky` on this machine, `dask:ADDRESS` on a running cluster of dask."""
+
+    count: int = os.cpu_count() or 1
+    backend: str = "loky"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.count, int) or isinstance(self.count, bool) or self.count < 1:
+            raise KshotError(f"workers must be a whole number from 1 up, not {self.count!r}.")
+        if self.backend != "loky" and not (isinstance(self.backend, str) and self.backend.startswith("dask:")):
+            raise KshotError(unknown("backend", str(self.backend), BACKENDS, "For SLURM see `kshot run --sbatch`."))
+
+    @contextmanager
+    def joined(self) -> Iterator[int]:
+        """Use these workers inside the block; yields how many tasks are handed out at once."""
+        from joblib import parallel_config
+
+        if self.backend == "loky":
+            backend = "sequential" if self.count == 1 else "loky"
+            with parallel_config(
+                backend, n_jobs=self.count, **({} if self.count == 1 else {"inner_max_num_threads": 1})
+            ):
+                yield 2 * self.count
+            return
+        client = need("distributed", "dask").Client(self.backend.partition(":")[2])
+        try:
+            with parallel_config("dask", n_jobs=-1):
+                yield 4 * max(1, len(client.scheduler_info()["workers"]))
+        finally:
+            client.close()
+
+
+def ticker(pulse: str) -> Callable[[], None]:
+    """Count one finished method of this process; other machines have no such folder."""
+    place = Path(pulse) / str(os.getpid())
+
+    def tick() -> None:
+        with suppress(OSError), place.open("a") as file:
+            file.write(".")
+
+    return tick
+
+
+@contextmanager
+def counted(pulse: Path, progress: Progress) -> Iterator[None]:
+    """Show what the workers counted, every second and at the end."""
+    ended = threading.Event()
+
+    def look() -> None:
+        done = sum(path.stat().st_size for path in pulse.iterdir())
+        if done > progress.count:
+            progress.advance(min(done, progress.total or done) - progress.count)
+
+    def watch() -> None:
+        while not ended.wait(SECONDS_BETWEEN_LOOKS):
+            look()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        look()
+
+
+@cache
+def end_with(driver: int) -> None:
+    """End this worker when its driver was killed; cells are written whole or not at all."""
+
+    def watch() -> None:
+        while os.getppid() == driver:
+            time.sleep(1)
+        os._exit(1)
+
+    if os.getppid() == driver:
+        threading.Thread(target=watch, daemon=True).start()
