@@ -201,10 +201,10 @@ def test_reruns_count_what_moved_over_the_shared_cells():
 def test_augmented_views_are_compared_by_shots():
     base = records({"clap": 60, "lpp": 50})
     gain = {1: 3.0, 2: 2.0, 4: 1.0}
-    views = json.dumps({"recipe": "tip", "count": 10})
+    views = json.dumps({"views": {"recipe": "tip", "count": 10}})
     # One method has no views, and another is in one of the studies only.
     viewed = records({"clap": lambda row: 60 + gain[row["shots"]], "lpp": 50, "loo_blend": 55})
-    viewed = [row | {"views": "{}" if row["method"] == "lpp" else views} for row in viewed]
+    viewed = [row | {"recipe": "{}" if row["method"] == "lpp" else views} for row in viewed]
     (line,) = table("augmentation", viewed, Context(without_views=panel(as_table(base)))).rows
     assert cells(line)[:2] == ["CLAP", "tip × 10"]
     assert [float(cell) for cell in line[2:6]] == pytest.approx([2, 3, 2, 1])
