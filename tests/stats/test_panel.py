@@ -140,16 +140,6 @@ def test_an_own_method_loses_its_address_unless_two_would_share_a_title():
     ]
 
 
-def test_records_of_one_method_by_two_versions_of_its_code_are_refused():
-    rows = synthetic_rows(("alpha",), ("RN50",), ("dataset",), (2,), (0, 1), ("clap", "lpp"))
-    for row in rows:
-        row["code"] = "a" if row["method"] == "clap" else "b"
-    panel(as_table(rows))
-    rows[0]["code"] = "c"
-    with pytest.raises(StudyError, match=f"records of {rows[0]['method']} were made by different versions"):
-        panel(as_table(rows))
-
-
 @pytest.mark.parametrize(("evidence", "name"), [("support", "loo_accuracy"), ("test", "accuracy"), ("val", "accuracy")])
 def test_a_curve_over_the_ratio_goes_from_text_to_pictures(evidence, name):
     assert ratio_curve({"lambda": 0.5, name: [0.1, 0.2, 0.3]}, evidence) == [0.1, 0.2, 0.3]
