@@ -25,8 +25,10 @@ exec {command} --shard "${{SLURM_ARRAY_TASK_ID}}/{tasks}"
 
 
 def sbatch_file(name: str, words: Iterable[object], limits: Iterable[str], tasks: int, cpus: int) -> str:
-    """The text of an sbatch file that runs `kshot WORDS` in this folder, a shard a task; `limits` are options of sbatch:
-    --time=2:00:00, --gres=gpu:1."""
+    """The text of an sbatch file that runs `kshot WORDS` in this folder, a shard a task.
+
+    `limits` are options of sbatch: --time=2:00:00, --gres=gpu:1.
+    """
     given = list(limits)
     for option in given:
         if not re.fullmatch(r"--?[\w-]+(=[\w.:,@/+-]+)?", option):

@@ -12,6 +12,7 @@ from kshot.data.store import Store
 from kshot.encode.blocks import Block, lacking
 from kshot.encode.chosen import Draws
 from kshot.encode.encoding import targets_of
+from kshot.encode.hub import is_url
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.source import Listed
 from kshot.encode.targets import Encoding
@@ -26,8 +27,8 @@ def plan_lines(
 ) -> Iterator[str]:
     """Sentences on the blocks that are missing: pictures to decode and to encode, hours by encoder, bytes on disk.
 
-    Hours are measured: each encoder and the decoder are tried on a batch. Shards of a hub are not fetched for that; their
-    pictures are the catalog's.
+    Hours are measured: each encoder and the decoder are tried on a batch. Shards of a hub are not fetched for that, the
+    catalog counts their pictures.
     """
     dataset, source = jobs[0].dataset, jobs[0].source
     decoded, shards_left, rows = 0, 0, dict.fromkeys(jobs, 0)
@@ -47,8 +48,8 @@ def plan_lines(
     decoding = _seconds_to_decode(jobs[0])
     yield (
         f"{dataset}: {decoded:,} pictures in {shards_left} blocks to decode once"
-        f"{'' if isinstance(source, Listed) else ' (as the catalog counts them), one block fetched ahead'}, "
-        f"{human_seconds(decoding * decoded)} on one core."
+        f"{f', {human_seconds(decoding * decoded)} on one core' if decoding else ' (as the catalog counts them)'}"
+        f"{_fetched(source.origin, dataset)}."
     )
     for job, count in rows.items():
         seconds = count * _seconds_to_encode(job.encoder, job.batch)
@@ -60,11 +61,17 @@ def plan_lines(
         )
 
 
+def _fetched(origin: str, dataset: str) -> str:
+    entry = dataset_entry(dataset)
+    size = f" of {entry.gigabytes:g} GB" if entry and entry.gigabytes else ""
+    return f"; shards{size} are fetched one ahead and removed" if is_url(origin) else ""
+
+
 def _pictures(job: Encoding, block: Block, n_shards: int) -> int:
     if isinstance(job.source, Listed):
         return sum(1 for _ in job.source.pictures(block.shard))
     entry = dataset_entry(job.dataset)
-    return round(sum(filter(None, (entry.n_train, entry.n_test))) / n_shards) if entry else 0
+    return round(sum(filter(None, (entry.n_pool, entry.n_test))) / n_shards) if entry else 0
 
 
 def _seconds_to_decode(job: Encoding) -> float:
