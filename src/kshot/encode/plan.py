@@ -31,7 +31,7 @@ def plan_lines(
     catalog counts their pictures.
     """
     dataset, source = jobs[0].dataset, jobs[0].source
-    decoded, shards_left, rows = 0, 0, dict.fromkeys(jobs, 0)
+    decoded, shards_left, rows = 0, 0, {job.backbone: 0 for job in jobs}
     for shards, targets in targets_of(jobs, store, views):
         missing = [target for target in targets if target.present() is None]
         blocks = [Block(shard, {t: t.file(number, shard) for t in missing}) for number, shard in enumerate(shards)]
@@ -41,7 +41,7 @@ def plan_lines(
             pictures = _pictures(jobs[0], block, len(source.shards()))
             decoded += pictures
             for target in block.files:
-                rows[target.job] += pictures
+                rows[target.job.backbone] += pictures
     if not shards_left:
         yield f"{dataset}: everything is encoded."
         return
@@ -51,7 +51,8 @@ def plan_lines(
         f"{f', {human_seconds(decoding * decoded)} on one core' if decoding else ' (as the catalog counts them)'}"
         f"{_fetched(source.origin, dataset)}."
     )
-    for job, count in rows.items():
+    for job in jobs:
+        count = rows[job.backbone]
         seconds = count * _seconds_to_encode(job.encoder, job.batch)
         device = getattr(job.encoder, "device", "this process")
         yield (

@@ -80,7 +80,6 @@ class APE(Classifier):
         self.text_ = task.text
         self.beta_, self.alpha_, self.gamma_ = float(self.beta), float(self.alpha), float(self.gamma)
         if self.tune == "val":
-            assert task.validation is not None
             curve = self._curve(task, refined, task.validation)
             self.beta_, self.alpha_, self.gamma_ = self.knob_grid()[int(curve.argmax())]
             self._select("validation", accuracy=float(curve.max()))

@@ -62,7 +62,6 @@ class GDA(Classifier):
         if self.alpha == "loo":
             curve, evidence = self._loo_curve(task, branch), "support"
         else:
-            assert task.validation is not None
             curve, evidence = self._curve(task, branch, task.validation), "validation"
         alpha = float(ALPHAS[curve.argmax()])
         self._select(evidence, **{"alpha": alpha, curve_name(evidence): curve.tolist()})

@@ -63,7 +63,6 @@ class LogisticProbe(Classifier):
             return
         path = self._path(task)
         if self.tune == "test":
-            assert task.test is not None
             curve, evidence = _accuracies(path, task.test), "test"
         else:
             curve, evidence = self._left_out_curve(task, path), "support"

@@ -22,7 +22,6 @@ class OracleBlend(RatioKnob, Classifier):
     logit_scale: LogitScale = None
 
     def _fit(self, task: Task) -> None:
-        assert task.test is not None
         curve = self.knob_curve(task, task.test)
         ratio = float(GRID[curve.argmax()])
         self._select("test", **{RATIO: ratio, curve_name("test"): curve.tolist()})
@@ -41,7 +40,6 @@ class MSEOracleBlend(Classifier):
     logit_scale: LogitScale = None
 
     def _fit(self, task: Task) -> None:
-        assert task.pool is not None
         thin = np.flatnonzero(class_counts(task.pool.y, task.n_classes) < 2)
         if len(thin):
             raise InputError(f"mse_oracle needs two pool images per class; class {thin[0]} has one sample or none.")

@@ -63,7 +63,6 @@ class ProKeR(Classifier):
 
     def _choose(self, task: Task) -> tuple[float, float]:
         if self.tune == "val":
-            assert task.validation is not None
             curve = self.knob_curve(task, task.validation)
             beta, ridge = self.knob_grid()[int(curve.argmax())]
             self._select("validation", beta=beta, ridge=ridge, accuracy=float(curve.max()))

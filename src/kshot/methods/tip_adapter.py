@@ -107,7 +107,6 @@ class TipAdapter(CacheHead):
             self._select("fixed", beta=self.beta_, alpha=self.alpha_)
             return
         if self.tune == "test":
-            assert task.test is not None
             curve, evidence = self.knob_curve(task, task.test), "test"
         else:
             curve, evidence = self.knob_loo_curve(task), "support"

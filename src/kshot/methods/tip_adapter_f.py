@@ -71,8 +71,6 @@ class TipAdapterF(CacheHead):
         self._select("fixed", alpha=self.alpha_, beta=self.beta, lr=self.lr, epochs=epochs, seed=self.seed)
 
     def _fit_officially(self, task: Task, start: Float[Array, "K C d"], epochs: int) -> None:
-        assert task.validation is not None
-        assert task.test is not None
         accuracies = []
         for keys in self._epochs(task, start, epochs):
             accuracies.append(self._accuracy(task.test, keys, self.beta_, self.alpha_))
