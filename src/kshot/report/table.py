@@ -27,17 +27,7 @@ ABSENT = "–"
 SECONDS = "seconds"
 ENDS = ("low", "high", "n")
 # Signs of titles as they are in plain names.
-SIGNS = {
-    "K≥": "from_k",
-    "−": " minus ",
-    "λ": "lambda",
-    "Δ": "change ",
-    "²": "2",
-    "→": " ",
-    "≥": " from ",
-    "'": "",
-    "+": "p",
-}
+SIGNS = {"K≥": "from_k", "−": " minus ", "λ": "lambda", "Δ": "change ", "≥": " from ", "'": "", "++": "p", "+": " plus"}
 FORMULA_STARTS = tuple("=+-@\t\r")
 # A number, perhaps with its interval.
 _NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?( ?%)?( \[[-+\d., ]+\])?")
