@@ -52,7 +52,7 @@ class GaussTogether(Together):
     anchor_scale: AnchorScale = None
 
     def _fit(self, task: Task) -> None:
-        self._remember(task.queries)
+        self._check(task.queries)
         chosen = choose_weight(task) if self.weight is None else None
         if chosen is None:
             self._select("fixed", weight=self.weight)
@@ -60,8 +60,9 @@ class GaussTogether(Together):
             self._select("support", weight=chosen.weight, gain=chosen.gain)
         log_p = alone(task, task.queries)
         weight = self.weight if chosen is None else chosen.weight
-        self.assignments_ = together(task, task.queries, log_p, weight) if weight else np.exp(log_p)
-        moved = self.assignments_.argmax(axis=1) != log_p.argmax(axis=1)
+        z = together(task, task.queries, log_p, weight) if weight else np.exp(log_p)
+        self._remember(task.queries, z)
+        moved = z.argmax(axis=1) != log_p.argmax(axis=1)
         self._select("queries", moved=float(np.mean(moved)))
 
 

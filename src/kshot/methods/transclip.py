@@ -34,16 +34,16 @@ class Together(Classifier):
     """A head that has class probabilities of the queries it was fitted with, and of no other pictures."""
 
     _like_data = "queries_"
-    queries_: Float[Array, "Q d"]
-    assignments_: Float[Array, "Q C"]
 
-    def _remember(self, queries: Float[Array, "Q d"]) -> None:
+    def _check(self, queries: Float[Array, "Q d"]) -> None:
         if len(queries) <= NEIGHBOURS:
             raise UndefinedError(
                 f"{self.info.key} looks for {NEIGHBOURS} neighbours of every query and needs {NEIGHBOURS + 1} queries; "
                 f"there are {len(queries)} (n_samples={len(queries)})."
             )
-        self.queries_ = queries
+
+    def _remember(self, queries: Float[Array, "Q d"], assignments: Float[Array, "Q C"]) -> None:
+        self.queries_, self.assignments_ = queries, assignments
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         if X.shape == self.queries_.shape and np.abs(X - self.queries_).max() < SAME:
@@ -92,8 +92,8 @@ class TransCLIP(Together):
 
     def _fit(self, task: Task) -> None:
         gamma = shot_weight(task) if self.gamma is None else self.gamma
-        self._remember(task.queries)
-        self.assignments_ = self._transduce(task, gamma)
+        self._check(task.queries)
+        self._remember(task.queries, self._transduce(task, gamma))
         zero_shot = (task.queries @ task.text.T).argmax(axis=1)
         moved = float(np.mean(self.assignments_.argmax(axis=1) != zero_shot))
         self._select("fixed", gamma=gamma)

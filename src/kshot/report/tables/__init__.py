@@ -11,6 +11,7 @@ from kshot.report.table import Table, metric_name
 from kshot.report.tables import (
     about_study,
     contrasts,
+    encoders,
     knob_atlas,
     ratio_estimates,
     shot_profiles,
@@ -68,6 +69,10 @@ TABLES: Mapping[str, TableEntry] = {
         "Text-free reference points: logistic probe against the oracle ratio (points)", contrasts.text_free
     ),
     "further_contrasts": TableEntry("Further contrasts, K ≥ 2 (percentage points)", contrasts.further_contrasts),
+    "text_strength": TableEntry(
+        "By strength of text: against the oracle ratio (percentage points)", encoders.text_strength, optional=True
+    ),
+    "encoder_order": TableEntry("The order of encoders, head by head", encoders.encoder_order, optional=True),
     "strata": TableEntry("Strata: surplus over the oracle ratio (percentage points)", strata.strata, headroom=True),
     "probes": TableEntry("Probes, pooled over the strata", stratum_probes.probes),
     "sample_level": TableEntry("Picture by picture: McNemar's exact test within cells", strata.sample_level),
