@@ -26,6 +26,7 @@ from kshot.methods.ncm import NCM as NCM
 from kshot.methods.oracles import MSEOracleBlend as MSEOracleBlend
 from kshot.methods.oracles import OracleBlend as OracleBlend
 from kshot.methods.proker import ProKeR as ProKeR
+from kshot.methods.registry import heads as heads
 from kshot.methods.rla import RLA as RLA
 from kshot.methods.ss_text import SSText as SSText
 from kshot.methods.taskres import TaskRes as TaskRes
