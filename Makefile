@@ -98,7 +98,7 @@ open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep i
 	$(KSHOT) report records/open --headroom
 	$(PY) tools/update_kept.py open
 
-clip-features: $(VENV)/.installed  ## import the seven real CLIP sets of ../shared
+clip-features: $(VENV)/.installed  ## import the real CLIP sets of ../shared
 	$(KSHOT) import $(SHARED)/real/caltech101_vitb16.npz --dataset caltech101 --backbone ViT-B-16 \
 	  --pool train_x,train_y --val val_x,val_y --test test_x,test_y --classes classnames \
 	  --text text=text --text text-alt=text_alt --origin "images oz-e/applied-ml, text zzeoZheng/HiCroPL"
@@ -119,6 +119,9 @@ clip-features: $(VENV)/.installed  ## import the seven real CLIP sets of ../shar
 	$(KSHOT) import $(SHARED)/real/imagenet_vitb32.npz --dataset imagenet --backbone ViT-B-32 \
 	  --pool train_x,train_y --test test_x,test_y --classes classnames \
 	  --text text=text --text text-alt=text_alt --origin "images bunnieslala/IMAS, text rotem154154/clip_lt"
+	for encoder in clip_rn50 clip_vitb32 clip_vitl14 georsclip_vitb32 skyclip50_vitb32 remoteclip_vitb32; do \
+	  $(KSHOT) import $(SHARED)/real/whurs19/whurs19_$$encoder.npz --dataset whurs19 \
+	    --backbone $$(echo $$encoder | tr _ -) --all x,y --text text=texts --classes class_names || exit 1; done
 
 clip: clip-features  ## run the real CLIP study (some hours) and keep its report in docs/clip
 	$(KSHOT) run clip
