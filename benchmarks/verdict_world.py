@@ -71,7 +71,6 @@ class Run:
     d2: np.ndarray
     share: np.ndarray
     spread: np.ndarray
-    rounded: np.ndarray | bool = False
 
 
 def world(seed):
@@ -108,7 +107,7 @@ def _nested(rng, *shape):
     return found
 
 
-def run(truth, seed, loo_noise=1.0, oracle_noise=1.0):
+def run(truth, seed):
     """One run: the world's cells with five draws of its own."""
     rng = np.random.default_rng([11, *np.atleast_1d(seed)])
     family = np.array([FAMILY[m] for m in METHODS])
@@ -122,11 +121,10 @@ def run(truth, seed, loo_noise=1.0, oracle_noise=1.0):
     luck = rng.normal(size=(D, B, T, K, SEEDS, len(RATIOS)))
     ratio = np.repeat(truth.ratio[:, :, :, :, None], SEEDS, axis=4)
     for number, method in enumerate(RATIOS):
-        wider = {"loo_blend": loo_noise, "loo_blend_kcorr": loo_noise, "oracle_lambda": oracle_noise}.get(method, 1)
-        drawn = np.clip(ratio[..., col(method)] + wider * RATIO_SD[method] * luck[..., number], 0, 1)
+        drawn = np.clip(ratio[..., col(method)] + RATIO_SD[method] * luck[..., number], 0, 1)
         ratio[..., col(method)] = drawn if method == "js_blend" else np.round(drawn, 2)
-    d2 = 1.2 - np.array([0, 0.012, 0.0156, 0.0177])[:, None, None] + 0.01 * _nested(rng, D, B, 1, K, SEEDS)
-    share = 0.78 + 0.02 * truth.geometry[..., None, None, None] + 0.003 * _nested(rng, D, B, T, K, SEEDS)
+    d2 = 1.2 - np.array([0, 0.012, 0.0156, 0.0177])[:, None, None] + 0.003 * _nested(rng, D, B, 1, K, SEEDS)
+    share = 0.78 + 0.02 * truth.geometry[..., None, None, None] + 0.0005 * _nested(rng, D, B, T, K, SEEDS)
     spread = np.exp(0.08 * rng.normal(size=(D, B, K)))
     return Run(accuracy, ratio, d2, share, spread)
 
@@ -141,7 +139,6 @@ def observed(truth, one):
     accuracy = one.accuracy.copy()
     hits = truth.n_test[:, None, None, None, None, None] / 100
     accuracy = np.round(np.clip(accuracy, 0, 100) * hits) / hits
-    accuracy = np.where(one.rounded, np.round(accuracy), accuracy)
     accuracy[:, :, [t for t, name in enumerate(TIERS) if name != "dataset"], ..., len(EVERY_TIER) :] = np.nan
     ratio = one.ratio.copy()
     for method in NEED_TWO:
@@ -164,7 +161,7 @@ def observed(truth, one):
     nothing = np.full(len(values) + 1, np.nan)
     measures = {"value": np.append(values, np.nan), "ratio": np.append(chosen, np.nan), "alpha": nothing}
     measures |= {"fit_seconds": nothing, "score_seconds": nothing}
-    origin = StudyPart("paper", "0", "0", "float32", True, "")
+    origin = StudyPart("paper", "0", ("0",), {}, "float32", True, "")
     panel = Panel(cells, rows, measures, METHODS, {}, frozenset(), frozenset(), None, origin)
     return {MATRIX: _with_probes(panel, truth, one)}
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from kshot.bench.record import schema
+from kshot.bench.joined import joined_schema
 from kshot.solvers.ratio_sweep import GRID
 
 SEES = {
@@ -87,14 +87,15 @@ def _cell(rng, dataset, backbone, tier, k, draw, methods, strength, text_free):
         rows.append(
             {
                 "study": "synthetic",
-                "study_hash": "0123456789abcdef",
+                "key": f"{dataset}/{backbone}/{tier}/{k}/{draw}/{method}",
                 "dataset": dataset,
                 "backbone": backbone,
                 "tier": tier,
                 "shots": k,
                 "seed": draw,
                 "profile": "balanced",
-                "code": "",
+                "recipe": "{}",
+                "protocol": "official",
                 "method": method,
                 "title": TITLES.get(method, method),
                 "sees": SEES.get(method, ["support", "text"]),
@@ -107,8 +108,8 @@ def _cell(rng, dataset, backbone, tier, k, draw, methods, strength, text_free):
                 "n_classes": 10,
                 "simulated": False,
                 "dtype": "float32",
-                "version": "0.1.0",
-                "feature_hashes": "{}",
+                "made_by": '{"kshot": "0.1.0"}',
+                "features": "{}",
                 "fit_seconds": 0.01 * (1 + k) * rng.uniform(0.5, 1),
                 "score_seconds": 0.001,
                 **_selected({} if undefined else _fitted(rng, method, oracle, facts)),
@@ -142,7 +143,7 @@ def _selected(fitted):
 
 
 def as_table(rows):
-    return pa.Table.from_pylist(rows, schema=schema())
+    return pa.Table.from_pylist(rows, schema=joined_schema())
 
 
 def synthetic_table(**options):

@@ -32,7 +32,7 @@ def draw_pictures(
     store, tier = store or Store("nowhere"), "photo" if backbone == "lite0" else "text"
     stratum, prior = load_stratum(store, dataset, backbone), load_prior(store, dataset, backbone, tier)
     parts = (stratum.pool.X, stratum.pool.y.astype(np.int64)), (stratum.test.X, stratum.test.y.astype(np.int64))
-    apart = backbone.startswith("ViT")
+    apart = backbone != "lite0" and dataset != "whu-rs19"
     X, y = parts[0] if apart else (np.concatenate(both) for both in zip(*parts, strict=True))
     order = np.random.default_rng(seed).permutation(len(y))
     X, y = X[order], y[order]

@@ -13,11 +13,12 @@ import argparse
 import csv
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit, softmax
 from tools.open_pictures import OPEN_SETS, PictureDraw, draw_pictures
-from tools.refill import replaced
+from tools.refill import TABLE
 
 from kshot.data.store import Store
 from kshot.pictures.advice import advise
@@ -30,8 +31,8 @@ KEPT, PAGE = ROOT / "docs" / "promises.csv", ROOT / "docs" / "promises.md"
 REAL = (
     *(("ViT-B-16", name) for name in ("caltech101", "dtd", "fgvc-aircraft", "food101", "ucf101")),
     *(("ViT-B-32", name) for name in ("stanford-cars", "imagenet")),
-    *((f"{name}", "whurs19") for name in ("clip-rn50", "clip-vitb32", "clip-vitl14")),
-    *((f"{name}-vitb32", "whurs19") for name in ("georsclip", "skyclip50", "remoteclip")),
+    *((name, "whu-rs19") for name in ("RN50", "ViT-B-32", "ViT-L-14")),
+    *((f"{name}-B-32", "whu-rs19") for name in ("GeoRSCLIP", "SkyCLIP", "RemoteCLIP")),
 )
 STRATA = (*(("lite0", name) for name in OPEN_SETS), *REAL)
 NUMBERS = (
@@ -43,7 +44,7 @@ NUMBERS = (
 COLUMNS = ("backbone", "dataset", "shots", "seed", *NUMBERS)
 # Classes that are measured one by one have so many new pictures.
 LEAST_NEW = 8
-Rows = list[dict[str, float | str]]
+Rows = list[dict[str, Any]]
 
 
 def promise(draw: PictureDraw, shots: int) -> list[float]:
@@ -124,7 +125,7 @@ def read_kept(kept: Path) -> Rows:
         return [{name: x if name in COLUMNS[:2] else float(x) for name, x in row.items()} for row in rows]
 
 
-def expected(row: dict, exponent: float, shots: float) -> float:
+def expected(row: dict[str, Any], exponent: float, shots: float) -> float:
     """Accuracy at so many shots by the odds of the left-out pictures."""
     share = (row["correct"] + 0.5) / (row["measured"] + 1)
     return float(expit(logit(share) + exponent * np.log(shots / row["before"])))
@@ -152,7 +153,7 @@ def without_own_set(rows: Rows) -> Rows:
     return out
 
 
-def by_set(rows: Rows, number: Callable[[dict], float], name: str) -> float:
+def by_set(rows: Rows, number: Callable[[dict[str, Any]], float], name: str) -> float:
     return float(np.nanmean([number(row) for row in rows if row["dataset"] == name]))
 
 
@@ -162,14 +163,14 @@ def tables(kept: Path) -> str:
     shots = sorted({int(row["shots"]) for row in every})
     at = {count: [row for row in every if row["shots"] == count] for count in shots}
 
-    def cells(number: Callable[[dict], float], form: str, of: Callable = np.mean) -> list[str]:
+    def cells(number: Callable[[dict[str, Any]], float], form: str, of: Callable = np.mean) -> list[str]:
         names = {count: sorted({str(row["dataset"]) for row in rows}) for count, rows in at.items()}
         return [format(of([by_set(at[count], number, name) for name in names[count]]), form) for count in shots]
 
-    def inside(low: str, true: str, high: str) -> Callable[[dict], float]:
+    def inside(low: str, true: str, high: str) -> Callable[[dict[str, Any]], float]:
         return lambda row: 100.0 * (row[low] <= row[true] <= row[high])
 
-    def percent(name: str) -> Callable[[dict], float]:
+    def percent(name: str) -> Callable[[dict[str, Any]], float]:
         return lambda row: 100 * row[name]
 
     heads = [f"K = {count}" for count in shots]
@@ -204,6 +205,16 @@ def tables(kept: Path) -> str:
         else:
             out.append(_row(name, row))
     return "\n".join(out[1:]) + "\n"
+
+
+def with_tables(page: str, printed: str) -> str:
+    """The page with these tables instead of those that begin with the same words."""
+    made = {_title(table[0]): table[0] for table in TABLE.finditer(printed)}
+    return TABLE.sub(lambda match: made.get(_title(match[0]), match[0]), page)
+
+
+def _title(table: str) -> str:
+    return table.split("|")[1].strip()
 
 
 def _furthest(values: list[float]) -> float:
@@ -242,5 +253,5 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if not given.show:
         extend(given.kept, given.shots, given.draws, given.dataset)
-        PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), tables(given.kept)), encoding="utf-8")
+        PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables(given.kept)), encoding="utf-8")
     print(tables(given.kept))

@@ -25,6 +25,7 @@ ALLOWED = {
     "agrees": "a word that users type",
     "not_computed": "a word that users type",
     "cannot_tell": "a word that users type",
+    "not_comparable": "a word that users type",
     "from_arrays": "users call it",
     **dict.fromkeys(("selected_from", "feature_hashes"), "columns of a record, written by their names"),
     "versions": "a field of manifests, written by its name",

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t
 
-from kshot.bench.records import load_table
 from kshot.report.context import Context
 from kshot.report.figures.comparisons import accuracy_by_shots
 from kshot.report.figures.style import COLOURS, MARKERS, new_figure, styled
@@ -41,6 +40,7 @@ SETS = {
     ("dtd", "ViT-B-16"): "strata.dtd.vitb16.surplus",
     ("ucf101", "ViT-B-16"): None,
     ("imagenet", "ViT-B-32"): "strata.imagenet.vitb32.surplus",
+    ("whu-rs19", "ViT-B-32"): None,
 }
 # The rows of the paper's per-dataset table (ViT-B/16, sixteen shots).
 PUBLISHED = {
@@ -59,7 +59,8 @@ def blocks() -> dict[str, str]:
     """The generated parts of the page by name."""
     found = load_records(RECORDS).where(tier="text")
     single = single_draws(RECORDS)
-    return {"findings": findings(found), "sets": sets(found, single), "published": published(found)}
+    made = {"findings": findings(found), "sets": sets(found, single), "published": published(found)}
+    return made | {name: found.table(name).markdown() for name in ("text_strength", "encoder_order")}
 
 
 def single_draws(folder: Path) -> set[tuple[str, int]]:
@@ -68,7 +69,7 @@ def single_draws(folder: Path) -> set[tuple[str, int]]:
     Two draws whose class means lie equally far from the text are the same shots in another order.
     """
     found: dict[tuple[str, int, str], list[float]] = {}
-    columns = load_table(folder).select(("dataset", "shots", "tier", "seed", "d2")).to_pydict()
+    columns = load_records(folder).panel.records.select(("dataset", "shots", "tier", "seed", "d2")).to_pydict()
     for (dataset, shots, tier, _), d2 in {key[:4]: key[4] for key in zip(*columns.values(), strict=True)}.items():
         if d2 is not None:
             found.setdefault((dataset, shots, tier), []).append(d2)

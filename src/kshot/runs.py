@@ -3,15 +3,12 @@
 import logging
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from kshot.bench.diff import Difference
-from kshot.bench.diff import compare as compare_results
 from kshot.bench.heads import Heads, method_specs
 from kshot.bench.knobs import knob_oracle, made, oracle_accuracies
 from kshot.bench.leak_check import leak_check
@@ -20,7 +17,7 @@ from kshot.bench.query import query, thin_draws
 from kshot.bench.record import cells_of
 from kshot.bench.records import PROBES, Records
 from kshot.bench.run import fill
-from kshot.bench.study import DTYPES, AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
+from kshot.bench.study import AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
 from kshot.data.catalog import BAND_BACKBONE
 from kshot.data.episode import SMALLEST_RESIDUE
 from kshot.data.features import Features
@@ -33,7 +30,7 @@ from kshot.files import safe_name
 from kshot.methods import registry
 from kshot.report.questions import OwnKnob, five_questions
 from kshot.report.table import Table
-from kshot.results import Results, load_records
+from kshot.results import Results, TemporaryFolder, load_records
 from kshot.stats.panel import CELL
 from kshot.types import BALANCED
 from kshot.workers import WHOLE, Shard, Workers
@@ -174,6 +171,14 @@ def compare(
         Where cells are computed: processes of this machine, or a cluster that runs.
     least_left : int
         Heads that look at pool pictures beside the shots are undefined where a class keeps fewer than so many.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> heads = ["ncm", kshot.GDA(alpha=10.0)]
+    >>> results = kshot.compare(heads, "tuxpaint/lite0/photo", shots=[2], seeds=2, records="records", workers=1)
+    >>> results.to_arrow().num_rows
+    4
     """
     refuse_renamed("compare", renamed)
     strata, store = gather_features(features, folder, (tiers,) if isinstance(tiers, str) else tiers)
@@ -183,8 +188,8 @@ def compare(
     if not strata or not specs or not drawn or not numbered:
         raise InputError("compare needs at least one head, one of features, one K in shots and one seed.")
     grids = tuple(Grid((d,), (b,), (t,), drawn, numbered, specs) for d, b, t in sorted(set(strata)))
-    temporary = tempfile.TemporaryDirectory(prefix="kshot-") if records is None else None
-    cache = Records(temporary.name if temporary else Path(str(records)))
+    temporary = TemporaryFolder() if records is None else None
+    cache = Records(temporary.path if temporary else Path(str(records)))
     plan = Plan(store, cache, Workers(workers, backend))
     results = plan.results(Study("compare", grids, least_left=least_left))
     for words in results.failures():
@@ -355,17 +360,3 @@ def judged_study(study: Study, specs: Sequence[MethodSpec]) -> Study:
 
 def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")
-
-
-def compare_precisions(
-    study: AnyStudy,
-    datasets: Sequence[str] = (),
-    *,
-    records: Path | str = RECORDS,
-    features: Path | str = FEATURES,
-    workers: int = CORES,
-) -> Difference:
-    """Run a study in float32 and in float64; what moves from the first to the second."""
-    loaded = load_study(study).on_datasets(datasets) if datasets else load_study(study)
-    arms = [replace(loaded, name=f"{loaded.name}-{dtype}", dtype=dtype) for dtype in DTYPES]
-    return compare_results(*(run(arm, records=records, features=features, workers=workers).records for arm in arms))

@@ -50,9 +50,9 @@ def test_a_plan_of_the_small_one_needs_no_torch_the_second_time(tmp_path, monkey
     (tmp_path / "records").mkdir()
     (tmp_path / "records" / TIMINGS).write_text(json.dumps(kept))
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    small = Selection(["paper"], ("DTD", "EuroSAT", "Pets"), ("ViT-B-32",))
+    small = Selection(["paper"], ("DTD", "EuroSAT", "Pets"), ("ViT-B-16",))
     features, cells = plan_tables(tmp_path / "features", tmp_path / "records", small, 2, "cpu")
-    assert features.rows[-1][:6] == ("all", "2.7 GB", "16,773", "16,773", "0", "28 min")
+    assert features.rows[-1][:6] == ("all", "2.7 GB", "16,773", "16,773", "0", "1.9 h")
     assert cells.rows[0][:2] == ("paper", "0 of 50")
     assert [number.mean for number in cells.rows[0][2:4]] == [300, 0]
 

@@ -213,3 +213,16 @@ def test_a_thousand_classes(tmp_path, kshot):
     assert len([line for line in done.stdout.splitlines() if "/" not in line.split(" ")[0]]) < 100
     said = kshot("predict", "head.safetensors", "photos/pattern 007/0.png", "--top", "1", "--format", "json")
     assert "pattern 007" in said.stdout
+
+
+def test_together_says_what_it_did_and_one_picture_is_predicted_alone(kshot, place):
+    folder = sorted(str(path) for path in Path("drawings/photos").rglob("*.png"))
+    alone = kshot("predict", "head.safetensors", folder[0], "--together", "--format", "json")
+    assert "one by one: together needs 4 pictures, 1 can be read" in alone.stderr
+    assert json.loads(alone.stdout)[0]["answer"]
+    batch = kshot("predict", "head.safetensors", *folder, "--together", "--format", "json")
+    assert batch.returncode == 0, batch.stderr
+    assert len(json.loads(batch.stdout)) == len(folder)
+    assert "one by one: " in batch.stderr or "together: hidden" in batch.stderr
+    refused = kshot("predict", "head.safetensors", folder[0], "--together", "--nearest", "2")
+    assert_refused(refused, "Leave one of them out")

@@ -65,7 +65,7 @@ def _method(name: str, info: MethodInfo) -> str:
 
 def _first_sentence(study: Path) -> str:
     """Return the first sentence of the comment on top of a study file, up to a bracket or semicolon."""
-    comment = study.read_text().partition("\nname")[0].replace("\n#", "").removeprefix("# ")
+    comment = study.read_text(encoding="utf-8").partition("\nname")[0].replace("\n#", "").removeprefix("# ")
     return re.split(r" \(|; |\. |\.$", comment)[0]
 
 

@@ -28,7 +28,7 @@ COMMANDS = {
         ("status", "status:status", "Show cells done and missing, the time left, and failures"),
         ("report", "report:report", "Print leaderboard and verdict; write tables, figures, page"),
     ),
-    "Methods": (("judge", "methods:judge", "Run methods beside five others and answer five questions"),),
+    "Methods": (("judge", "judge:judge", "Run methods beside five others and answer five questions"),),
     "Features": (
         ("encode", "encode:encode", "Encode pictures and prompts into features"),
         ("import", "encode:import_", "Store features that other programs computed"),
@@ -36,10 +36,31 @@ COMMANDS = {
         ("ls", "ls:ls", "List datasets, methods, studies, …, or show all about one name"),
     ),
     "Groups": (
-        ("features", "features:app", "check, simulate, build, sample: stored features"),
+        ("features", "features:app", "check, simulate, sample: stored features"),
         ("records", "records:app", "diff, probe: records"),
-        ("paper", "paper:app", "reproduce, published, verify, coverage, precision: the paper"),
+        ("paper", "paper:app", "reproduce, published, verify: the paper"),
     ),
+}
+# What is typed by whom knew kshot 0.1: the same by other means.
+GONE = {
+    "explain": "type: kshot predict HEAD PICTURE --nearest 5",
+    "change": "change the folder of pictures and type: kshot fit FOLDER",
+    "plan": "type: kshot run STUDY --plan",
+    "slurm": "type: kshot run STUDY --sbatch 16",
+    "board": "a method joins by a pull request: docs/add-to-the-board.md",
+    "features build": "the open sets come with kshot; python -m tools.open_sets makes them",
+    "features knob": "type: kshot judge METHOD STUDY",
+    "records check": "nothing to do: a damaged file counts as missing, and the next run computes it",
+    "records compact": "nothing to do: a run joins small files",
+    "records import": "read the table in Python: kshot.Results.from_frame, docs/other-peoples-runs.md",
+    "records pack": "type: tar cf release.tar features records (every file names its own hash)",
+    "records unpack": "type: tar xf release.tar",
+    "paper coverage": "type: python -m kshot.stats.coverage",
+    "paper precision": "type: kshot run precision, then kshot report paper --beside precision",
+    "run --engine": "type: --backend dask:ADDRESS",
+    "run --min-residue": "type: --least-left N",
+    "run --verify": "heads of your own are always checked",
+    "export --labels": "keep labels in a CSV file (path,label): kshot fit --labels",
 }
 PLACES = {name: place for commands in COMMANDS.values() for name, place, _ in commands}
 
@@ -106,6 +127,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # Print \x.. for a character outside the terminal's encoding, or a file name that is not UTF-8.
             stream.reconfigure(errors="backslashreplace")
+    if hint := gone(sys.argv[1:]):
+        _end(hint, 2)
     try:
         app()
     except KshotError as error:
@@ -119,6 +142,17 @@ def main() -> None:
         if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
             raise
         _end("interrupted. What was finished is kept; run the same command to continue.", INTERRUPTED)
+
+
+def gone(words: list[str]) -> str:
+    """What to type instead of a command or an option that is no more; empty for all others."""
+    named = [word.partition("=")[0] for word in words]
+    for typed, hint in GONE.items():
+        *command, last = typed.split()
+        rest = named[len(command) :]
+        if named[: len(command)] == command and last in (rest if last.startswith("-") else rest[:1]):
+            return f"`kshot {typed}` is gone; {hint}."
+    return ""
 
 
 def _end(message: str, code: int) -> None:

@@ -1,4 +1,4 @@
-"""`kshot paper`: reproduce the paper, and check its numbers, intervals, precision and theory."""
+"""`kshot paper`: reproduce the paper, and check its numbers and its theory."""
 
 from dataclasses import replace
 from enum import StrEnum
@@ -10,26 +10,21 @@ from typer import Argument, Option
 
 from kshot.cli import shared
 from kshot.cli.encode import named_file
-from kshot.cli.records import print_difference
 from kshot.cli.shared import CORES, FEATURES, RECORDS, console, records_and_study
 from kshot.data.catalog import COOP_SUFFIX
 from kshot.encode.encoders import local_weights
 from kshot.encode.hub import DATASETS
 from kshot.encode.sources import PLACE
-from kshot.errors import InputError, StudyError, unknown
+from kshot.errors import InputError, unknown
 from kshot.files import write_text
 from kshot.paper.claims import paper_claims, read_claims
 from kshot.paper.features import Sources
 from kshot.paper.folders import MATRIX_STUDY, compare_folders
 from kshot.paper.plan import plan_tables
 from kshot.paper.reproduce import SMALL, STAGES, Reproduction, Selection, arms
-from kshot.paper.summary import arms_table, as_csv, lines_table, verdict_sentences
+from kshot.paper.summary import arms_table, as_csv, lines_table, places_table, verdict_sentences
 from kshot.progress import Progress
-from kshot.report.slices import primary
 from kshot.report.table import Number, Table
-from kshot.results import load_records
-from kshot.runs import compare_precisions
-from kshot.stats.coverage import PAPER_DESIGN, Design, matched_design, simulate_coverage
 
 app = shared.command_group(add_completion=False, help="Reproduce the paper, and check its numbers and its theory.")
 
@@ -40,6 +35,8 @@ class ShownVerdict(StrEnum):
     agrees = "agrees"
     differs = "differs"
     cannot_tell = "cannot-tell"
+    shown = "shown"
+    not_comparable = "not-comparable"
     not_computed = "not-computed"
 
 
@@ -50,7 +47,7 @@ def reproduce(
     dataset: shared.OnlyDatasets = None,
     backbone: shared.OnlyBackbones = None,
     tier: shared.OnlyTiers = None,
-    small: Annotated[bool, Option("--small", help="DTD, EuroSAT and Pets with ViT-B-32, the matrix only.")] = False,
+    small: Annotated[bool, Option("--small", help="DTD, EuroSAT and Pets with ViT-B-16, the matrix only.")] = False,
     plan: Annotated[bool, Option("--plan", help="Print what it takes and compute nothing.")] = False,
     stage: Annotated[str, Option(help=f"End after this stage: {', '.join(STAGES)}.")] = STAGES[-1],
     ignore_gate: Annotated[bool, Option("--ignore-gate", help="Compute datasets outside their band.")] = False,
@@ -118,7 +115,7 @@ def published(
     ] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="CSV file; RECORDS/published.csv otherwise.")] = None,
 ) -> None:
-    """Are these the paper's results, or another run's? Every number: agrees, differs, cannot tell, not computed."""
+    """Are these the paper's results, or another run's? What is plain, one test, and every number."""
     folder = records_and_study(MATRIX_STUDY, records)[0]
     is_run = against is not None and against.is_dir()
     claims = paper_claims() if against is None or is_run else read_claims(against)
@@ -129,6 +126,8 @@ def published(
     for verdict in show or []:
         wanted = verdict.replace("-", " ")
         out.print(lines_table(judged, [line for line in judged.lines if line.verdict == wanted]))
+    if judged.places:
+        out.print(places_table(judged))
     out.print(arms_table(judged))
     target = output or folder / "published.csv"
     write_text(target, as_csv(judged))
@@ -160,45 +159,3 @@ def verify(
         typer.echo(f"kshot: {len(failed)} of {len(verdicts)} claims fail.", err=True)
         raise typer.Exit(1)
     typer.echo(f"all {len(verdicts)} claims hold")
-
-
-@app.command()
-def coverage(
-    records: Annotated[Path | None, Argument(help="Take variances from these; the paper's unless given.")] = None,
-    method: Annotated[str, Option(help="The contrast whose variances are matched.")] = "clap",
-    baseline: Annotated[str, Option(help="What it is compared with.")] = "oracle_lambda",
-    trials: Annotated[int, Option(min=100, help="Simulated worlds.")] = 20_000,
-) -> None:
-    """Simulate how often nominal 95 % intervals hold the true mean, percentile and Student-t."""
-    design = PAPER_DESIGN if records is None else _matched_design(records, method, baseline)
-    simulated = simulate_coverage(design, trials)
-    error = f"(Monte Carlo error {100 * simulated.error:.1f})"
-    out = console()
-    out.print(
-        f"{len(design.sizes)} clusters of {min(design.sizes)} to {max(design.sizes)} cells; standard deviation "
-        f"{design.between:.2f} between and {design.within:.2f} within; {simulated.trials} simulated worlds"
-    )
-    out.print(f"percentile interval  {100 * simulated.percentile:.1f} %")
-    out.print(f"Student-t interval   {100 * simulated.student_t:.1f} %  {error}")
-
-
-def _matched_design(folder: Path, method: str, baseline: str) -> Design:
-    shown = primary(load_records(*records_and_study(None, folder)).panel)
-    for name in (method, baseline):
-        if name not in shown.methods:
-            raise StudyError(unknown("method", name, shown.methods, "Choose with --method and --baseline."))
-    if len(set(shown.dataset.tolist())) < 2:
-        raise StudyError("coverage needs records of at least two datasets: an interval is over datasets.")
-    return matched_design(shown.column(method) - shown.column(baseline), shown.dataset)
-
-
-@app.command()
-def precision(
-    study: shared.StudyArgument,
-    dataset: shared.OnlyDatasets = None,
-    features: shared.FeaturesOption = FEATURES,
-    workers: shared.WorkersOption = CORES,
-) -> None:
-    """Run a study in float32 and in float64 and compare the two."""
-    moved = compare_precisions(study, dataset or (), features=features, workers=workers)
-    print_difference(moved, "float64 minus float32")

@@ -21,6 +21,7 @@ from kshot.pictures.export import export_onnx
 from kshot.pictures.head import PictureHead
 from kshot.pictures.photos import UNSUPPORTED, listed
 from kshot.pictures.predict import Prediction, evidence, head_encoder, nearest_shots, predict_files
+from kshot.pictures.together import together
 from kshot.report.table import Number, Table, csv_text, signed
 from kshot.types import Array
 
@@ -38,6 +39,9 @@ def predict(
     ] = None,
     format: Annotated[Literal["table", "csv", "json"], Option(help="How to print.")] = "table",
     nearest: Annotated[int, Option(min=0, help="Show so many nearest shots and the evidence for the answer.")] = 0,
+    batch: Annotated[
+        bool, Option("--together", help="Let the pictures help each other, where training pictures gain by it.")
+    ] = False,
     backbone: BackboneOption = None,
     weights: WeightsOption = None,
     device: DeviceOption = "auto",
@@ -46,6 +50,11 @@ def predict(
     loaded = PictureHead.load(head)
     files = [file for given in pictures for file in _files(given)]
     encoder = head_encoder(loaded, backbone, weights, device)
+    if batch and nearest:
+        raise InputError("--nearest explains one picture, --together answers all at once. Leave one of them out.")
+    if batch:
+        loaded, done = together(loaded, files, encoder)
+        typer.echo(done, err=True)
     found = predict_files(loaded, files, top, threshold, encoder)
     if nearest:
         # The features come from the cache.

@@ -1,5 +1,6 @@
 """The base class of all methods, a scikit-learn classifier."""
 
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -44,8 +45,14 @@ def info_by_parameters(describe: Callable[[Any], MethodInfo]) -> Any:
     return _InfoByParameters(describe)
 
 
-def _no_info(method: "Classifier") -> MethodInfo:
-    raise NotImplementedError(f"{type(method).__name__} has no info: add one as in docs/add-a-method.md.")
+class _NoInfo:
+    def __get__(self, method: "Classifier | None", owner: type["Classifier"]) -> None:
+        """None on the class, as `help` asks for it there."""
+        if method is not None:
+            raise InputError(
+                f"{owner.__name__} has no info. Write info = MethodInfo(key='{owner.__name__.lower()}', title=…) in "
+                "the class, as in docs/add-a-method.md."
+            )
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -69,7 +76,7 @@ class Classifier(Estimator):
         where they are from.
     """
 
-    info: ClassVar[MethodInfo] = info_by_parameters(_no_info)
+    info: ClassVar[MethodInfo] = _NoInfo()  # pyright: ignore[reportAssignmentType]
     # Values worth trying for parameters, for the selectors of `kshot.methods.selectors`.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
     # A fitted array of the data's dtype whose last axis is the features.
@@ -99,8 +106,10 @@ class Classifier(Estimator):
             if name not in vars(cls):
                 setattr(cls, name, field(init=False))
         dataclass(kw_only=True, eq=False, repr=False)(cls)
-        if vars(cls).get("__doc__") and parameter_names(cls):
-            cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{parameters_section(cls)}\n"
+        # Not from the cache: a class that arrives in another process gets its parameters after this.
+        if vars(cls).get("__doc__") and parameter_names.__wrapped__(cls):
+            words, head, examples = cleandoc(cls.__doc__ or "").partition("Examples\n")
+            cls.__doc__ = f"{words.rstrip()}\n\n{parameters_section(cls)}\n\n{head}{examples}\n"
 
     def _fit(self, task: Task) -> None:
         raise NotImplementedError(f"{type(self).__name__} has no _fit: add one as in docs/add-a-method.md.")
@@ -165,16 +174,38 @@ class Classifier(Estimator):
         if self._min_shots() and not task.counts.all():
             part = only_classes_with_shots(task)
             self.classes_ = part.classes
-            self._fit(part)
+            self._fit_whole(part)
             self._join_text(task)
             self.classes_ = task.classes
         else:
-            self._fit(task)
+            self._fit_whole(task)
         # A head that assumes another value has recorded it itself.
         self.selected_ |= {
             name: choice for name, choice in used.items() if choice.from_ != "assumed" or name not in self.selected_
         }
         return self
+
+    def _fit_whole(self, task: Task) -> None:
+        """`_fit`, which must leave what the scores are made from."""
+        self._fit(task)
+        try:
+            _, dimension = self._expects()
+        except AttributeError:
+            dimension = 0
+        linear, n_classes = self.info.linear, task.n_classes
+        if linear and getattr(self, "weights_", np.empty(0)).shape != (n_classes, dimension):
+            missing = f"sets no weights of shape {n_classes, dimension}: call self._set_linear(weights, bias) in it"
+            raise InputError(f"{self._where()} {missing}, or declare linear=False in info and write _scores.")
+        if not linear and type(self)._scores is Classifier._scores:
+            raise InputError(f"{self._where()} is of a head with linear=False, which needs a _scores(self, X) too.")
+        if not dimension:
+            missing = f"sets no array {self._like_data!r}, from which the data's dtype and dimension are read"
+            raise InputError(f"{self._where()} {missing}: set it, or name a fitted array of width d in _like_data.")
+
+    def _where(self) -> str:
+        """The name, file and line of `_fit`."""
+        code = inspect.unwrap(type(self)._fit).__code__
+        return f"{type(self).__name__}._fit ({code.co_filename}:{code.co_firstlineno})"
 
     def _join_text(self, task: Task) -> None:
         """Add the classes without shots by their text; heads with a text side of their own override this."""
@@ -239,10 +270,11 @@ class Classifier(Estimator):
         deciding = self._deciding(X)
         return self.classes_[self._winners(deciding)], self._logits(deciding)
 
-    def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy."""
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy; with `sample_weight` (n,), the share of the weight that is on right answers."""
         numbers = labelled("the query", X, y, self._expects()[0], self.classes_).y
-        return float(np.mean(self._winners(self._deciding(X)) == numbers))
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(self._winners(self._deciding(X)) == numbers, weights=weights))
 
     def _winners(self, scores: Float[Array, "n C"]) -> Int[Array, " n"]:
         best = scores.argmax(axis=1)

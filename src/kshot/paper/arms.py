@@ -23,25 +23,18 @@ MATRIX = "matrix"
 @dataclass(frozen=True)
 class Observations:
     """Columns over keys: first the panel's cells, then probes of a stratum (shots 0, seed −1) or of all draws of a shot
-    count (seed −1).
-
-    `weights` says how often each row counts in each resample of the draws, `shifts` what is added to a method's measure
-    in each row of a what-if; both have one row unless asked for.
-    """
+    count (seed −1)."""
 
     panel: Panel
     keys: Mapping[str, Array]
     probes: Mapping[str, Float[Array, " n"]]
-    weights: Float[Array, "R n"] | None = None
-    shifts: Mapping[tuple[str, str], Float[Array, "R n"]] = field(default_factory=dict)
-    made: dict[tuple[str, str], Float[Array, "1 n"]] = field(default_factory=dict, repr=False, compare=False)
+    made: dict[tuple[str, str], Float[Array, " n"]] = field(default_factory=dict, repr=False, compare=False)
 
-    def column(self, name: str, measure: str = "accuracy") -> Float[Array, "R n"]:
+    def column(self, name: str, measure: str = "accuracy") -> Float[Array, " n"]:
         """A method's accuracy, ratio or seconds; a probe's quantity; a fact of the cell. NaN where unknown."""
         if (name, measure) not in self.made:
-            self.made[name, measure] = self._column(name, measure)[None]
-        values = self.made[name, measure]
-        return values + self.shifts[name, measure] if (name, measure) in self.shifts else values
+            self.made[name, measure] = self._column(name, measure)
+        return self.made[name, measure]
 
     def _column(self, name: str, measure: str) -> Float[Array, " n"]:
         if name in self.panel.methods and measure == "absent":
@@ -61,15 +54,10 @@ class Observations:
     def __len__(self) -> int:
         return len(self.keys["shots"])
 
-    @cached_property
-    def counted(self) -> Float[Array, "R n"]:
-        """The weights, ones where none were given."""
-        return np.ones((1, len(self))) if self.weights is None else self.weights
-
-    def moved(self, values: Float[Array, "R n"], axis: str, to: str) -> Float[Array, "R n"]:
-        """The value of each row at the same key with one axis changed."""
+    def moved(self, axis: str, to: str) -> Int[Array, " n"]:
+        """The row of the same key with one axis changed; −1 where there is none."""
         place = CELL.index(axis)
-        return look_up(values, self, [(*key[:place], to, *key[place + 1 :]) for key in self.rows])
+        return np.array([self.places.get((*key[:place], to, *key[place + 1 :]), -1) for key in self.rows])
 
     @cached_property
     def rows(self) -> list[tuple]:
@@ -155,10 +143,10 @@ def absent(ours: Observations, theirs: Observations) -> list[str]:
     return lost + [one for one in beside if one.partition(" with ")[0] not in lost]
 
 
-def look_up(values: Float[Array, "R n"], at: Observations, keys: Sequence[tuple]) -> Float[Array, "R m"]:
+def look_up(values: Float[Array, " n"], at: Observations, keys: Sequence[tuple]) -> Float[Array, " m"]:
     """The values at these keys; NaN where there are none."""
     place = np.array([at.places.get(key, -1) for key in keys])
-    return np.where(place >= 0, values[:, place], np.nan)
+    return np.where(place >= 0, values[place], np.nan)
 
 
 def gather(records: "Sequence[pa.Table]", probes: "Sequence[pa.Table]") -> Arms:

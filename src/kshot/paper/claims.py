@@ -32,7 +32,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Claim:
-    """One published number; `tolerance` is half of the last printed place."""
+    """One published number; `tolerance` is half of the last printed place, `cells` how many it says it is a mean of."""
 
     id: str
     place: str
@@ -44,6 +44,7 @@ class Claim:
     high: float | None
     restrict: str
     kind: str
+    cells: int | None = None
 
     @cached_property
     def value(self) -> float:
@@ -99,6 +100,7 @@ def _claim(row: Mapping[str, str], where: str) -> Claim:
             printed=row["value"],
             low=float(row["low"]) if row["low"] else None,
             high=float(row["high"]) if row["high"] else None,
+            cells=int(row["n"]) if row.get("n") else None,
         )
     except (KeyError, ValueError, TypeError) as error:
         raise StudyError(f"{where} is no claim ({type(error).__name__} {error}).") from error
@@ -132,12 +134,12 @@ class Rules:
     paper: Mapping[str, Any]
     commands: Mapping[str, str]
     contradictions: Mapping[str, str]
-    found: dict[str, Rule] = field(default_factory=dict, repr=False, compare=False)
+    by_claim: dict[str, Rule] = field(default_factory=dict, repr=False, compare=False)
 
     def rule(self, claim: Claim) -> Rule:
-        if claim.id not in self.found:
-            self.found[claim.id] = next((rule for rule in self.rules if matches(claim.id, rule.claims)), Rule())
-        return self.found[claim.id]
+        if claim.id not in self.by_claim:
+            self.by_claim[claim.id] = next((rule for rule in self.rules if matches(claim.id, rule.claims)), Rule())
+        return self.by_claim[claim.id]
 
     def contradiction(self, claim: Claim) -> str:
         """The paper's own contradiction about this claim; empty where there is none."""

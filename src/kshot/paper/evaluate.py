@@ -2,29 +2,32 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from kshot.paper.arms import COOP, MATRIX, Arms, Observations, look_up
 from kshot.paper.claims import Claim, Condition, Rule, Rules, matching, parse_conditions
 from kshot.paper.formulas import (
     FORMULAS,
-    NOT_KNOWN,
+    MEAN,
+    MEAN_OF_COLUMNS,
+    NOT_COMPUTED,
     OF_CELLS,
     OF_FIGURES,
     OF_PAIRS,
     Figure,
     Figures,
     Slice,
-    made_of,
-    stacked,
+    Weights,
+    cell_weights,
+    values_of,
 )
 from kshot.stats.bootstrap import Estimate
-from kshot.stats.correlation import rank_correlations, spearman, within
+from kshot.stats.correlation import association
 from kshot.types import CELL, Array
 
 OTHER_PRECISION = "float64"
@@ -35,32 +38,37 @@ SELECTING = ("backbone", "tier", "dataset", "datasets", "combos", "K", "seeds")
 AXIS = {"dataset": "dataset", "backbone": "backbone", "tier": "tier", "K": "shots"}
 
 
+@dataclass(frozen=True)
+class Term:
+    """A column (name, measure) times a factor, read for every row at another one; −1 where there is none."""
+
+    column: tuple[str, str]
+    factor: float
+    at: Int[Array, " n"]
+
+
 class Evaluator:
     """Computes claims, each once; those made of other claims after these."""
 
     def __init__(self, claims: Sequence[Claim], rules: Rules, arms: Arms):
         self.claims = {claim.id: claim for claim in claims}
         self.rules, self.arms = rules, arms
-        self.known: dict[str, Figure] = {}
+        self.figures: dict[str, Figure] = {}
         # Of claims that are not computed because some pairs are absent: "39 of 50 pairs".
         self.partly: dict[str, str] = {}
-        self.rows = max(
-            (max(len(o.counted), *(len(s) for s in o.shifts.values()), 1) for o in arms.values()), default=1
-        )
         self.selected: dict[tuple, Bool[Array, " n"]] = {}
 
     def answer(self, claim: Claim) -> Figure:
         """The claim's figure; NaN where records and probes lack what it needs."""
-        if claim.id not in self.known:
-            found = self._answer(claim, self.rules.rule(claim))
-            self.known[claim.id] = replace(found, values=np.broadcast_to(found.values, self.rows))
-        return self.known[claim.id]
+        if claim.id not in self.figures:
+            self.figures[claim.id] = self._answer(claim, self.rules.rule(claim))
+        return self.figures[claim.id]
 
     def _answer(self, claim: Claim, rule: Rule) -> Figure:
         if rule.needs:
-            return NOT_KNOWN
+            return NOT_COMPUTED
         if rule.formula:
-            return Figure(np.array([FORMULAS[rule.formula](claim)]))
+            return Figure(FORMULAS[rule.formula](claim))
         if rule.association:
             return self._associations[rule.association]
         if rule.paired_with:
@@ -83,42 +91,26 @@ class Evaluator:
             second = dict(zip(first, second.values(), strict=True))
         else:
             by_place = {label[:-1]: figure for label, figure in second.items()}
-            second = {label: by_place.get(label[:-1], NOT_KNOWN) for label in first}
-        if not first or not all(figure.known for figure in (*first.values(), *second.values())):
-            return NOT_KNOWN
-        both = {**first, **{(*label, "second"): figure for label, figure in second.items()}}
-        return made_of(OF_PAIRS[rule.reduce](stacked(first), stacked(second)), both)
+            second = {label: by_place.get(label[:-1], NOT_COMPUTED) for label in first}
+        if not first or not all(figure.computed for figure in (*first.values(), *second.values())):
+            return NOT_COMPUTED
+        return Figure(OF_PAIRS[rule.reduce](values_of(first), values_of(second)), 2 * len(first))
 
     @cached_property
     def _associations(self) -> Mapping[str, Figure]:
         """Headroom against surplus over the strata of the matrix, zero-shot accuracy as difficulty."""
         observed = self.arms[MATRIX]
-        columns = (
-            observed.column("headroom.headroom"),
-            observed.column("clap") - observed.column("oracle_lambda"),
-            observed.column("zero_shot"),
-        )
+        surplus = observed.column("clap") - observed.column("oracle_lambda")
         keep = self._kept(observed, parse_conditions("tier=dataset"))
         strata = list(product(self.rules.paper["datasets"], self.rules.paper["backbones"]))
-        means = [np.stack([_stratum_mean(observed, column, keep, *s) for s in strata], axis=1) for column in columns]
-        means = np.broadcast_arrays(*means)
-        if not all(np.isfinite(mean[0]).all() for mean in means):
-            return defaultdict(lambda: NOT_KNOWN)
-        names = np.array(strata)
-        # Means of the same accuracies differ in their last bits with the order of summation: those are ties.
-        sides = [np.round(mean, 9) for mean in means]
-        first, second, _ = sides
-        whole = partial(spearman, first[0], second[0], names[:, 0])
-        found = {"rho": rank_correlations(first, second), "given_difficulty": rank_correlations(*sides)}
-        estimated = {"rho": whole, "given_difficulty": partial(whole, sides[2][0])}
-        for kind, axis in zip(("within_dataset", "within_backbone"), names.T, strict=True):
-            inside = [rank_correlations(first[:, axis == n], second[:, axis == n]) for n in np.unique(axis)]
-            found[kind] = np.nanmedian(inside, axis=0)
-            estimated[kind] = partial(Estimate, within(first[0], second[0], axis), None, None, len(strata), 0)
-        draws = len({seed for seed in observed.keys["seed"][keep].tolist() if seed >= 0})
-        return {
-            kind: Figure(values, len(strata), draws=draws, estimated=estimated.get(kind))
-            for kind, values in found.items()
+        columns = (observed.column("headroom.headroom"), surplus, observed.column("zero_shot"))
+        means = [np.array([_stratum_mean(observed, column, keep, *s) for s in strata]) for column in columns]
+        if not np.isfinite(means).all():
+            return defaultdict(lambda: NOT_COMPUTED)
+        estimates = vars(association(*means, *np.array(strata).T))
+        plain = {kind: e for kind, e in estimates.items() if not isinstance(e, Estimate)}
+        return {kind: Figure(value, len(strata)) for kind, value in plain.items()} | {
+            kind: Figure(e.mean, e.n, e.G, None, lambda e=e: e) for kind, e in estimates.items() if kind not in plain
         }
 
     def _measure(self, claim: Claim, rule: Rule) -> Figure:
@@ -128,53 +120,44 @@ class Evaluator:
             arm = OTHER_PRECISION
         observed = self.arms.get(arm)
         if observed is None:
-            return NOT_KNOWN
+            return NOT_COMPUTED
         keep = self._kept(observed, conditions)
         by = conditions["by"].values[0].split(",") if "by" in conditions else []
         figures: dict[tuple[str, ...], Figure] = {}
         of_method = rule.measure[0] in OF_METHODS
         for method, measure in product(_methods(conditions, observed) if of_method else [""], rule.measure):
-            values = rule.scale * self._values(observed, method, measure, conditions, arm)
+            terms = _terms(observed, method, measure, conditions, rule.scale)
+            values = _sum_of(observed, terms)
+            if arm == OTHER_PRECISION:
+                main = self.arms[MATRIX]
+                values = values - look_up(main.column(method, measure), main, observed.rows)
             other = observed.column(conditions["against"].values[0], rule.other) if rule.other else values
-            known = keep & np.isfinite(values[0]) & np.isfinite(other[0])
-            if not rule.partial and arm == MATRIX and not self._complete(claim, observed, known, conditions):
-                return NOT_KNOWN
-            for label, rows in _groups(observed, known, [axis for axis in by if axis in AXIS]):
+            there = keep & np.isfinite(values) & np.isfinite(other)
+            if rule.figure in (MEAN, MEAN_OF_COLUMNS):
+                there &= ~self._left_out(observed, method)
+            if not rule.partial and arm == MATRIX and not self._complete(claim, observed, there, conditions):
+                return NOT_COMPUTED
+            for label, rows in _groups(observed, there, [axis for axis in by if axis in AXIS]):
                 if rows.any():
-                    figures[method, measure, *label] = _settled(
-                        OF_CELLS[rule.figure](_slice(observed, rows, values, other))
-                    )
+                    figure = OF_CELLS[rule.figure](_slice(observed, rows, values, other))
+                    if rule.figure in (MEAN, MEAN_OF_COLUMNS) and arm != OTHER_PRECISION:
+                        figure = replace(figure, weights=_weights(arm, rule, observed, rows, terms))
+                    figures[method, measure, *label] = figure
         if not figures:
-            return NOT_KNOWN
+            return NOT_COMPUTED
         return _reduce(replace(rule, reduce=rule.reduce or _aggregate(conditions)), figures)
-
-    def _values(
-        self, observed: Observations, method: str, measure: str, conditions: Mapping[str, Condition], arm: str
-    ) -> Float[Array, "R n"]:
-        """One column, minus another method, the same on another tier or backbone, or in the main precision."""
-        values = observed.column(method, measure) if method else observed.column(measure)
-        minus = conditions["minus"].values[0] if "minus" in conditions else ""
-        if arm == OTHER_PRECISION:
-            main = self.arms[MATRIX]
-            return values - look_up(main.column(method, measure), main, observed.rows)
-        if minus.startswith("tier:"):
-            return values - observed.moved(values, "tier", minus.removeprefix("tier:"))
-        if "@" in minus:
-            name, backbone = minus.split("@")
-            return values - observed.moved(observed.column(name, measure), "backbone", _folder_name(backbone))
-        return values - observed.column(minus, measure) if minus and method else values
 
     def _kept(self, observed: Observations, conditions: Mapping[str, Condition]) -> Bool[Array, " n"]:
         """Rows that the conditions admit; without a backbone those of the paper's matrix."""
         paper = self.rules.paper
-        wanted = {"backbone": Condition(tuple(paper["backbones"])), **conditions}
-        said = (id(observed), *((key, wanted[key]) for key in SELECTING if key in wanted))
-        if said in self.selected:
-            return self.selected[said]
+        admitted = {"backbone": Condition(tuple(paper["backbones"])), **conditions}
+        selection = (id(observed), *((key, admitted[key]) for key in SELECTING if key in admitted))
+        if selection in self.selected:
+            return self.selected[selection]
         keep = np.ones(len(observed), bool)
         for key in ("backbone", "tier", "dataset"):
-            if key in wanted and wanted[key].values != ("all",):
-                keep &= observed.on(key, [_folder_name(value) for value in wanted[key].values])
+            if key in admitted and admitted[key].values != ("all",):
+                keep &= observed.on(key, [_folder_name(value) for value in admitted[key].values])
         if "datasets" in conditions:
             keep &= ~observed.on("dataset", paper["self_split"])
         if "combos" in conditions:
@@ -183,11 +166,18 @@ class Evaluator:
             keep &= observed.on("shots", self._admitted(conditions["K"], observed.names["shots"]))
         if "seeds" in conditions:
             keep &= observed.keys["seed"] < int(conditions["seeds"].values[0])
-        self.selected[said] = keep
+        self.selected[selection] = keep
         return keep
 
+    def _left_out(self, observed: Observations, method: str) -> Bool[Array, " n"]:
+        """Cells that the paper did not run."""
+        skipped = self.rules.paper["left_out"]
+        if method != skipped["method"]:
+            return np.zeros(len(observed), bool)
+        return observed.on("dataset", skipped["datasets"]) & observed.on("shots", [skipped["shots"]])
+
     def _complete(
-        self, claim: Claim, observed: Observations, known: Bool[Array, " n"], conditions: Mapping[str, Condition]
+        self, claim: Claim, observed: Observations, there: Bool[Array, " n"], conditions: Mapping[str, Condition]
     ) -> bool:
         """Whether every stratum of the claim has a value, for the same draws at every shot count; a mean over fewer
         would be another number."""
@@ -201,17 +191,17 @@ class Evaluator:
         left_out += paper["few_shots_only"] if late or "combos" in conditions else []
         if tiers == ("all",) or "tier" in named.get("by", ()):
             tiers = tuple(paper["tiers"])
-        counts = np.bincount(observed.cell_codes[known], minlength=observed.cell_shape.prod())
+        counts = np.bincount(observed.cell_codes[there], minlength=observed.cell_shape.prod())
         rows = np.argwhere(counts.reshape(observed.cell_shape).any(axis=3)).tolist()
         names = [observed.names[axis] for axis in CELL[:3]]
-        there = {tuple(of_axis[n] for of_axis, n in zip(names, row, strict=True)) for row in rows}
-        in_any_tier = {stratum[:2] for stratum in there}
-        wanted = [(d, _folder_name(b)) for d, b in product(datasets, backbones) if d not in left_out]
-        pairs = sum(all((*s, t) in there for t in tiers) if tiers else s in in_any_tier for s in wanted)
-        if 0 < pairs < len(wanted):
-            self.partly[claim.id] = f"{pairs} of {len(wanted)} pairs"
-        seeds = len(np.unique(observed.codes["seed"][known]))
-        return pairs == len(wanted) and bool((counts[counts > 0] == seeds).all())
+        present = {tuple(of_axis[n] for of_axis, n in zip(names, row, strict=True)) for row in rows}
+        in_any_tier = {stratum[:2] for stratum in present}
+        expected = [(d, _folder_name(b)) for d, b in product(datasets, backbones) if d not in left_out]
+        pairs = sum(all((*s, t) in present for t in tiers) if tiers else s in in_any_tier for s in expected)
+        if 0 < pairs < len(expected):
+            self.partly[claim.id] = f"{pairs} of {len(expected)} pairs"
+        seeds = len(np.unique(observed.codes["seed"][there]))
+        return pairs == len(expected) and bool((counts[counts > 0] == seeds).all())
 
     def _admitted(self, condition: Condition, shots: Iterable[int]) -> list[int]:
         low = condition.values == ("low",)
@@ -228,6 +218,39 @@ def _methods(conditions: Mapping[str, Condition], observed: Observations) -> lis
     return list(named)
 
 
+def _terms(
+    observed: Observations, method: str, measure: str, conditions: Mapping[str, Condition], scale: float
+) -> list[Term]:
+    """One column, minus another method, or the same on another tier or backbone."""
+    here = np.arange(len(observed))
+    column = (method, measure) if method else (measure, "accuracy")
+    terms = [Term(column, scale, here)]
+    minus = conditions["minus"].values[0] if "minus" in conditions else ""
+    if minus.startswith("tier:"):
+        terms.append(Term(column, -scale, observed.moved("tier", minus.removeprefix("tier:"))))
+    elif "@" in minus:
+        name, backbone = minus.split("@")
+        terms.append(Term((name, measure), -scale, observed.moved("backbone", _folder_name(backbone))))
+    elif minus and method:
+        terms.append(Term((minus, measure), -scale, here))
+    return terms
+
+
+def _sum_of(observed: Observations, terms: Sequence[Term]) -> Float[Array, " n"]:
+    """The terms' sum; NaN where one has no value."""
+    columns = [term.factor * np.where(term.at >= 0, observed.column(*term.column)[term.at], np.nan) for term in terms]
+    return np.sum(columns, axis=0)
+
+
+def _weights(arm: str, rule: Rule, observed: Observations, rows: Bool[Array, " n"], terms: Sequence[Term]) -> Weights:
+    weights = cell_weights(rule.figure, observed.keys["shots"][rows])
+    parts: dict[tuple[str, str], tuple[Array, Array]] = {}
+    for term in terms:
+        at, own = parts.get(term.column, (np.zeros(0, int), np.zeros(0)))
+        parts[term.column] = (np.append(at, term.at[rows]), np.append(own, term.factor * weights))
+    return Weights(arm, parts)
+
+
 def _aggregate(conditions: Mapping[str, Condition]) -> str:
     """`min over backbones` is the reduction `min`; means over cells need none."""
     word = conditions["aggregate"].values[0].split()[0] if "aggregate" in conditions else ""
@@ -235,48 +258,38 @@ def _aggregate(conditions: Mapping[str, Condition]) -> str:
 
 
 def _reduce(rule: Rule, figures: Figures) -> Figure:
-    if not figures or not all(figure.known for figure in figures.values()):
-        return NOT_KNOWN
+    if not figures or not all(figure.computed for figure in figures.values()):
+        return NOT_COMPUTED
     if not rule.reduce:
         (only,) = figures.values()
         return only
     return OF_FIGURES[rule.reduce](figures)
 
 
-def _settled(figure: Figure) -> Figure:
-    """Without draws where no other draw would change it: zero-shot accuracy, the geometry of a pool."""
-    settled = np.nanmax(figure.values) - np.nanmin(figure.values) <= 1e-9 * max(1.0, abs(figure.values[0]))
-    return replace(figure, draws=0) if settled else figure
-
-
 def _groups(
-    observed: Observations, known: Bool[Array, " n"], axes: Sequence[str]
+    observed: Observations, there: Bool[Array, " n"], axes: Sequence[str]
 ) -> list[tuple[tuple[str, ...], Bool[Array, " n"]]]:
     """Rows by their values on these axes; all together without any."""
     if not axes:
-        return [((), known)]
+        return [((), there)]
     codes = np.stack([observed.codes[AXIS[axis]] for axis in axes], axis=1)
-    found = [(row, known & (codes == row).all(axis=1)) for row in np.unique(codes[known], axis=0)]
+    rows = [(row, there & (codes == row).all(axis=1)) for row in np.unique(codes[there], axis=0)]
     return [
-        (("/".join(str(observed.names[AXIS[a]][c]) for a, c in zip(axes, row, strict=True)),), rows)
-        for row, rows in found
+        (("/".join(str(observed.names[AXIS[a]][c]) for a, c in zip(axes, row, strict=True)),), members)
+        for row, members in rows
     ]
 
 
 def _slice(observed: Observations, rows: Bool[Array, " n"], values: Array, other: Array) -> Slice:
     axes = {name: observed.codes[name][rows] for name in ("dataset", "backbone", "shots")}
-    seed = observed.keys["seed"][rows]
-    return Slice(values[:, rows], other[:, rows], observed.counted[:, rows], **axes, seed=seed)
+    return Slice(values[rows], other[rows], **axes, seed=observed.keys["seed"][rows])
 
 
 def _stratum_mean(
-    observed: Observations, values: Float[Array, "R n"], keep: Bool[Array, " n"], dataset: str, backbone: str
-) -> Float[Array, " S"]:
-    rows = keep & observed.on("dataset", [dataset]) & observed.on("backbone", [backbone]) & np.isfinite(values[0])
-    if not rows.any():
-        return np.full(max(len(values), len(observed.counted)), np.nan)
-    weights = observed.counted[:, rows]
-    return (values[:, rows] * weights).sum(axis=1) / weights.sum(axis=1)
+    observed: Observations, values: Float[Array, " n"], keep: Bool[Array, " n"], dataset: str, backbone: str
+) -> float:
+    rows = keep & observed.on("dataset", [dataset]) & observed.on("backbone", [backbone]) & np.isfinite(values)
+    return float(values[rows].mean()) if rows.any() else float("nan")
 
 
 def _folder_name(name: str) -> str:

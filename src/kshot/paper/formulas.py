@@ -1,21 +1,17 @@
-"""Statistics that `rules.toml` names: of a column of cells, of several figures, of pairs, and of formulas alone.
-
-Every statistic is computed for all rows at once: row 0 is the records as they are, the others are resamples of the
-draws (weights) or records with a planted shift (values).
-"""
+"""Statistics that `rules.toml` names: of a column of cells, of several figures, of pairs, and of formulas alone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import SupportsFloat, TypeAlias
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 
 from kshot.paper.claims import Claim
 from kshot.stats.bootstrap import LEVEL as INTERVAL
 from kshot.stats.bootstrap import Estimate, cluster_mean, critical_value
-from kshot.stats.correlation import rank_correlation, rank_correlations, spearman, weighted_rank_correlation
+from kshot.stats.correlation import rank_correlation, spearman
 from kshot.stats.coverage import matched_design, simulate_coverage
 from kshot.theory.blend_error import dominates_mean
 from kshot.theory.sampling import isotropic_standard_error
@@ -23,189 +19,145 @@ from kshot.types import Array
 
 TRIALS = 4_000
 FAR_BELOW = -1.0
-MANY = 1_000
 PROBES_AND_GDA = ("clap", "lpp", "gda_alpha1", "gda_alpha_loo")
+MEAN, MEAN_OF_COLUMNS = "mean", "mean of column means"
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How a figure is made of cells: Σ weight · column[row] over `parts`, one for each column (name, measure)."""
+
+    arm: str
+    parts: Mapping[tuple[str, str], tuple[Int[Array, " k"], Float[Array, " k"]]]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number for every row; `error` is its standard error over datasets, `added` a variance that resampling draws
-    does not show, `draws` the number of draws behind it (0: it has none)."""
+    """A number, with what gives its interval over datasets; `error` is its standard error over datasets, `weights` say
+    how a mean is made of cells."""
 
-    values: Float[Array, " R"]
+    value: float
     n: int = 0
     G: int = 0
-    error: Float[Array, " E"] | None = None
-    added: float = 0.0
-    draws: int = 0
+    error: float | None = None
     estimated: Callable[[], Estimate] | None = None
+    weights: Weights | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def estimate(self) -> Estimate:
-        """The number of row 0, with its interval over datasets where it has one."""
-        if self.estimated is not None:
-            return self.estimated()
-        return Estimate(float(self.values[0]), None, None, self.n, self.G)
+        """The number with its interval over datasets, where it has one."""
+        return Estimate(self.value, None, None, self.n, self.G) if self.estimated is None else self.estimated()
 
     @property
-    def known(self) -> bool:
-        return bool(np.isfinite(self.values[0]))
+    def computed(self) -> bool:
+        return bool(np.isfinite(self.value))
 
     @property
-    def excludes_zero(self) -> Array:
-        """Whether the Student-t interval over datasets excludes zero, row by row."""
+    def excludes_zero(self) -> bool:
+        """Whether the Student-t interval over datasets excludes zero."""
         if self.error is None or self.G < 2:
-            return np.zeros(len(self.values), bool)
-        return np.abs(self.values) > critical_value(self.G - 1, INTERVAL) * self.error
+            return False
+        return abs(self.value) > critical_value(self.G - 1, INTERVAL) * self.error
 
 
-NOT_KNOWN = Figure(np.full(1, np.nan))
+NOT_COMPUTED = Figure(float("nan"))
 
 
 @dataclass(frozen=True)
 class Slice:
-    """A claim's cells where its value is known; `other` is the column it is compared with. Values and weights have one
-    row, or one for every resample."""
+    """A claim's cells where its value is computed; `other` is the column it is compared with."""
 
-    values: Float[Array, "V n"]
-    other: Float[Array, "O n"]
-    weights: Float[Array, "W n"]
-    dataset: Shaped[Array, " n"]
-    backbone: Shaped[Array, " n"]
+    values: Float[Array, " n"]
+    other: Float[Array, " n"]
+    dataset: Int[Array, " n"]
+    backbone: Int[Array, " n"]
     shots: Int[Array, " n"]
     seed: Int[Array, " n"]
 
-    def sums(self, values: Float[Array, "V n"], member: Float[Array, "n g"]) -> Float[Array, "R g"]:
-        """Weighted sums of the values of each group."""
-        if len(values) == 1:
-            return self.weights @ (values[0][:, None] * member)
-        return (self.weights * values) @ member
+    def groups(self, *axes: str) -> Int[Array, " n"]:
+        """The number of each cell's group of cells that agree in these axes."""
+        keys = np.stack([getattr(self, axis) for axis in axes], axis=1)
+        return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
 
-    def per(self, *axes: str) -> Float[Array, "R g"]:
+    def per(self, *axes: str) -> Float[Array, " g"]:
         """Means over the cells that agree in these axes."""
-        member = self._member(*axes)
-        return self.sums(self.values, member) / (self.weights @ member)
+        group = self.groups(*axes)
+        return np.bincount(group, self.values) / np.bincount(group)
 
-    def _member(self, *axes: str) -> Float[Array, "n g"]:
-        code = np.zeros(len(self.seed), int)
-        for axis in axes:
-            values = getattr(self, axis)
-            code = code * (values.max() + 2) + values
-        group = np.unique(code, return_inverse=True)[1].reshape(-1)
-        member = np.zeros((len(group), group.max() + 1))
-        member[np.arange(len(group)), group] = 1
-        return member
-
-    def mean(self, values: Float[Array, "V n"]) -> Figure:
+    def mean(self, values: Float[Array, " n"]) -> Figure:
         """Mean over cells; its error is that of drawing datasets, to first order in the draws of the bootstrap."""
-        member = self._member("dataset")
-        sums, sizes = self.sums(values, member), self.weights @ member
-        total = sizes.sum(axis=1)
-        mean = sums.sum(axis=1) / total
-        error = np.sqrt(((sums - mean[:, None] * sizes) ** 2).sum(axis=1)) / total
-        return Figure(
-            mean,
-            values.shape[1],
-            member.shape[1],
-            error if member.shape[1] > 1 else None,
-            draws=self.draws,
-            estimated=lambda: cluster_mean(values[0], self.dataset),
-        )
+        sizes = np.bincount(self.dataset)
+        sums, sizes = np.bincount(self.dataset, values)[sizes > 0], sizes[sizes > 0]
+        mean, G = sums.sum() / len(values), len(sizes)
+        error = float(np.sqrt(((sums - mean * sizes) ** 2).sum()) / len(values)) if G > 1 else None
+        return Figure(float(mean), len(values), G, error, lambda: cluster_mean(values, self.dataset))
 
-    @property
-    def draws(self) -> int:
-        """Draws behind the values; many where their noise is planted as it is, not resampled from a few."""
-        return len(np.unique(self.seed[self.seed >= 0])) or (MANY if len(self.values) > 1 else 0)
+    def figure(self, value: float) -> Figure:
+        return Figure(value, len(self.values))
 
-    def figure(self, values: Array, added: float = 0.0) -> Figure:
-        return Figure(values, self.values.shape[1], added=added, draws=self.draws)
+
+def cell_weights(kind: str, shots: Int[Array, " n"]) -> Float[Array, " n"]:
+    """The weight of every cell in a mean over cells, or in the mean over K of such means."""
+    if kind == MEAN:
+        return np.full(len(shots), 1 / len(shots))
+    group = np.unique(shots, return_inverse=True)[1].reshape(-1)
+    return 1 / (np.bincount(group)[group] * (group.max() + 1))
 
 
 def _seed_spread(cells: Slice) -> Figure:
     """SD over seeds of the mean over shots."""
-    member = cells._member("seed")
-    if member.shape[1] < 2:
-        return NOT_KNOWN
-    sizes = cells.weights @ member
-    means = cells.sums(cells.values, member) / np.where(sizes > 0, sizes, 1)
-    share = sizes / sizes.sum(axis=1, keepdims=True)
-    centred = means - (share * means).sum(axis=1, keepdims=True)
-    correction = member.shape[1] / (member.shape[1] - 1)
-    return cells.figure(np.sqrt(correction * (share * centred**2).sum(axis=1)))
+    means = cells.per("seed")
+    return cells.figure(float(means.std(ddof=1))) if len(means) > 1 else NOT_COMPUTED
 
 
 def _coverage(kind: str) -> Callable[[Slice], Figure]:
     def simulated(cells: Slice) -> Figure:
-        coverage = simulate_coverage(matched_design(cells.values[0], cells.dataset), TRIALS)
-        part = getattr(coverage, kind)
-        rows = max(len(cells.values), len(cells.weights))
-        return Figure(np.full(rows, 100 * part), TRIALS, added=1e4 * part * (1 - part) / TRIALS)
+        return Figure(
+            100 * getattr(simulate_coverage(matched_design(cells.values, cells.dataset), TRIALS), kind), TRIALS
+        )
 
     return simulated
 
 
 def _shrink(cells: Slice) -> Figure:
     """Standard error from resampling datasets over that from independent cells."""
-    mean = cells.mean(cells.values)
-    if mean.error is None:
-        return NOT_KNOWN
-    squares = cells.mean(cells.values**2).values
-    n = cells.values.shape[1]
-    spread = np.sqrt(np.maximum(squares - mean.values**2, 0) / (n - 1))
-    return cells.figure(mean.error / spread)
+    error = cells.mean(cells.values).error
+    return (
+        NOT_COMPUTED
+        if error is None
+        else cells.figure(float(error / (cells.values.std() / np.sqrt(len(cells.seed) - 1))))
+    )
 
 
-def _of_values(by: Callable[[Float[Array, "R n"]], Array]) -> Callable[[Slice], Figure]:
-    """A number of the cells that have weight: what has none was not drawn."""
-
-    def figure(cells: Slice) -> Figure:
-        drawn = np.where(cells.weights > 0, cells.values, np.nan)
-        return cells.figure(by(drawn))
-
-    return figure
+def _of_values(by: Callable[[Array], SupportsFloat]) -> Callable[[Slice], Figure]:
+    return lambda cells: cells.figure(float(by(cells.values)))
 
 
-def _fixed(by: Callable[[Float[Array, " n"]], SupportsFloat]) -> Callable[[Slice], Figure]:
-    """A number that other draws do not change: of sizes and counts."""
-
-    def figure(cells: Slice) -> Figure:
-        rows = max(len(cells.values), len(cells.weights))
-        return Figure(np.full(rows, float(by(cells.values[0]))), cells.values.shape[1])
-
-    return figure
-
-
-def _of_means(by: Callable[..., Array], *axes: str) -> Callable[[Slice], Figure]:
+def _of_means(by: Callable[[Array], SupportsFloat], *axes: str) -> Callable[[Slice], Figure]:
     """A number of the means over cells that agree in these axes."""
-    return lambda cells: cells.figure(by(cells.per(*axes), axis=1))
+    return lambda cells: cells.figure(float(by(cells.per(*axes))))
 
 
 def _groups(*axes: str) -> Callable[[Slice], Figure]:
-    return lambda cells: Figure(np.full(len(cells.weights), float(cells._member(*axes).shape[1])), len(cells.seed))
+    return lambda cells: cells.figure(float(cells.groups(*axes).max() + 1))
 
 
 def _spearman(cells: Slice) -> Figure:
-    if len(cells.values) > 1:
-        rho = np.array(
-            [rank_correlation(a, b) for a, b in zip(*np.broadcast_arrays(cells.values, cells.other), strict=True)]
-        )
-    else:
-        rho = weighted_rank_correlation([cells.values[0], cells.other[0]], cells.weights)
+    rho = rank_correlation(cells.values, cells.other)
     G = len(np.unique(cells.dataset))
-    found = lambda: spearman(cells.values[0], cells.other[0], cells.dataset)  # noqa: E731
-    return Figure(rho, cells.values.shape[1], G, draws=cells.draws, estimated=found)
+    return Figure(rho, len(cells.values), G, None, lambda: spearman(cells.values, cells.other, cells.dataset))
 
 
 OF_CELLS: Mapping[str, Callable[[Slice], Figure]] = {
-    "mean": lambda cells: cells.mean(cells.values),
-    "mean of column means": _of_means(np.mean, "shots"),
-    "largest |value|": _of_values(lambda values: np.nanmax(np.abs(values), axis=1)),
+    MEAN: lambda cells: cells.mean(cells.values),
+    MEAN_OF_COLUMNS: _of_means(np.mean, "shots"),
+    "largest |value|": _of_values(lambda values: np.abs(values).max()),
     "mean |value|": lambda cells: cells.mean(np.abs(cells.values)),
-    "sum": _fixed(np.sum),
+    "sum": _of_values(np.sum),
     "sum over strata": _of_means(np.sum, "dataset", "backbone"),
     "sum over datasets": _of_means(np.sum, "dataset"),
-    "orders of magnitude": _fixed(lambda values: np.log10(values.max() / values.min())),
-    "cells": _fixed(len),
+    "orders of magnitude": _of_values(lambda values: np.log10(values.max() / values.min())),
+    "cells": _of_values(len),
     "strata": _groups("dataset", "backbone"),
     "datasets": _groups("dataset"),
     "Spearman": _spearman,
@@ -220,86 +172,72 @@ OF_CELLS: Mapping[str, Callable[[Slice], Figure]] = {
 Figures: TypeAlias = Mapping[tuple[str, ...], Figure]
 
 
-def made_of(values: Array, figures: Figures) -> Figure:
-    """A number made of figures; it varies with the draws if one of them does."""
-    added = max(figure.added for figure in figures.values())
-    return Figure(values, len(figures), added=added, draws=max(figure.draws for figure in figures.values()))
+def values_of(figures: Figures) -> Float[Array, " k"]:
+    return np.array([figure.value for figure in figures.values()])
 
 
-def stacked(figures: Figures) -> Float[Array, "R k"]:
-    """The figures of every row side by side."""
-    return np.stack(np.broadcast_arrays(*(figure.values for figure in figures.values())), axis=1)
+def _count(true: Callable[[Figure], bool]) -> Callable[[Figures], Figure]:
+    return lambda figures: Figure(float(sum(map(true, figures.values()))), len(figures))
 
 
-def _count(true: Callable[[Figure], Array]) -> Callable[[Figures], Figure]:
-    return lambda figures: made_of(np.sum([true(figure).astype(float) for figure in figures.values()], axis=0), figures)
+def _reduced(by: Callable[[Array], SupportsFloat]) -> Callable[[Figures], Figure]:
+    return lambda figures: Figure(float(by(values_of(figures))), len(figures))
 
 
-def _reduced(by: Callable[..., Array]) -> Callable[[Figures], Figure]:
-    return lambda figures: made_of(by(stacked(figures), axis=1), figures)
-
-
-def _largest_exception(values: Float[Array, "R k"], axis: int) -> Array:
-    return np.where(values <= 0, np.abs(values), 0).max(axis=axis)
-
-
-def _rows(figures: Figures) -> list[dict[str, Array]]:
+def _rows(figures: Figures) -> list[dict[str, float]]:
     """Figures whose labels differ in the last word only, side by side."""
-    rows: dict[tuple[str, ...], dict[str, Array]] = {}
+    rows: dict[tuple[str, ...], dict[str, float]] = {}
     for label, figure in figures.items():
-        rows.setdefault(label[:-1], {})[label[-1]] = figure.values
+        rows.setdefault(label[:-1], {})[label[-1]] = figure.value
     return list(rows.values())
 
 
-def _counted(figures: Figures, true: Callable[[dict[str, Array]], Array]) -> Figure:
-    rows = _rows(figures)
-    figure = made_of(np.sum([true(row).astype(float) for row in rows], axis=0), figures)
-    return Figure(figure.values, len(rows), draws=figure.draws)
+def _counted(true: Callable[[dict[str, float]], bool]) -> Callable[[Figures], Figure]:
+    return lambda figures: Figure(float(sum(map(true, _rows(figures)))), len(_rows(figures)))
 
 
-def _inside_band(row: dict[str, Array]) -> Array:
-    return (row["band_low"] <= row["zs_ensemble"]) & (row["zs_ensemble"] <= row["band_high"])
+def _inside_band(row: dict[str, float]) -> bool:
+    return row["band_low"] <= row["zs_ensemble"] <= row["band_high"]
 
 
-def _led_by_probe(row: dict[str, Array]) -> Array:
-    methods = [method for method in row if method != "oracle_lambda"]
-    best = np.argmax(np.stack([row[method] for method in methods]), axis=0)
-    return np.isin(np.array(methods)[best], PROBES_AND_GDA)
+def _led_by_probe(row: dict[str, float]) -> bool:
+    return max((m for m in row if m != "oracle_lambda"), key=lambda method: row[method]) in PROBES_AND_GDA
 
 
 def _gap_closed(figures: Figures) -> Figure:
     """Mean over shots of (LOO − fixed) / (validation − fixed); NaN where there is no gap at some shot count."""
-    rows = _rows(figures)
-    fixed, free, tuned = (np.stack([row[f"gda_alpha{kind}"] for row in rows]) for kind in ("1", "_loo", "_val"))
+    fixed, free, tuned = (
+        np.array([row[f"gda_alpha{kind}"] for row in _rows(figures)]) for kind in ("1", "_loo", "_val")
+    )
     gap = np.where(tuned == fixed, np.nan, tuned - fixed)
-    return made_of(((free - fixed) / gap).mean(axis=0), figures)
+    return Figure(float(((free - fixed) / gap).mean()), len(figures))
 
 
 OF_FIGURES: Mapping[str, Callable[[Figures], Figure]] = {
     "min": _reduced(np.min),
     "max": _reduced(np.max),
-    "mean in per cent": _reduced(lambda values, axis: 100 * values.mean(axis)),
+    "mean in per cent": _reduced(lambda values: 100 * values.mean()),
     "median": _reduced(np.median),
     "range": _reduced(np.ptp),
-    "negative": _reduced(lambda values, axis: -values[:, 0]),
-    "largest |value|": _reduced(lambda values, axis: np.abs(values).max(axis)),
-    "largest |value| not above zero": _reduced(_largest_exception),
-    "largest factor from one": _reduced(lambda values, axis: np.maximum(values, 1 / values).max(axis)),
-    "count above zero": _count(lambda figure: figure.values > 0),
-    "count not above zero": _count(lambda figure: figure.values <= 0),
-    "count below zero": _count(lambda figure: figure.values < 0),
-    "count far below zero": _count(lambda figure: figure.values < FAR_BELOW),
+    "negative": _reduced(lambda values: -values[0]),
+    "largest |value|": _reduced(lambda values: np.abs(values).max()),
+    "largest |value| not above zero": _reduced(lambda values: np.where(values <= 0, np.abs(values), 0).max()),
+    "largest factor from one": _reduced(lambda values: np.maximum(values, 1 / values).max()),
+    "count above zero": _count(lambda figure: figure.value > 0),
+    "count not above zero": _count(lambda figure: figure.value <= 0),
+    "count below zero": _count(lambda figure: figure.value < 0),
+    "count far below zero": _count(lambda figure: figure.value < FAR_BELOW),
     "count resolved": _count(lambda figure: figure.excludes_zero),
-    "count resolved above zero": _count(lambda figure: figure.excludes_zero & (figure.values > 0)),
-    "count inside the band": lambda figures: _counted(figures, _inside_band),
-    "count led by a probe or GDA": lambda figures: _counted(figures, _led_by_probe),
+    "count resolved above zero": _count(lambda figure: figure.excludes_zero and figure.value > 0),
+    "count inside the band": _counted(_inside_band),
+    "count led by a probe or GDA": _counted(_led_by_probe),
     "part of the gap closed": _gap_closed,
 }
-OF_PAIRS: Mapping[str, Callable[[Float[Array, "R k"], Float[Array, "R k"]], Array]] = {
-    "median of quotients": lambda first, second: np.median(first / second, axis=1),
-    "quotient": lambda first, second: first[:, 0] / second[:, 0],
-    "per cent of |value|": lambda first, second: 100 * first[:, 0] / np.abs(second[:, 0]),
-    "rank correlation with |value|": lambda first, second: rank_correlations(first, np.abs(second)),
+OF_PAIRS: Mapping[str, Callable[[Float[Array, " k"], Float[Array, " k"]], float]] = {
+    "median of quotients": lambda first, second: float(np.median(first / second)),
+    "quotient": lambda first, second: float(first[0] / second[0]),
+    "per cent of |value|": lambda first, second: float(100 * first[0] / np.abs(second[0])),
+    "rank correlation with |value|": lambda first, second: rank_correlation(first, np.abs(second)),
 }
 
 

@@ -1,179 +1,184 @@
-"""Noise of a re-run: how far every claim's figure would move over other draws.
+"""Noise of figures over other draws: variances that figures of one kind and of one dataset lend each other.
 
-A re-run shares datasets, features, test pictures and code; only its draws differ. Draws are resampled within each
-dataset. All methods, tiers, encoders and shot counts of a draw stay together, because they share shots: an encoder sees
-the same pictures as another, and K shots contain K/2.
+A re-run shares datasets, features, test pictures and code; only its draws differ. All methods, tiers, encoders and shot
+counts of a draw stay together, because they share pictures.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from kshot.paper.arms import Arms, Observations
-from kshot.paper.formulas import Figure
+from kshot.paper.figures import Entries, FigureTable
 from kshot.types import Array
 
-RESAMPLES, SEED = 200, 0
-# Fewer draws show no noise of their own.
-LEAST_DRAWS = 3
-MEASURED, PREDICTED = "spread.measured SD", "spread.predicted SD"
-# A prior from other datasets weighs at most as much as this many degrees of freedom.
-MOST_PRIOR = 20.0
-BACKBONES = ("rn50", "vitb32", "vitb16", "vitl14", "siglip")
-
-
-@dataclass(frozen=True)
-class Resamples:
-    """Rows of weights: the records as they are, then without each draw, then draws drawn with replacement."""
-
-    draws: Mapping[str, Sequence[int]]
-
-    @cached_property
-    def left_out(self) -> list[tuple[str, int]]:
-        return [(dataset, seed) for dataset, seeds in self.draws.items() for seed in seeds]
-
-    @property
-    def rows(self) -> int:
-        return 1 + len(self.left_out) + RESAMPLES
-
-    def weights(self, observed: Observations) -> Float[Array, "R n"]:
-        weights = np.ones((self.rows, len(observed)))
-        seed = observed.keys["seed"]
-        place = 1
-        for dataset, seeds in self.draws.items():
-            drawn = np.random.default_rng([SEED, *dataset.encode()]).multinomial(
-                len(seeds), np.full(len(seeds), 1 / len(seeds)), RESAMPLES
-            )
-            here = observed.on("dataset", [dataset])
-            for number, name in enumerate(seeds):
-                columns = np.flatnonzero(here & (seed == name))
-                # The dataset keeps its weight: what no draw changes stays as it is.
-                weights[place, here & (seed >= 0)] = len(seeds) / (len(seeds) - 1)
-                weights[place, columns] = 0
-                weights[1 + len(self.left_out) :, columns] = drawn[:, [number]]
-                place += 1
-        return weights
-
-    def of(self, arms: Arms) -> Arms:
-        """The arms with these rows."""
-        return {
-            name: replace(arm, weights=self.weights(arm), shifts=self._spread_noise(arm)) for name, arm in arms.items()
-        }
-
-    def _spread_noise(self, observed: Observations) -> dict[tuple[str, str], Float[Array, "R n"]]:
-        """Noise of the spread over draws, of which only one value a stratum is stored: how much measured over predicted
-        varies over the strata of the same K, which is noise and error of the prediction."""
-        if MEASURED not in observed.probes or PREDICTED not in observed.probes:
-            return {}
-        measured, predicted = observed.probes[MEASURED], observed.probes[PREDICTED]
-        noise = np.random.default_rng([SEED, 1]).normal(size=(RESAMPLES, len(observed)))
-        scale = np.zeros(len(observed))
-        for shots in observed.names["shots"]:
-            known = observed.on("shots", [shots]) & (measured > 0) & (predicted > 0)
-            if known.sum() >= LEAST_DRAWS:
-                scale[known] = np.log(measured[known] / predicted[known]).std(ddof=1)
-        shift = np.zeros((self.rows, len(observed)))
-        shift[-RESAMPLES:] = np.where(np.isfinite(measured), measured, 0) * np.expm1(scale * noise)
-        return {(MEASURED, "accuracy"): shift}
-
-
-def resamples(arms: Arms) -> Resamples:
-    """For the draws that a run has of each dataset."""
-    found: dict[str, set[int]] = {}
-    for observed in arms.values():
-        for dataset in observed.names["dataset"]:
-            seeds = observed.keys["seed"][observed.on("dataset", [dataset])]
-            found.setdefault(dataset, set()).update(seeds[seeds >= 0].tolist())
-    return Resamples({d: sorted(seeds) for d, seeds in sorted(found.items()) if len(seeds) >= LEAST_DRAWS})
+BACKBONES = ("rn50", "vitb32", "vitb16", "vitl14", "siglip", "siglip2")
+# What other figures tell counts at most as much as so many degrees of freedom, and at most three times as much as the
+# draws themselves.
+MOST_PRIOR, MOST_LENT = 10.0, 4
+# With fewer figures to spare, or one draw, variances come from the kept run, with so many degrees of freedom.
+SPARE, KEPT_FREEDOM, MOST_KEPT = 20, 4.0, 6.0
+# The kept run's deviations: beyond K = 4 they fall as one over the root of K; what it does not hold varies as its heads
+# do in the middle. How much of a variance encoders and tiers share is unknown (its datasets have one encoder each), so
+# parts of it are taken as shared by both, by tiers only and by neither that sum to twice the variance.
+KEPT_SHOTS, KEPT_DRAWS, KEPT_DEFAULT = (1, 2, 4), 16, (1.0, 0.8, 0.7)
+SHARED = (0.5, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Variance of figures over other draws with its degrees of freedom; `moved` are the resampled deviations in units
-    of the standard deviation, `exact` what does not depend on draws, `borrowed` what other strata lent."""
+    """Of every figure: the variance over other draws with its degrees of freedom, and deviations (J x p) whose products
+    sum, within a dataset, to the covariance of the figures; `kept` where the kept run gave all of it."""
 
-    variance: Float[Array, " c"]
-    freedom: Float[Array, " c"]
-    moved: Float[Array, "B c"]
-    exact: Array
-    borrowed: Array
-
-
-def noise(ids: Sequence[str], figures: Sequence[Figure], plan: Resamples, datasets: Sequence[str]) -> Noise:
-    """The noise of each figure; those of one dataset lend each other what five draws cannot tell."""
-    values = np.stack([figure.values for figure in figures], axis=1)
-    draws = np.array([figure.draws for figure in figures])
-    first = 1 + len(plan.left_out)
-    resampled = values[first:]
-    n = np.maximum(draws, 2)
-    variance = np.nanvar(resampled, axis=0, ddof=1) * n / (n - 1)
-    freedom = _freedom(values[1:first], plan)
-    exact = draws == 0
-    lacking = ~exact & (draws < LEAST_DRAWS)
-    variance[lacking] = np.nan
-    moderated, wider, borrowed = moderate(ids, np.where(exact, np.nan, variance), freedom, lacking, datasets)
-    scale = np.sqrt(np.where(variance > 0, variance, 1))
-    moved = np.nan_to_num((resampled - np.nanmean(resampled, axis=0)) * np.sqrt(n / (n - 1)) / scale)
-    added = np.array([figure.added for figure in figures])
-    return Noise(np.where(exact, 0, moderated) + added, wider, moved, exact & (added == 0), borrowed)
+    variance: Float[Array, " p"]
+    freedom: Float[Array, " p"]
+    factors: Float[Array, "J p"]
+    home: Int[Array, " J"]
+    kept: bool
+    borrowed: bool
 
 
-def _freedom(without: Float[Array, "J c"], plan: Resamples) -> Float[Array, " c"]:
-    """Satterthwaite's degrees of freedom from the share of each dataset, by leaving out one draw at a time."""
-    total, square, start = np.zeros(without.shape[1]), np.zeros(without.shape[1]), 0
-    for seeds in plan.draws.values():
-        n = len(seeds)
-        part = without[start : start + n]
-        share = (n - 1) / n * ((part - part.mean(axis=0)) ** 2).sum(axis=0)
-        total, square, start = total + share, square + share**2 / (n - 1), start + n
-    all_draws = sum(len(seeds) - 1 for seeds in plan.draws.values())
-    return np.where(square > 0, total**2 / np.where(square > 0, square, 1), max(all_draws, 1))
+def family(name: str, datasets: Sequence[str] = ()) -> str:
+    """The claim's id without names of datasets and encoders."""
+    lower = {dataset.lower() for dataset in datasets}
+    return ".".join("*" if word in lower or word in BACKBONES else word for word in name.split("."))
+
+
+def draw_noise(table: FigureTable, paper_datasets: Sequence[str], theirs: Int[Array, " D"] | int) -> Noise:
+    """Noise of our figure minus another's of the same cells, from so many draws of each dataset."""
+    counts = table.counts
+    single = bool((counts.max(axis=0) < 2).all())
+    deviations, home = (kept_deviations(table), _kept_home(table)) if single else (table.deviations, table.home)
+    D = len(table.datasets)
+    freedom = np.zeros((D, len(table.ids)))
+    q = np.zeros_like(freedom)
+    for d in range(D):
+        e, n = deviations[home == d], counts[d]
+        draws = np.full(len(n), float(KEPT_DRAWS)) if single else n.astype(float)
+        freedom[d] = np.maximum(draws - 1, 0) * (n > 0)
+        q[d] = np.where(freedom[d] > 0, (e**2).sum(axis=0) / np.maximum(np.where(single, n, n) * (draws - 1), 1), 0)
+    if single:
+        return _difference(table, q, np.where(q > 0, KEPT_FREEDOM, 0), deviations, home, theirs, (True, True))
+    families = np.unique([family(name, paper_datasets) for name in table.ids], return_inverse=True)[1].reshape(-1)
+    moderated, df, spare = moderate(q, freedom, families)
+    if spare < SPARE:
+        kept = kept_deviations(table)
+        v = np.stack([(kept[_kept_home(table) == d] ** 2).sum(axis=0) for d in range(D)]) / (KEPT_DRAWS - 1)
+        v = v / np.maximum(counts, 1)
+        moderated = np.where(v > 0, (KEPT_FREEDOM * v + freedom * q) / (KEPT_FREEDOM + freedom), q)
+        df = np.where(v > 0, KEPT_FREEDOM + freedom, freedom)
+    return _difference(table, moderated, df, deviations, home, theirs, (False, spare < SPARE))
+
+
+def _difference(
+    table: FigureTable,
+    q: Float[Array, "D p"],
+    df: Float[Array, "D p"],
+    deviations: Float[Array, "J p"],
+    home: Int[Array, " J"],
+    theirs: Int[Array, " D"] | int,
+    lent: tuple[bool, bool],
+) -> Noise:
+    """Var(ours − theirs) = Σ over datasets of q · (1 + our draws / theirs); Satterthwaite's degrees of freedom."""
+    counts = table.counts
+    factor = 1 + counts / np.maximum(np.reshape(theirs, (-1, 1)), 1)
+    parts = factor * q
+    variance = parts.sum(axis=0)
+    squares = (parts**2 / np.where(df > 0, df, 1)).sum(axis=0)
+    freedom = np.where(squares > 0, variance**2 / np.where(squares > 0, squares, 1), 1)
+    most = MOST_KEPT if lent[0] else max(int((np.maximum(counts.max(axis=1), 1) - 1).sum()), 4)
+    rows = np.array([(home == d).sum() for d in home])
+    scale = factor[home] / np.maximum(counts[home] * np.maximum(rows - 1, 1)[:, None], 1)
+    return Noise(variance, np.minimum(freedom, most), deviations * np.sqrt(scale), home, *lent)
 
 
 def moderate(
-    ids: Sequence[str],
-    variance: Float[Array, " c"],
-    freedom: Float[Array, " c"],
-    lacking: Array,
-    datasets: Sequence[str],
-) -> tuple[Float[Array, " c"], Float[Array, " c"], Array]:
-    """Variances of claims about one dataset, moderated by the same claim on other datasets and by other claims on the
-    same dataset (an additive fit of their logarithms; Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004)."""
+    q: Float[Array, "D p"], freedom: Float[Array, "D p"], families: Int[Array, " p"]
+) -> tuple[Float[Array, "D p"], Float[Array, "D p"], int]:
+    """Variances of figures by dataset, moderated by an additive fit of their logarithms to figures of a kind and
+    datasets (Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004); their degrees of freedom; and how many entries the fit has
+    to spare."""
     from scipy.special import digamma, polygamma
 
-    variance, freedom = variance.copy(), freedom.copy()
-    borrowed = np.zeros(len(ids), bool)
-    words = [name.split(".") for name in ids]
-    lower = {dataset.lower() for dataset in datasets}
-    home = np.array([next((word for word in each if word in lower), "") for each in words])
-    family = np.array([".".join("*" if w in lower or w in BACKBONES else w for w in each) for each in words])
-    known = (home != "") & (variance > 0)
-    wanted = known | ((home != "") & lacking & np.isin(family, family[known]) & np.isin(home, home[known]))
-    design = np.concatenate(
-        [(names[:, None] == np.unique(names[known])[None]).astype(float) for names in (family, home)], axis=1
-    )
-    spare = known.sum() - np.linalg.matrix_rank(design[known]) if known.any() else 0
-    if spare < LEAST_DRAWS:
-        return variance, freedom, borrowed
-    half = freedom[known] / 2
-    logs = np.log(variance[known]) - digamma(half) + np.log(half)
-    fitted = design @ np.linalg.lstsq(design[known], logs, rcond=None)[0]
-    excess = ((logs - fitted[known]) ** 2).sum() / spare - polygamma(1, half).mean()
-    prior = min(MOST_PRIOR, 2 * _inverse_trigamma(excess)) if excess > 0 else MOST_PRIOR
-    expected = np.exp(fitted + digamma(prior / 2) - np.log(prior / 2))
-    own = np.where(known, freedom, 0)
-    mixed = (prior * expected + own * np.where(known, variance, 0)) / (prior + own)
-    borrowed = wanted & lacking
-    return np.where(wanted, mixed, variance), np.where(wanted, own + prior, freedom), borrowed
+    at_d, at_p = np.nonzero((q > 0) & (freedom > 0))
+    if not len(at_d):
+        return q, freedom, 0
+    half = freedom[at_d, at_p] / 2
+    y = np.log(q[at_d, at_p]) - digamma(half) + np.log(half)
+    weight, kind = 1 / polygamma(1, half), families[at_p]
+    of_kind, of_dataset = np.zeros(families.max() + 1), np.zeros(len(q))
+    for _ in range(30):
+        of_kind = _weighted_mean(y - of_dataset[at_d], weight, kind, len(of_kind))
+        of_dataset = _weighted_mean(y - of_kind[kind], weight, at_d, len(of_dataset))
+    fit = of_kind[kind] + of_dataset[at_d]
+    spare = len(y) - len(np.unique(kind)) - len(np.unique(at_d))
+    excess = ((y - fit) ** 2).sum() / max(spare, 1) - polygamma(1, half).mean()
+    prior = min(MOST_PRIOR, 2 * inverse_trigamma(excess)) if excess > 0 else MOST_PRIOR
+    expected = np.exp(fit + digamma(prior / 2) - np.log(prior / 2))
+    mixed, df = q.copy(), np.zeros_like(q)
+    own = freedom[at_d, at_p]
+    mixed[at_d, at_p] = (prior * expected + own * q[at_d, at_p]) / (prior + own)
+    df[at_d, at_p] = np.minimum(prior + own, MOST_LENT * own)
+    return mixed, df, spare
 
 
-def _inverse_trigamma(value: float) -> float:
+def _weighted_mean(values: Array, weight: Array, group: Array, size: int) -> Array:
+    return np.bincount(group, weight * values, size) / np.maximum(np.bincount(group, weight, size), 1e-9)
+
+
+def inverse_trigamma(value: float) -> float:
     from scipy.optimize import brentq
     from scipy.special import polygamma
 
-    found: Any = brentq(lambda x: polygamma(1, x) - value, 1e-3, 1e6) if value < 1e5 else 1e-3
-    return float(found)
+    if not polygamma(1, 1e3) < value < 1e5:
+        return 1e3
+    root: Any = brentq(lambda x: polygamma(1, x) - value, 1e-3, 1e3)
+    return float(root)
+
+
+def kept_deviations(table: FigureTable) -> Float[Array, "J p"]:
+    """Deviations of the figures as draws of the kept run would give them: so many a dataset, simulated from its
+    standard deviations."""
+    entries, rng = table.entries, np.random.default_rng(0)
+    sd = _kept_deviation(entries)
+    levels, code = [], np.zeros(len(sd), int)
+    for share, axes in zip(SHARED, (("shots", "item"), ("backbone",), ("tier",)), strict=True):
+        for axis in axes:
+            code = code * len(entries.names[axis]) + entries.codes[axis]
+        levels.append((share, code))
+    # A figure's own draws each have a part of its weight; one draw in place of all has the sum.
+    found = np.zeros((KEPT_DRAWS, len(table.datasets), entries.figures))
+    varies = entries.draw >= 0
+    for number in range(KEPT_DRAWS):
+        for d in range(len(table.datasets)):
+            noise = sum(np.sqrt(share) * rng.normal(size=code.max() + 1)[code] for share, code in levels)
+            at = varies & (entries.codes["dataset"] == d)
+            found[number, d] = np.bincount(
+                entries.figure[at], (entries.weight * sd * noise)[at], minlength=entries.figures
+            )
+    found -= found.mean(axis=0)
+    return found.transpose(1, 0, 2).reshape(-1, entries.figures)
+
+
+def _kept_home(table: FigureTable) -> Int[Array, " J"]:
+    return np.repeat(np.arange(len(table.datasets)), KEPT_DRAWS)
+
+
+def _kept_deviation(entries: Entries) -> Float[Array, " k"]:
+    """One draw's standard deviation of every entry; 0 where shots have no influence."""
+    shots = np.array([max(int(name), 1) for name in entries.names["shots"]])
+    known = [kept_run().get(name, KEPT_DEFAULT) for name in entries.names["item"]]
+    late = np.sqrt(np.maximum(shots / KEPT_SHOTS[-1], 1))
+    by_item = np.array([np.interp(np.log2(shots), np.log2(KEPT_SHOTS), values) / late for values in known])
+    return by_item[entries.codes["item"], entries.codes["shots"]]
+
+
+@lru_cache
+def kept_run() -> dict[str, list[float]]:
+    """Standard deviations of one draw by item, at K = 1, 2, 4."""
+    return tomllib.loads(Path(__file__).with_name("kept_noise.toml").read_text(encoding="utf-8"))

@@ -25,7 +25,7 @@ logger = logging.getLogger("kshot")
 PRECISION, AUGMENTATION = "precision", "augmentation"
 STAGES = ("sentences", "encode", "gate", "matrix", "probes", "arms", "reports", "comparison")
 CAUSES = "Usual causes: the activation (QuickGELU), the preprocessing, the order of the classes."
-SMALL = {"datasets": ("DTD", "EuroSAT", "Pets"), "backbones": ("ViT-B-32",), "studies": (MATRIX_STUDY,)}
+SMALL = {"datasets": ("DTD", "EuroSAT", "Pets"), "backbones": ("ViT-B-16",), "studies": (MATRIX_STUDY,)}
 # Of the comparison, in the terminal.
 MOST_LINES = 10
 

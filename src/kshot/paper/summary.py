@@ -1,16 +1,19 @@
-"""A judgement in words: one sentence first, then counts, CSV and tables."""
+"""A judgement in words: one sentence first, then what is plain, the test, counts, CSV and tables."""
 
 import csv
 import io
 from collections import Counter
 
+from kshot.paper.beside import LEVEL
 from kshot.paper.claims import Claim
-from kshot.paper.picture import deviations
-from kshot.paper.verdict import CLAIM_LEVEL, NOT_COMPUTED, VERDICTS, Comparison, JudgedClaims
+from kshot.paper.figures import ANY
+from kshot.paper.verdict import CANNOT_TELL, NOT_COMPUTED, VERDICTS, Comparison, JudgedClaims
 from kshot.report.table import Number, Table, count, csv_text
 from kshot.stats.bootstrap import Estimate
 
-LARGEST = 5
+LARGEST, PLACES = 5, 10
+# Fewer figures with noise of their own see little.
+FEW = 30
 COLUMNS = (
     "id", "place", "arm", "unit", "published", "published low", "published high", "relation", "ours", "ours low",
     "ours high", "cells", "datasets", "difference", "verdict", "why", "quantity", "theirs", "z", "chance",
@@ -18,25 +21,41 @@ COLUMNS = (
 
 
 def verdict_sentences(judged: JudgedClaims) -> list[str]:
-    """Sentences: whether these are the same results, why not, the verdicts counted, and what computes the others."""
-    return [first_sentence(judged), *_lacking(judged), *_counts(judged)]
+    """Sentences: whether these are the same results, what is plain, the test, the verdicts counted, and what computes
+    the others."""
+    return [first_sentence(judged), *_simulated(judged), *_plain(judged), *_lacking(judged), *_counts(judged)]
 
 
 def first_sentence(judged: JudgedClaims) -> str:
     """Whether these are the same results."""
-    how = "to the bit" if judged.paired and _identical(judged) else "up to the luck of the draws"
     if not any(line.computed for line in judged.lines):
         return f"Nothing here can be put beside {judged.other} yet."
     if judged.same:
-        return f"These are the same results as {judged.other}, {how}."
-    return f"These are NOT the same results as {judged.other}{_differing(judged)}."
+        return f"These are the same results as {judged.other}, {judged.how or 'up to the luck of the draws'}."
+    return f"These are NOT the same results as {judged.other}: {_reason(judged)}."
 
 
-def _differing(judged: JudgedClaims) -> str:
-    if not judged.differing:
-        return ": no number differs by itself, but all together lie further apart than draws explain"
-    worst = max(judged.differing, key=lambda line: abs(line.score) if line.score == line.score else 0.0)
-    return f": numbers that differ are {len(judged.differing)} ({worst.claim.id} most)"
+def _simulated(judged: JudgedClaims) -> list[str]:
+    words = "These features are SIMULATED, no pictures: agreement or difference says nothing about the paper."
+    return [words] if judged.simulated else []
+
+
+def _plain(judged: JudgedClaims) -> list[str]:
+    """What needs no statistics."""
+    more = len(judged.signs) - LARGEST
+    told = [f"Plain: {sign}." for sign in judged.signs[:LARGEST]]
+    return told + ([f"And {more} more of this."] if more > 0 else [])
+
+
+def _reason(judged: JudgedClaims) -> str:
+    if judged.signs:
+        more = f" and {len(judged.signs) - 1} more" if len(judged.signs) > 1 else ""
+        return f"{judged.signs[0]}{more}"
+    fixed = judged.fixed_apart
+    if fixed:
+        return f"{len(fixed)} numbers that no draw changes differ, such as {fixed[0].claim.id}"
+    where = f"; the largest deviation is {judged.places[0].place}" if judged.places else ""
+    return f"draws explain these differences with p = {judged.p:.2g}{where}"
 
 
 def _lacking(judged: JudgedClaims) -> list[str]:
@@ -49,30 +68,28 @@ def _lacking(judged: JudgedClaims) -> list[str]:
     ]
 
 
-def _identical(judged: JudgedClaims) -> bool:
-    return all(line.difference == 0 for line in judged.lines if line.computed and line.claim.kind != "cost")
-
-
 def _counts(judged: JudgedClaims) -> list[str]:
     verdicts = Counter(line.verdict for line in judged.lines)
     computed = sum(line.computed for line in judged.lines)
     sentences = [
-        f"{computed} of {len(judged.lines)} numbers can be compared: "
+        f"{computed} of {len(judged.lines)} numbers are computed: "
         + ", ".join(f"{verdicts[v]} {v}" for v in VERDICTS if v != NOT_COMPUTED)
         + f"; {verdicts[NOT_COMPUTED]} are {NOT_COMPUTED}."
     ]
+    alarm = f"A fault-free run is called different once in {round(1 / LEVEL)}, by the level of the test."
     if judged.drawn:
         sentences.append(
-            f"{judged.drawn} depend on draws. The limit is |z| = {judged.level:.1f}: by chance {judged.expected:.2f} "
-            f"of them pass it, any of them in {100 * CLAIM_LEVEL:.0f} of 100 re-runs. All together: p = "
-            f"{judged.together:.2g}."
+            f"{judged.drawn} numbers vary with draws and are tested together: p = {judged.p:.2g}. Beyond |z| = "
+            f"{judged.limit:.1f} one differs by itself. {alarm}"
         )
-        largest = sorted((x for x in judged.lines if x.score == x.score), key=lambda x: -abs(x.score))[:LARGEST]
-        sentences.append("Largest: " + ", ".join(f"{x.claim.id} (z = {x.score:+.1f})" for x in largest) + ".")
-    if judged.simulated:
-        sentences.append(
-            "These features are SIMULATED, no pictures: agreement or difference says nothing about the paper."
-        )
+        if judged.drawn < FEW:
+            sentences.append(f"So few see little: {CANNOT_TELL} is the honest answer to small differences.")
+        tested = sorted((x for x in judged.lines if x.score == x.score), key=lambda x: -abs(x.score))[:LARGEST]
+        sentences.append("Largest: " + ", ".join(f"{x.claim.id} (z = {x.score:+.1f})" for x in tested) + ".")
+    elif judged.places:
+        sentences.append(f"Draws of both runs exchanged: p = {judged.p:.2g}. {alarm}")
+    if judged.noise:
+        sentences.append(judged.noise)
     missing = Counter(line.why for line in judged.lines if line.verdict == NOT_COMPUTED)
     return sentences + [f"{number} not computed: {why}" for why, number in missing.most_common()]
 
@@ -91,6 +108,28 @@ def as_csv(judged: JudgedClaims) -> str:
     return out.getvalue()
 
 
+def places_table(judged: JudgedClaims) -> Table:
+    """Where the largest deviations lie, by dataset, encoder, tier, K and method."""
+    rows = [
+        (
+            *(name or "all" for name in (one.place.dataset, one.place.backbone, one.place.tier, one.place.shots)),
+            one.place.item.removeprefix("quantity ") if one.place.item != ANY else "all",
+            Number(one.size, "+.2f"),
+            Number(one.score, "+.1f"),
+        )
+        for one in judged.places[:PLACES]
+    ]
+    return Table(
+        key="published_places",
+        title="Where the largest deviations lie",
+        columns=("dataset", "encoder", "tier", "K", "method", "points", "z"),
+        rows=tuple(rows),
+        caption="Places by how much of all deviations they explain; several rows are often one thing. A table of what "
+        "such patterns usually mean is in docs/beside-the-published.md."
+        + ("" if not judged.same else " The runs are the same: these are the largest by chance."),
+    )
+
+
 def arms_table(judged: JudgedClaims) -> Table:
     """Verdicts counted by arm."""
     lines = judged.lines
@@ -103,10 +142,9 @@ def arms_table(judged: JudgedClaims) -> Table:
         title=f"Beside {'the published' if judged.other == 'the paper' else judged.other}: the paper's numbers by arm",
         columns=("arm", "numbers", *VERDICTS),
         rows=(*rows, ("all", *map(count, (sum(totals), *totals)))),
-        caption=" ".join([first_sentence(judged), *(s for s in _counts(judged) if "not computed: " not in s)]),
+        caption=" ".join(s for s in verdict_sentences(judged) if "not computed: " not in s),
         rule=len(rows),
         below_rule="total",
-        picture=deviations(judged),
     )
 
 
@@ -130,8 +168,9 @@ def lines_table(judged: JudgedClaims, lines: list[Comparison]) -> Table:
         title="Beside the published, number by number",
         columns=("claim", "published" if printed else "theirs", "ours", "difference", "z", "verdict", "where, or why"),
         rows=tuple(rows),
-        caption="z: the difference in units of what other draws and rounding give it; none where no draw changes a "
-        "number, which then differs beyond its rounding. The printed interval is over datasets, which a re-run shares."
+        caption="z: the difference in units of what other draws and rounding give it; none where a number is only "
+        "shown, or where no draw changes it, which then differs beyond its rounding. The printed interval is over "
+        "datasets, which a re-run shares."
         + (" These features are SIMULATED, no pictures." if judged.simulated else ""),
     )
 

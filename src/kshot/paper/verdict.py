@@ -1,28 +1,22 @@
 """Claims that are judged: the verdict on each, and on all together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Float
-
+from kshot.paper.beside import LEVEL, Apart
 from kshot.paper.claims import Claim
 from kshot.paper.formulas import Figure
 from kshot.stats.bootstrap import Estimate
-from kshot.types import Array
 
-AGREES, DIFFERS, CANNOT_TELL, NOT_COMPUTED = VERDICTS = ("agrees", "differs", "cannot tell", "not computed")
-# Of 100 comparisons without fault 3 have a claim that differs, 1 fails the test over all claims.
-CLAIM_LEVEL, GLOBAL_LEVEL = 0.03, 0.01
-# Resampling five draws makes claims look more alike than they are: half of their correlation counts.
-CORRELATED = 0.5
+AGREES, DIFFERS, CANNOT_TELL, SHOWN, NOT_COMPARABLE, NOT_COMPUTED = VERDICTS = (
+    "agrees", "differs", "cannot tell", "shown", "not comparable", "not computed",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One claim, our figure and theirs; `score` is their difference on the scale of a standard normal (NaN where no
-    draw changes the figure), `spread` the standard deviation that chance gives the difference, `freedom` its degrees of
-    freedom."""
+    """One claim, our figure and theirs; `score` is their difference on the scale of a standard normal (NaN where it is
+    not tested or no draw changes it), `spread` the standard deviation that chance gives the difference."""
 
     claim: Claim
     figure: Figure
@@ -32,7 +26,6 @@ class Comparison:
     difference: float = float("nan")
     score: float = float("nan")
     spread: float = 0.0
-    freedom: float = 1.0
 
     @property
     def ours(self) -> Estimate:
@@ -41,35 +34,37 @@ class Comparison:
 
     @property
     def computed(self) -> bool:
-        return self.figure.known
+        return self.figure.computed
 
 
 @dataclass(frozen=True)
 class JudgedClaims:
-    """All claims judged; `level` is the |score| from which one differs, `expected` how many do so by chance, `together`
-    the probability of deviations as large as all of these."""
+    """All claims judged. `signs` are plain differences, before any statistics; `p` is the probability that a fault-free
+    run lies as far apart, `limit` the |z| beyond which one of `drawn` figures differs by itself, `places` where the
+    largest deviations are; `noise` says where variances come from."""
 
     lines: Sequence[Comparison]
-    level: float
-    drawn: int
-    together: float
-    paired: bool = False
+    signs: Sequence[str] = ()
+    p: float = 1.0
+    limit: float = float("inf")
+    drawn: int = 0
+    places: Sequence[Apart] = ()
+    noise: str = ""
+    how: str = ""
     other: str = "the paper"
     simulated: bool = False
     lacking: tuple[Sequence[str], Sequence[str]] = ((), ())
-    nulls: Float[Array, "s c"] = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
-
-    @property
-    def expected(self) -> float:
-        from scipy.special import ndtr
-
-        return float(2 * self.drawn * ndtr(-self.level))
 
     @property
     def differing(self) -> list[Comparison]:
         return [line for line in self.lines if line.verdict == DIFFERS]
 
     @property
+    def fixed_apart(self) -> list[Comparison]:
+        """Figures that no draw changes and that differ."""
+        return [line for line in self.differing if line.score != line.score]
+
+    @property
     def same(self) -> bool:
         """Whether these are the same results up to the luck of the draws."""
-        return not self.differing and self.together >= GLOBAL_LEVEL
+        return not self.signs and not self.fixed_apart and self.p >= LEVEL

@@ -131,7 +131,7 @@ def cluster_means(values: Float[Array, "n m"], clusters: Shaped[Array, " n"]) ->
     """One estimate per column; columns known in the same clusters share one matrix product.
 
     Student-t on the bootstrap standard error with G−1 degrees of freedom: with ten clusters the percentile
-    interval covers 89 % instead of 95 %, this one 93.7–94.8 % (paper, Sec. 5.4; `kshot paper coverage`).
+    interval covers 89 % instead of 95 %, this one 93.7–94.8 % (paper, Sec. 5.4; `python -m kshot.stats.coverage`).
     """
     sums, sizes = cluster_sums(values, clusters)
     estimates = [

@@ -39,23 +39,6 @@ def spearman(
     return with_interval(rho, n, len(names), resampled[np.isfinite(resampled)], (-1.0, 1.0))
 
 
-def rank_correlations(
-    a: Float[Array, "R n"], b: Float[Array, "R n"], given: Float[Array, "R n"] | None = None
-) -> Float[Array, " R"]:
-    """`rank_correlation` of few finite points, row by row."""
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(side, axis=1) for side in (a, b, given) if side is not None]
-    centred = [side - side.mean(axis=1, keepdims=True) for side in ranks]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        unit = [side / np.sqrt((side**2).sum(axis=1, keepdims=True)) for side in centred]
-        rho = (unit[0] * unit[1]).sum(axis=1)
-        if given is None:
-            return rho
-        first, second = ((side * unit[2]).sum(axis=1) for side in unit[:2])
-        return (rho - first * second) / np.sqrt((1 - first**2) * (1 - second**2))
-
-
 @dataclass(frozen=True)
 class Association:
     """Rank correlations over strata: plain, with the ranks of difficulty taken out, and inside groups (medians)."""

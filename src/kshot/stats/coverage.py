@@ -78,3 +78,10 @@ def _held(sums: Float[Array, "G t"], sizes: Float[Array, " G"], resamples: int, 
     centre = sums.sum(axis=0) / sizes.sum()
     half = critical_value(len(sizes) - 1, LEVEL) * means.std(axis=0, ddof=1)
     return np.array([np.count_nonzero((low <= 0) & (high >= 0)), np.count_nonzero(np.abs(centre) <= half)])
+
+
+if __name__ == "__main__":
+    simulated = simulate_coverage(PAPER_DESIGN)
+    print(f"nominal 95 %, the paper's design, {simulated.trials:,} simulated worlds:")
+    print(f"percentile interval {100 * simulated.percentile:.1f} %")
+    print(f"Student-t interval  {100 * simulated.student_t:.1f} % (Monte Carlo error {100 * simulated.error:.1f})")
