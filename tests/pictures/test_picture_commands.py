@@ -153,6 +153,20 @@ def test_without_a_writable_cache_it_goes_on_and_says_so_once(place, monkeypatch
         assert "KSHOT_CACHE" in done.stderr
 
 
+def test_what_a_head_holds_is_listed(kshot, place):
+    done = kshot("ls", "head.safetensors")
+    for words in (
+        "6: birds (8), bugs (8)",
+        "% of new pictures right",
+        "LOO blend",
+        "a photo of a {}.",
+        "lite0 (",
+        "20",
+    ):
+        assert words in done.stdout
+    assert_refused(kshot("ls", "nowhere.safetensors"), "no head file")
+
+
 def test_the_nearest_shots_and_another_encoder(kshot, place):
     some = str(next(Path("drawings/new").iterdir()))
     done = kshot("predict", "head.safetensors", some, "--nearest", "3")
