@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kshot.solvers.folds import held_out_among_whole, held_out_folds, principal_axes
-from kshot.solvers.leaving_out import balanced_folds, ranks_by_text
+from kshot.solvers.folds import balanced_folds, held_out_among_whole, held_out_folds, principal_axes, ranks_by_text
 from kshot.solvers.ratio_sweep import hits_by_weight, winning_range, wins_by_weight
 from problems import problem
 

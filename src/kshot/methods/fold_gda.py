@@ -10,8 +10,16 @@ from kshot.methods.base import Classifier
 from kshot.methods.clap import CLAP
 from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import AnchorScale, LogitScale
-from kshot.solvers.folds import PrincipalAxes, held_out_among_whole, held_out_folds, principal_axes, text_prior
-from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
+from kshot.solvers.folds import (
+    Fold,
+    PrincipalAxes,
+    balanced_folds,
+    held_out_among_whole,
+    held_out_folds,
+    principal_axes,
+    ranks_by_text,
+    text_prior,
+)
 from kshot.solvers.ratio_sweep import winning_range, wins_by_weight
 from kshot.types import Array, MethodInfo
 
