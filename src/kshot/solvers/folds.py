@@ -166,21 +166,11 @@ def blended(image: Float[Array, "n C"], prior: Float[Array, "n C"], w: Float[Arr
     return mixed
 
 
-def held_out_folds(
-    axes: PrincipalAxes, folds: Iterable[Fold], gamma: float, *, downdate: bool = True
-) -> Iterator[HeldOut]:
+def held_out_folds(axes: PrincipalAxes, folds: Iterable[Fold], gamma: float) -> Iterator[HeldOut]:
     """For each fold its left-out rows, scored without themselves."""
-    fixed = _Fixed.of(axes, gamma, downdate)
+    fixed = _Fixed.of(axes, gamma)
     for kept, scored in folds:
         yield _held_out(axes, fixed, np.flatnonzero(scored), *means_without(axes, ~kept))
-
-
-def held_out_among_whole(
-    axes: PrincipalAxes, gamma: float, rows: Int[Array, " n"], *, downdate: bool = True
-) -> HeldOut:
-    """These rows scored without themselves against classes that keep all their shots: leave-one-out, not balanced."""
-    counts = class_counts(axes.y, len(axes.means))
-    return _held_out(axes, _Fixed.of(axes, gamma, downdate), rows, axes.means, counts)
 
 
 class _Fixed(NamedTuple):
@@ -193,12 +183,12 @@ class _Fixed(NamedTuple):
     influence: Float[Array, " C"]
 
     @classmethod
-    def of(cls, axes: PrincipalAxes, gamma: float, downdate: bool) -> "_Fixed":
+    def of(cls, axes: PrincipalAxes, gamma: float) -> "_Fixed":
         P = axes.precision(gamma)
         text = axes.text * P
         counts = class_counts(axes.y, len(axes.means))
         freedom = max(1, len(axes.y) - len(counts))
-        k = counts / (np.maximum(counts - 1, 1) * freedom) if downdate else np.zeros(len(counts))
+        k = counts / (np.maximum(counts - 1, 1) * freedom)
         energy = np.einsum("cr,cr->c", axes.text, text)
         return cls(P, text, energy, axes.means @ text.T, k.astype(P.dtype))
 
