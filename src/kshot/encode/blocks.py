@@ -22,7 +22,7 @@ import numpy as np
 from kshot.data.shards import is_whole_shard, write_shard
 from kshot.data.store import check_images
 from kshot.encode.protocol import use_device
-from kshot.encode.sources.source import Listed, Picture, Shard
+from kshot.encode.sources.source import LeavingOut, Listed, Picture, Shard
 from kshot.encode.sources.webdataset import WebDataset
 from kshot.encode.targets import Decoded, Target
 from kshot.errors import FeatureError, InputError, KshotError
@@ -184,7 +184,7 @@ def encode_block(
         progress(len(read) * len(targets))
     for target, file in files.items():
         ids, labels = [name for name, _ in rows[target.name]], [label for _, label in rows[target.name]]
-        if not ids and target.wanted is None:
+        if not ids and target.wanted is None and not isinstance(job.source, LeavingOut):
             raise FeatureError(f"shard {name} of {job.source.origin} holds no pictures.")
         X = np.concatenate(features[target] or [np.empty((0, target.job.encoder.dim), np.float16)])
         y = np.array(labels, np.int64)

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 
 from kshot.methods.base import Classifier
 from kshot.progress import Progress
-from kshot.solvers.leaving_out import has_siblings
+from kshot.solvers.folds import has_siblings
 from kshot.solvers.rows import class_counts, shot_numbers
 from kshot.types import Array
 
