@@ -3,12 +3,17 @@
 The official codes' outputs at this size are too large to be kept; `make test-ci` compares with them where they are.
 """
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
 from kshot import CLAP, GDA, ProKeR, SSText, TipAdapter
 
 C, K, D, SCALE, ANCHOR = 100, 16, 48, 100.0, 10.0
+
+
+Data = namedtuple("Data", "X y Y text queries")
 
 
 def unit(rows):
@@ -29,12 +34,11 @@ def data():
         unit(rows + scale * rng.normal(size=rows.shape))
         for rows, scale in ((centres[y], 1.5), (centres, 1.0), (centres[:20], 1.5))
     )
-    return X, y, np.eye(C)[y], text, queries
+    return Data(X, y, np.eye(C)[y], text, queries)
 
 
 def zero_shot(data):
-    X, y, Y, text, queries = data
-    return SCALE * queries @ text.T
+    return SCALE * data.queries @ data.text.T
 
 
 def ss_text(data):
@@ -52,12 +56,11 @@ def proker(data):
 
 
 def tip_adapter(data):
-    X, y, Y, text, queries = data
-    return zero_shot(data) + 1.7 * np.exp(-5.5 * (1 - queries @ X.T)) @ Y
+    return zero_shot(data) + 1.7 * np.exp(-5.5 * (1 - data.queries @ data.X.T)) @ data.Y
 
 
 def gda(data):
-    X, y, Y, text, queries = data
+    X, y, Y, _, queries = data
     means = Y.T @ X / K
     Z = X - means[y]
     scatter = Z.T @ Z
