@@ -66,8 +66,9 @@ def _one_after_another(blocks: Sequence[Block], progress: Progress) -> None:
     """Encode in this process; the next shard of a hub is fetched meanwhile."""
     for block, following in zip_longest(blocks, blocks[1:]):
         source = next(iter(block.files)).job.source
-        if isinstance(source, WebDataset):
-            source.fetch_ahead([block.shard, *([following.shard] if following else [])])
+        source_of_files = source.whole if isinstance(source, LeavingOut) else source
+        if isinstance(source_of_files, WebDataset):
+            source_of_files.fetch_ahead([block.shard, *([following.shard] if following else [])])
         encode_block(block.files, source.pictures(block.shard), block.shard.key, progress.advance)
 
 
