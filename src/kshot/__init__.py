@@ -31,6 +31,7 @@ _WHERE = {
     "RLA": "kshot.methods.rla",
     "CrossModalLP": "kshot.methods.cross_modal_lp",
     "TransCLIP": "kshot.methods.transclip",
+    "heads": "kshot.methods.registry",
     "load_head": "kshot.methods.headfile",
     "save_head": "kshot.methods.headfile",
     "Encoder": "kshot.encode.protocol",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from kshot.methods.oracles import MSEOracleBlend as MSEOracleBlend
     from kshot.methods.oracles import OracleBlend as OracleBlend
     from kshot.methods.proker import ProKeR as ProKeR
+    from kshot.methods.registry import heads as heads
     from kshot.methods.rla import RLA as RLA
     from kshot.methods.ss_text import SSText as SSText
     from kshot.methods.taskres import TaskRes as TaskRes

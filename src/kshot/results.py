@@ -1,7 +1,9 @@
 """What a study found: its records as a value that answers questions and writes no file unless told to."""
 
 import json
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -51,6 +53,14 @@ class Report:
     missing: dict[str, str]
 
 
+class TemporaryFolder:
+    """A folder that is removed when nobody holds this object any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="kshot-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
     """The records of one study, or the part of them that `where` chose."""
@@ -66,7 +76,7 @@ class Results:
     chosen: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
     metric: Metric = ACCURACY
     rounding: float = 0.0
-    temporary: "tempfile.TemporaryDirectory[str] | None" = None
+    temporary: "TemporaryFolder | None" = None
 
     @property
     def name(self) -> str:
@@ -176,8 +186,8 @@ class Results:
         target, context = Path(folder or kept / "reports" / self.name), self.page_context()
         first, words = lead or ((), None)
         tables = [*first, *self.tables(), *self.published()]
-        page, *others = write_report(self.panel, tables, target, context, words)
         drawn, missing = write_figures(self.panel, context, target / "figures")
+        page, *others = write_report(self.panel, tables, target, context, words, drawn)
         return Report(page, (page, *others, *drawn), missing)
 
     def published(self) -> list[Table]:
@@ -236,7 +246,7 @@ class Results:
         return {}
 
     @cached_property
-    def missing(self) -> list[tuple[str, ...]]:
+    def missing(self) -> list[tuple[Any, ...]]:
         """(dataset, backbone, tier, shots, seed, profile, method, reason) of what has no number: the reason why it is
         undefined or failed, or that it was not computed."""
         import pyarrow.compute as pc

@@ -239,7 +239,7 @@ def test_figures_show_the_papers_datasets_where_they_are_recorded():
     rows = synthetic_rows(datasets=("Aircraft", "Cars", "DTD", "Food101", "Pets"), shots=(2, 4))
     found = panel(as_table(rows))
     profiles = FIGURES["risk_profiles"](found, Context())
-    assert sorted(axis.get_title() for axis in profiles.axes) == ["Aircraft", "DTD", "Pets"]
+    assert sorted(axis.get_title() for axis in profiles.axes) == [f"{n}, 3 draws" for n in ("Aircraft", "DTD", "Pets")]
     assert (
         FIGURES["accuracy_and_error"](found, Context())
         .axes[0]

@@ -15,10 +15,12 @@ from threadpoolctl import threadpool_limits
 
 from kshot.bench.cell import Loaded, load_cell, run_cell
 from kshot.bench.query import Query
+from kshot.bench.recipes import code_of
 from kshot.bench.record import row, table_of
 from kshot.bench.records import MANY, Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.store import Store
+from kshot.errors import StudyError
 from kshot.progress import Progress, human_seconds
 from kshot.workers import WHOLE, Shard, Workers, counted, end_with, ticker
 
@@ -148,6 +150,8 @@ def compute(setting: Setting, task: Task) -> None:
 
 def rows_of(setting: Setting, task: Task) -> list[dict[str, Any]]:
     """The rows of one cell."""
+    for one in task.wanted:
+        _check_code(one)
     specs = [one.spec for one in task.wanted]
     views = frozenset(spec.views for spec in specs if spec.views is not None)
     stratum, prior = load_cell(Loaded(setting.study, setting.features, task.hashes, views), task.cell)
@@ -157,3 +161,10 @@ def rows_of(setting: Setting, task: Task) -> list[dict[str, Any]]:
         row(one.key, task.cell, one.recipe, one.features, facts, record)
         for one, record in zip(task.wanted, found, strict=True)
     ]
+
+
+def _check_code(one: Wanted) -> None:
+    """Raise where this process would run other code than the key says."""
+    kept = one.recipe.get("code")
+    if kept and one.spec.head is None and code_of(one.spec) != kept:
+        raise StudyError(f"the code of {one.spec.name} was edited since this session imported it. Start a new session.")

@@ -47,6 +47,15 @@ class APE(Classifier):
     their grid on the validation split (`tune="val"`): beta outermost, then alpha, then gamma, the first maximum. The
     authors keep 500 of 1,024 channels on ImageNet. Several views of a shot are averaged into one key. The choice lives
     in the coordinates of the features, so a rotation of all features changes the head.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.APE().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.75
     """
 
     grids: ClassVar = {

@@ -106,8 +106,10 @@ class Classifier(Estimator):
             if name not in vars(cls):
                 setattr(cls, name, field(init=False))
         dataclass(kw_only=True, eq=False, repr=False)(cls)
-        if vars(cls).get("__doc__") and parameter_names(cls):
-            cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{parameters_section(cls)}\n"
+        # Not from the cache: a class that arrives in another process gets its parameters after this.
+        if vars(cls).get("__doc__") and parameter_names.__wrapped__(cls):
+            words, head, examples = cleandoc(cls.__doc__ or "").partition("Examples\n")
+            cls.__doc__ = f"{words.rstrip()}\n\n{parameters_section(cls)}\n\n{head}{examples}\n"
 
     def _fit(self, task: Task) -> None:
         raise NotImplementedError(f"{type(self).__name__} has no _fit: add one as in docs/add-a-method.md.")

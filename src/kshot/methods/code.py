@@ -167,7 +167,10 @@ def _value(node: ast.AST, space: dict[str, Any]) -> Any:
     if isinstance(node, ast.Name):
         return space.get(node.id, NOTHING)
     if isinstance(node, ast.Attribute) and isinstance(owner := _value(node.value, space), ModuleType):
-        return getattr(owner, node.attr, NOTHING)
+        thing = getattr(owner, node.attr, NOTHING)
+        # Values of Python's modules, such as `os.environ`, are others in every process.
+        theirs = owner.__name__.partition(".")[0] in NOT_OWN
+        return NOTHING if theirs and not isinstance(thing, type | FunctionType | ModuleType) else thing
     return NOTHING
 
 

@@ -59,6 +59,15 @@ class FoldGDA(Classifier):
     covariance included; the head averages the triples, weighted by accuracy. The five switches turn off one part
     each, to measure what it is worth. Several views of a shot are averaged into one row. With one shot per class there
     is nothing to hold out and no covariance: the head is CLAP's.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.FoldGDA().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
     """
 
     info = MethodInfo("fold_gda", "Fold-GDA", paper="kshot, docs/fold-gda.md", views=True)

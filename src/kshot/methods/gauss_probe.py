@@ -64,6 +64,15 @@ class GaussProbe(Classifier):
     the other. The probe's penalties are CLAP's or 8 times these, whichever the left-out shots prefer. With one shot per
     class it adds the probe, TaskRes and a spherical Gaussian head by fixed rules, and the switches do nothing. The
     probe sees every view as a row of its own, the Gaussian side the average view.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.GaussProbe().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.95
     """
 
     grids: ClassVar = {"iterations": (4, 12, 40)}
