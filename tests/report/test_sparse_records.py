@@ -170,7 +170,7 @@ def test_where_backbones_have_other_tiers_a_slice_is_one_that_exists():
     by_dataset, by_shots = (make_table(key, made) for key in ("per_dataset", "by_shots"))
     assert "K=16, lite0" in by_dataset.title
     assert by_dataset.columns == ("method", "alpha", "beta", "mean")
-    assert [row[0] for row in by_shots.rows] == ["K=2", "K=4", "K=16", "K≥2 pooled", "K≥4 pooled"]
+    assert [row[0] for row in by_shots.rows] == ["K=2", "K=4", "K=16", "all K pooled", "K≥2 pooled", "K≥4 pooled"]
     assert "no cell of tier dataset on lite0 with text: gamma" in by_dataset.caption
 
 

@@ -100,9 +100,13 @@ def by_shots(panel: Panel, context: Context) -> Table:
     pooled = {f"K≥{k} pooled": shown.where(shown.shots >= k) for k in (2, 4) if (shown.shots >= k).any()}
     return content(
         ("shots", *(panel.titles.get(m, m) for m in methods), "n"),
-        [(name, *_minus_oracle(cells, methods)) for name, cells in (slices | pooled).items()],
         [
-            f"Tier {focus(panel).tier}; {cells_in_words(shown)}{SAME_CELLS}",
+            *((name, *_minus_oracle(cells, methods)) for name, cells in slices.items()),
+            ("all K pooled", *map(interval, paired_with(shown, methods, ORACLE).values()), count(len(shown))),
+            *((name, *_minus_oracle(cells, methods)) for name, cells in pooled.items()),
+        ],
+        [
+            f"Tier {focus(panel).tier}; {cells_in_words(shown)}{SAME_CELLS} All K: every cell that a method has.",
             left_out(panel, shown, focus(panel).backbone),
             intervals(shown),
             missing(panel, (ORACLE, *methods)),

@@ -45,8 +45,8 @@ def text_strength(panel: Panel, context: Context) -> Table | str:
         rows,
         [
             f"Points minus the oracle ratio, K ≥ {STRENGTH_SHOTS}, tier {focus(panel).tier}; {cells_in_words(later)}. "
-            f"Text's strength: zero-shot minus NCM at K = {STRENGTH_SHOTS}; weaker is below {STRONG:.0f} points. Encoders of "
-            "one dataset are one cluster.",
+            f"Text's strength: zero-shot minus NCM at K = {STRENGTH_SHOTS}; weaker is below {STRONG:.0f} points. "
+            "Encoders of one dataset are one cluster.",
             left_out(panel, shown),
             over_datasets(shown),
             missing(panel, (ORACLE, NCM, *FINDINGS)),

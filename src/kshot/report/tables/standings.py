@@ -55,6 +55,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
         rows.append((f"{title}{mark}", *cells, *_behind(panel.metric, board, placing)))
     means = [np.array([p.by_shots[k] for p in board.ranked]) for k in board.shots]
     means.append(np.array([p.mean for p in board.ranked]))
+    named = (_shot_columns(board)[-1], *_distance_columns(board))
     guarded = shown.where(shown.present_at_every_shot_count())
     holes = np.isnan([[*placing.by_shots.values(), placing.mean] for placing in placings]).any()
     return content(
@@ -79,6 +80,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
         rule=len(board.ranked),
         best=best_cells(panel.metric, means),
         second=second_cells(panel.metric, means),
+        names=dict(zip(named, ("mean", "behind", "here"), strict=False)),
     )
 
 
@@ -213,6 +215,7 @@ def per_dataset(panel: Panel, context: Context) -> Table:
         best=best_cells(panel.metric, values[: len(free)].T, ties=True),
         second=second_cells(panel.metric, values[: len(free)].T, ties=True),
         title=f"{metric_name(panel.metric, capital=True)} per dataset at K={shots}, {focused.backbone}",
+        names={name: name for name in names},
     )
 
 
