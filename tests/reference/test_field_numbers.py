@@ -9,9 +9,9 @@ from scipy.special import log_softmax
 
 from kshot import APE, RLA, CrossModalLP, ProKeR, SSText, TaskRes, TipAdapterF, TransCLIP
 from kshot.solvers.adapter import train_linear_adapter
-from kshot.solvers.channels import class_similarity
+from kshot.solvers.cache import class_similarity
 from kshot.solvers.cross_modal import paired_batches, train_cross_modal, warm_cosine
-from kshot.solvers.text_shift import penalties, pulled_prototypes, repelled
+from kshot.solvers.text_probe import penalties, pulled_prototypes, repelled
 from kshot.solvers.training import cosine_rates, half_cosine
 from kshot.solvers.transduction import transduce
 from official import BOTH, COPIES, agree, inputs, stored, unit
@@ -232,7 +232,7 @@ class TestOnTheWay:
     @pytest.mark.parametrize("scale", [1, 10])
     @pytest.mark.parametrize("case", SMALL)
     def test_taskres(self, case, scale, epoch):
-        from kshot.solvers.residual_probe import train_residual
+        from kshot.solvers.text_probe import train_residual
 
         data, expected = inputs(case, np.float64), stored(f"taskres_scale{scale}_{case}")
         states = train_residual(
