@@ -50,7 +50,7 @@ def mistakes(text: str) -> list[str]:
         elif is_group and path == first:
             continue
         else:
-            options = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", rest.split("|")[0]))
+            options = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", re.split(r"\|| -- ", rest)[0]))
             found += [f"kshot {path} {option}" for option in options - KNOWN[path]]
     return found
 

@@ -24,6 +24,7 @@ from kshot.encode.plan import plan_lines
 from kshot.encode.prompts import tier_prompts
 from kshot.encode.protocol import several_devices
 from kshot.encode.sources import find_origins
+from kshot.encode.sources.source import leave_out
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
 from kshot.files import real_path, safe_name
@@ -58,6 +59,9 @@ def encode(
     keep_shards: Annotated[Path | None, Option(help="Keep fetched shards in FOLDER/DATASET, to encode again.")] = None,
     views: ViewsOption = 0,
     view_recipe: ViewRecipeOption = "tip",
+    without: Annotated[
+        list[str] | None, Option("--without", help="Class to leave out: Caltech101 without background. Repeatable.")
+    ] = None,
     features: FeaturesOption = FEATURES,
     batch: Annotated[int, Option(min=1, help="Pictures per step.")] = 32,
     threads: Annotated[int, Option(min=1, help="Threads that decode ahead.")] = 2,
@@ -81,7 +85,12 @@ def encode(
     files = dict(named_file(text) for text in sentences or [])
     names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
     checkpoints = local_weights(backbone, weights or [])
-    sources = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
+    origins = find_origins(source, dataset or [])
+    sources = [(origin, leave_out(origin.open(keep_shards), without or ())) for origin in origins]
+    named = {name for _, opened in sources for name in opened.origin.partition(" without ")[2].split(", ")}
+    if unnamed := [name for name in without or () if name not in named]:
+        classes = [name for _, opened in sources for name in opened.classes]
+        raise InputError(unknown("class", unnamed[0], classes, "Give a name of the source with --without."))
     # A wrong tier is reported before hours of encoding.
     prompts = {o.dataset: tier_prompts(o.dataset, opened, o.template, names, files) for o, opened in sources}
     encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), devices[0]) for b in backbone}

@@ -22,7 +22,7 @@ import numpy as np
 from kshot.data.shards import is_whole_shard, write_shard
 from kshot.data.store import check_images
 from kshot.encode.protocol import use_device
-from kshot.encode.sources.source import Listed, Picture, Shard
+from kshot.encode.sources.source import LeavingOut, Listed, Picture, Shard
 from kshot.encode.sources.webdataset import WebDataset
 from kshot.encode.targets import Decoded, Target
 from kshot.errors import FeatureError, InputError, KshotError
@@ -66,8 +66,9 @@ def _one_after_another(blocks: Sequence[Block], progress: Progress) -> None:
     """Encode in this process; the next shard of a hub is fetched meanwhile."""
     for block, following in zip_longest(blocks, blocks[1:]):
         source = next(iter(block.files)).job.source
-        if isinstance(source, WebDataset):
-            source.fetch_ahead([block.shard, *([following.shard] if following else [])])
+        source_of_files = source.whole if isinstance(source, LeavingOut) else source
+        if isinstance(source_of_files, WebDataset):
+            source_of_files.fetch_ahead([block.shard, *([following.shard] if following else [])])
         encode_block(block.files, source.pictures(block.shard), block.shard.key, progress.advance)
 
 
@@ -184,7 +185,7 @@ def encode_block(
         progress(len(read) * len(targets))
     for target, file in files.items():
         ids, labels = [name for name, _ in rows[target.name]], [label for _, label in rows[target.name]]
-        if not ids and target.wanted is None:
+        if not ids and target.wanted is None and not isinstance(job.source, LeavingOut):
             raise FeatureError(f"shard {name} of {job.source.origin} holds no pictures.")
         X = np.concatenate(features[target] or [np.empty((0, target.job.encoder.dim), np.float16)])
         y = np.array(labels, np.int64)

@@ -12,8 +12,14 @@ from kshot.errors import UndefinedError
 from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import AlphaPoints, BetaPoints, Count, LogitScale, NotNegative, Positive
-from kshot.solvers.cache import cache_scores, lay_out, search_grid, weighted_search_hits
-from kshot.solvers.channels import key_divergence, refined_channels
+from kshot.solvers.cache import (
+    cache_scores,
+    key_divergence,
+    lay_out,
+    refined_channels,
+    search_grid,
+    weighted_search_hits,
+)
 from kshot.solvers.rows import unit_prototypes
 from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
 

@@ -13,7 +13,7 @@ from kshot.methods.fast_probe import learn_probe
 from kshot.methods.fold_gda import FoldGDA, shots_correction
 from kshot.methods.parameters import AnchorScale, Count, LogitScale
 from kshot.methods.single_shots import fit_single_shots
-from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
+from kshot.solvers.folds import Fold, balanced_folds, ranks_by_text
 from kshot.solvers.rows import unit_prototypes
 from kshot.solvers.stacking import Side, joint_information, side_weights, spread
 from kshot.types import Array, MethodInfo

@@ -11,7 +11,7 @@ from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task
 from kshot.methods.knob import held_out_curve
 from kshot.methods.parameters import Count, NotNegative, Positive
-from kshot.solvers.leaving_out import balanced_folds
+from kshot.solvers.folds import balanced_folds
 from kshot.solvers.logistic import left_out_accuracies, logistic_path
 from kshot.solvers.rows import accuracy, shot_numbers
 from kshot.stats.selected import curve_name

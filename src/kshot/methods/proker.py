@@ -10,8 +10,8 @@ from jaxtyping import Float
 from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, every_view
 from kshot.methods.parameters import BetaPoints, Count, LogitScale, NotNegative, Positive
+from kshot.solvers.folds import Fold
 from kshot.solvers.kernel_ridge import Spectrum, fit_kernel_ridge, kernel_scores, path_scores, residuals
-from kshot.solvers.leaving_out import Fold
 from kshot.solvers.rows import accuracy
 from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
 

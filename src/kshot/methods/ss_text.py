@@ -7,7 +7,7 @@ from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import LogitScale
 from kshot.solvers.rows import unit_prototypes
-from kshot.solvers.text_shift import penalties, pulled_prototypes, repelled
+from kshot.solvers.text_probe import penalties, pulled_prototypes, repelled
 from kshot.types import MethodInfo
 
 INFO = MethodInfo(

@@ -16,8 +16,8 @@ from kshot.methods.parameters import (
     WarmupRate,
     WeightDecay,
 )
-from kshot.solvers.residual_probe import train_residual
 from kshot.solvers.rows import squared_norms, unit_prototypes
+from kshot.solvers.text_probe import train_residual
 from kshot.solvers.training import batches, cosine_rates, last_state, steps_per_epoch
 from kshot.types import MethodInfo
 
