@@ -5,8 +5,8 @@ import platform
 
 import numpy as np
 import pytest
-from kshot.bench.work import from_catalog
 
+from kshot.bench.strata import from_catalog
 from kshot.bench.study import load_study
 from kshot.data.episode import drawn_rows
 from kshot.data.store import Store

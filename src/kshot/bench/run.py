@@ -118,7 +118,8 @@ def _compute_all(tasks: list[Task], setting: Setting, records: Records, workers:
             try:
                 _hand_out(tasks, setting, records, shard)
                 return
-            except TerminatedWorkerError:
+            except TerminatedWorkerError as error:
+                logger.warning("a worker ended: %s", " ".join(str(error).split()))
                 done = records.keys()
                 tasks = [task for task in tasks if not {one.key for one in task.wanted} <= done]
                 for task in tasks[:at_once]:
