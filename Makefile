@@ -5,10 +5,12 @@ BASE_PYTHON ?= python3
 # Elsewhere users choose their torch; the tests run on one.
 TORCH := torch==2.13.0
 SHARED := ../shared
+TESTS_NEED := $(shell sed -n 's/^  "\(\(pytest\|pytest-xdist\|hypothesis\|beartype\)==.*\)",/\1/p' pyproject.toml)
+NUMBERS := tests/solvers tests/stats tests/theory/test_closed_forms.py tests/methods/test_blends.py tests/data/test_draw.py tests/package/test_systems.py
 AXE := axe-core@4.14.0
 .DEFAULT_GOAL := help
 
-.PHONY: help bench rehearsal browser cluster test test-ci test-slow campaigns lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean
+.PHONY: help lowest pythons one-python bench rehearsal browser cluster test test-ci test-slow campaigns lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -62,6 +64,24 @@ test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes
 
 campaigns: $(VENV)/.installed-encode  ## 1,700 corruptions, 10,000 made-up inputs, 760 mutants, 300 kills (KSHOT_KILLS for another number)
 	$(PY) -m pytest -s tests/campaigns tests/bench/engines/test_storm.py -k "corruption or fuzz or two_drivers or mutants"
+
+# $(1) is the folder, $(2) a Python, $(3) what pip is told besides.
+define in-an-environment
+rm -rf build/$(1) build/records && mkdir -p build && $(2) -m venv build/$(1)
+build/$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(3) . $(TESTS_NEED)
+cd build && $(1)/bin/kshot run embedded --report
+build/$(1)/bin/python -m pytest -p no:cacheprovider $(NUMBERS)
+endef
+
+lowest:  ## the embedded study and the rooms of numbers with the lowest versions that pyproject allows
+	mkdir -p build && sed -n '/^dependencies/,/^]/s/.*"\(.*\)>=\(.*\)",/\1==\2/p' pyproject.toml > build/lowest.txt
+	$(call in-an-environment,lowest,$(BASE_PYTHON),--constraint build/lowest.txt)
+
+pythons:  ## the same with every Python that pyenv has, and the newest versions
+	for python in $$(ls $$HOME/.pyenv/versions/3.1[1-4].*/bin/python3); do $(MAKE) one-python PYTHON=$$python || exit 1; done
+
+one-python:
+	$(call in-an-environment,python,$(PYTHON))
 
 lint: $(VENV)/.installed  ## style of the code
 	$(VENV)/bin/ruff check .

@@ -15,7 +15,11 @@ SHORTER = {
 }
 
 PUBLIC = {name: getattr(kshot, name) for name in kshot.__all__}
-HEADS = {name: own for name, own in PUBLIC.items() if isinstance(own, type) and issubclass(own, Classifier)}
+HEADS = {
+    name: own
+    for name, own in PUBLIC.items()
+    if isinstance(own, type) and issubclass(own, Classifier) and own is not Classifier
+}
 QUICK = {"epochs": 3, "iterations": 3, "beta_points": 5, "alpha_points": 3, "max_iterations": 3}
 
 

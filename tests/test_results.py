@@ -55,12 +55,12 @@ def test_features_without_any_text_are_compared_all_the_same():
     found = kshot.compare(["ncm", "logistic_probe", "clap"], made, shots=[2, 4], seeds=3, workers=1)
     frame, board = found.to_pandas(), found.leaderboard().to_pandas().set_index("method")
     means = 100 * frame.pivot_table(index=["shots", "seed"], columns="method", values="accuracy")
-    assert board.loc["NCM", "K=2"] == pytest.approx(means.ncm.loc[2].mean())
-    assert board.loc["NCM", "mean K≥2"] == pytest.approx(means.ncm.mean())
-    assert np.isnan(board.loc["CLAP", "K=2"])
+    assert board.loc["NCM", "k2"] == pytest.approx(means.ncm.loc[2].mean())
+    assert board.loc["NCM", "mean"] == pytest.approx(means.ncm.mean())
+    assert np.isnan(board.loc["CLAP", "k2"])
     gap = found.paired("logistic_probe", "ncm")
     assert (gap.n, gap.mean) == (6, pytest.approx((means.logistic_probe - means.ncm).mean()))
-    assert any("The best validation-free head" in sentence for sentence in found.verdict())
+    assert found.verdict()[0].startswith("Use ")
 
 
 def test_where_keeps_what_was_asked_for_everywhere(results, tmp_path):
@@ -68,12 +68,11 @@ def test_where_keeps_what_was_asked_for_everywhere(results, tmp_path):
     frame, board = results.to_pandas(), part.leaderboard().to_pandas().set_index("method")
     assert set(board.index) == {"CLAP", "NCM", "Oracle ratio"}
     expected = mean(frame, "clap", dataset=["digits", "emoji"], shots=[16])
-    assert board.loc["CLAP", "K=16"] == pytest.approx(expected)
+    assert board.loc["CLAP", "k16"] == pytest.approx(expected)
     assert part.to_polars().height == part.to_arrow().num_rows == 2 * 3 * 2 * 5 * 3
     page = part.where(tier="dataset").report(tmp_path).page.read_text()
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
-    assert data["axes"]["dataset"]["names"] == ["digits", "emoji"]
-    assert {s["stratum"][0] for s in data["sketches"]} <= {"digits", "emoji"}
+    assert {cell["names"][0] for cell in data["cells"]} == {"digits", "emoji"}
     assert "only dataset digits, emoji" in page
     with pytest.raises(StudyError, match="unknown shots '3'"):
         results.where(shots=3)

@@ -49,9 +49,11 @@ def read(folders: Iterable[Path]) -> tuple[dict[str, dict[Cell, float]], dict[st
 
 
 def difference(a: dict[Cell, float], b: dict[Cell, float], keep: Callable[[Cell], bool]) -> Estimate:
-    cells = sorted(cell for cell in a if cell in b and keep(cell))
-    values = np.array([a[cell] - b[cell] for cell in cells])
-    return cluster_mean(values, np.array([cell[0] for cell in cells]))
+    """Over datasets; the encoders of one draw are averaged first, so that they do not count as sets."""
+    draws: dict[tuple[str, int, int], list[float]] = {}
+    for cell in sorted(cell for cell in a if cell in b and keep(cell)):
+        draws.setdefault(cell[:3], []).append(a[cell] - b[cell])
+    return cluster_mean(np.array([np.mean(own) for own in draws.values()]), np.array([draw[0] for draw in draws]))
 
 
 def paired_table(accuracy: dict[str, dict[Cell, float]]) -> None:

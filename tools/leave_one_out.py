@@ -144,7 +144,10 @@ def sample(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def over_sets(lead: Mapping[str, float]) -> Estimate:
     """The mean over sets; strata of one set are averaged first."""
-    return cluster_mean(np.array(list(lead.values())), np.array([place.split("/")[0] for place in lead]))
+    sets: dict[str, list[float]] = {}
+    for place, value in lead.items():
+        sets.setdefault(dataset(place), []).append(value)
+    return cluster_mean(np.array([np.mean(own) for own in sets.values()]), np.array(list(sets)))
 
 
 def family(place: str) -> str:

@@ -203,8 +203,8 @@ class Results:
         target, context = Path(folder or kept / "reports" / self.name), self.page_context()
         first, words = lead or ((), None)
         tables = [*first, *self.tables(), *self.published()]
-        page, *others = write_report(self.panel, tables, target, context, words)
         drawn, missing = write_figures(self.panel, context, target / "figures")
+        page, *others = write_report(self.panel, tables, target, context, words, drawn)
         return Report(page, (page, *others, *drawn), missing)
 
     def published(self) -> list[Table]:

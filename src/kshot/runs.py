@@ -171,6 +171,14 @@ def compare(
         Where cells are computed: processes of this machine, or a cluster that runs.
     least_left : int
         Heads that look at pool pictures beside the shots are undefined where a class keeps fewer than so many.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> heads = ["ncm", kshot.GDA(alpha=10.0)]
+    >>> results = kshot.compare(heads, "tuxpaint/lite0/photo", shots=[2], seeds=2, records="records", workers=1)
+    >>> results.to_arrow().num_rows
+    4
     """
     refuse_renamed("compare", renamed)
     strata, store = gather_features(features, folder, (tiers,) if isinstance(tiers, str) else tiers)

@@ -88,9 +88,9 @@ def test_the_table_pairs_within_cells(folders):
     }
     values = shown(folders[1]).beside(shown(folders[0])).table("augmentation").values()
     assert (values["views"], values["n"]) == (["tip × 3"], [8])
-    assert values["K=1 mean"] == pytest.approx([np.mean(moves[1])])
-    assert values["K=2 mean"] == pytest.approx([np.mean(moves[2])])
-    assert values["all K mean"] == pytest.approx([np.mean(moves[1] + moves[2])])
+    assert values["k1"] == pytest.approx([np.mean(moves[1])])
+    assert values["k2"] == pytest.approx([np.mean(moves[2])])
+    assert values["all_k"] == pytest.approx([np.mean(moves[1] + moves[2])])
     assert "no augmented views" in load_records(folders[0]).table("augmentation").caption
     assert "--b" in load_records(folders[1]).table("augmentation").caption
 

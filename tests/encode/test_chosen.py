@@ -37,7 +37,7 @@ def decoded(monkeypatch):
             count[self.picture.id] += self._image is None
             return super().load()
 
-    monkeypatch.setattr("kshot.encode.encoding.Decoded", Counted)
+    monkeypatch.setattr("kshot.encode.blocks.Decoded", Counted)
     return count
 
 

@@ -110,3 +110,13 @@ def test_any_scale_of_an_encoder_is_taken():
     head = kshot.ZeroShot().fit(text=data.text, constants=EncoderConstants(logit_scale=4.6))
     assert head.selected_["logit_scale"].value == pytest.approx(4.6)
     assert np.allclose(head.scores(data.X), 4.6 * data.X @ data.text.T)
+
+
+@pytest.mark.parametrize(("turned", "warns"), [(0, False), (1, True)])
+def test_text_in_another_order_is_said_once(turned, warns, caplog):
+    data = problem(seed=5, shots=6)
+    for _ in range(2):
+        kshot.GDA().fit(data.X, data.y, text=np.roll(data.text, turned, axis=0))
+    assert len(caplog.records) == warns
+    if warns:
+        assert "text and labels may not belong together" in caplog.text

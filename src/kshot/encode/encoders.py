@@ -24,8 +24,9 @@ def load_encoder(name: str, weights: Path | None = None, device: str = "auto") -
     if weights is not None:
         check_exists(weights)
     need("torch", "hf" if name.startswith(PREFIX) else "encode")
-    encoder = _loaded(name, weights, pick_device(device))
-    encoder.backbone = name
+    device = pick_device(device)
+    encoder = _loaded(name, weights, device)
+    encoder.backbone, encoder.loaded = name, (name, weights and weights.absolute(), device)
     return encoder
 
 

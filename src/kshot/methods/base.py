@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from kshot.errors import InputError, KshotError, not_fitted
-from kshot.methods.evidence import Task, labelled, only_classes_with_shots, prepare, shared_unit_rows
+from kshot.methods.evidence import Task, labelled, only_classes_with_shots, prepare, shared_unit_rows, warn_of_text
 from kshot.methods.missing import fill_missing_classes, missing_class_rows
 from kshot.methods.parameters import (
     Estimator,
@@ -23,8 +23,9 @@ from kshot.methods.parameters import (
     parameters_section,
     used_constants,
 )
+from kshot.methods.shared_work import is_shared
 from kshot.solvers.labels import encode_labels, given_classes, named_text
-from kshot.types import Array, Choice, MethodInfo, Origin
+from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo, Origin
 
 M = TypeVar("M", bound="Classifier")
 
@@ -74,6 +75,18 @@ class Classifier(Estimator):
     selected_ : dict of Choice
         Quantities that the fit chose, with the evidence they were chosen on; the encoder's constants that it used, and
         where they are from.
+
+    Examples
+    --------
+    >>> from kshot.extend import Classifier, MethodInfo
+    >>> from kshot.testing import problem
+    >>> class Half(Classifier):
+    ...     info = MethodInfo("half", "Half text, half shots")
+    ...     def _fit(self, task):
+    ...         self._set_linear((task.means + task.text) / 2)
+    >>> data = problem()
+    >>> print(f"{Half().fit(data.X, data.y, text=data.text).score(*data.test):.2f}")
+    0.98
     """
 
     info: ClassVar[MethodInfo] = _NoInfo()  # pyright: ignore[reportAssignmentType]
@@ -108,7 +121,8 @@ class Classifier(Estimator):
         dataclass(kw_only=True, eq=False, repr=False)(cls)
         # Not from the cache: a class that arrives in another process gets its parameters after this.
         if vars(cls).get("__doc__") and parameter_names.__wrapped__(cls):
-            cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{parameters_section(cls)}\n"
+            words, head, examples = cleandoc(cls.__doc__ or "").partition("Examples\n")
+            cls.__doc__ = f"{words.rstrip()}\n\n{parameters_section(cls)}\n\n{head}{examples}\n"
 
     def _fit(self, task: Task) -> None:
         raise NotImplementedError(f"{type(self).__name__} has no _fit: add one as in docs/add-a-method.md.")
@@ -163,6 +177,8 @@ class Classifier(Estimator):
         further = {"pool": pool, "validation": validation, "few_shot_validation": few_shot_validation, "test": test}
         further |= {"text": text, "views": views, "queries": queries}
         task = prepare(self.info, self._min_shots(), X, y, classes=classes, constants=known, **further)
+        if self.info.sees >= FREE_EVIDENCE and not is_shared():
+            warn_of_text(task)
         self.selected_ = {}
         for left_over in ("has_shots_", "missing_rows_", "subset_", "scale_"):
             vars(self).pop(left_over, None)

@@ -1,5 +1,7 @@
 """The arrays that a method is fitted on: checked, normalised, and only the evidence that it declares."""
 
+import hashlib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -15,10 +17,16 @@ from kshot.methods.parameters import ASSUMED
 from kshot.methods.shared_work import once
 from kshot.solvers.labels import class_labels, encode_labels, read_labels
 from kshot.solvers.ratio_sweep import deflated_means
-from kshot.solvers.rows import as_numpy, class_counts, class_means, unit_prototypes, unit_rows, working_dtype
+from kshot.solvers.rows import accuracy, as_numpy, class_counts, class_means, unit_prototypes, unit_rows, working_dtype
 from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 
 LABELLED: tuple[Evidence, ...] = ("pool", "validation", "few_shot_validation", "test")
+
+
+logger = logging.getLogger(__name__)
+# Shots on which text and labels are compared, and texts that were warned of.
+LEAST_TRIED, MOST_TRIED = 20, 2000
+_warned: set[bytes] = set()
 
 
 @dataclass(frozen=True)
@@ -157,6 +165,27 @@ def _protect(evidence: Any) -> None:
     for array in evidence if isinstance(evidence, Labelled) else [evidence]:
         if array is not None:
             array.flags.writeable = False
+
+
+def warn_of_text(task: Task) -> None:
+    """Say once of a text where it tells the shots apart less well than chance, or half as well as the means of the
+    others do: the order of its rows may be another."""
+    key = hashlib.sha256(task.text.tobytes()).digest()
+    rows = np.flatnonzero(task.counts[task.y] > 1)[:MOST_TRIED]
+    if key in _warned or len(rows) < LEAST_TRIED:
+        return
+    X, y = task.X[rows], task.y[rows]
+    scores = X @ unit_prototypes(task.means).T
+    left_out = unit_prototypes(deflated_means(task.X, task.y, task.means)[rows])
+    scores[np.arange(len(rows)), y] = np.einsum("nd,nd->n", X, left_out)
+    by_means, by_text = accuracy(scores, y), accuracy(X @ task.text.T, y)
+    if by_text < max(1 / task.n_classes, by_means / 2):
+        _warned.add(key)
+        logger.warning(
+            f"text tells {by_text:.1%} of {len(rows)} shots apart, class means {by_means:.1%}, chance "
+            f"{1 / task.n_classes:.1%}: text and labels may not belong together. Check the order of the rows of text, "
+            "and whether one encoder made both."
+        )
 
 
 def every_view(task: Task) -> Labelled:

@@ -10,7 +10,7 @@ from kshot.methods.evidence import Task, part_of
 from kshot.methods.gauss_probe import GaussProbe
 from kshot.methods.parameters import AnchorScale, LogitScale, NotNegative
 from kshot.methods.transclip import Together, shot_weight
-from kshot.solvers.leaving_out import has_siblings, ranks_by_text
+from kshot.solvers.folds import has_siblings, ranks_by_text
 from kshot.solvers.stacking import stack
 from kshot.solvers.transduction import transduce
 from kshot.types import Array, MethodInfo

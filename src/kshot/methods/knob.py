@@ -16,7 +16,7 @@ from kshot.errors import UndefinedError
 from kshot.methods.base import Classifier
 from kshot.methods.evidence import Task, part_of, prepare, without_labels
 from kshot.methods.parameters import known_constants
-from kshot.solvers.leaving_out import Fold, balanced_folds, has_siblings, ranks_by_text
+from kshot.solvers.folds import Fold, balanced_folds, has_siblings, ranks_by_text
 from kshot.solvers.rows import shot_numbers
 from kshot.types import LABEL_FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 

@@ -14,7 +14,17 @@ from kshot.types import MethodInfo
 
 
 class OracleBlend(RatioKnob, Classifier):
-    """The ratio on the grid with the best test accuracy, the smallest of equals: an upper bound of blending."""
+    """The ratio on the grid with the best test accuracy, the smallest of equals: an upper bound of blending.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.OracleBlend().fit(data.X, data.y, text=data.text, test=data.test)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
+    """
 
     info = MethodInfo(
         key="oracle_lambda", title="Oracle ratio", sees=frozenset({"text", "support", "test"}), paper="paper, Sec. 4.3"
@@ -29,7 +39,17 @@ class OracleBlend(RatioKnob, Classifier):
 
 
 class MSEOracleBlend(Classifier):
-    """lambda_c = g²/(g² + v), g² = |t_c − mu*_c|², v = tr Sigma*_c / K, with mu* and Sigma* of the pool."""
+    """lambda_c = g²/(g² + v), g² = |t_c − mu*_c|², v = tr Sigma*_c / K, with mu* and Sigma* of the pool.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.MSEOracleBlend().fit(data.X, data.y, text=data.text, pool=data.pool)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
+    """
 
     info = MethodInfo(
         key="mse_oracle",

@@ -9,7 +9,7 @@ from inspect import getattr_static
 from types import ModuleType
 from typing import Any
 
-from kshot.errors import KshotError, one_line, unknown
+from kshot.errors import InputError, KshotError, one_line, unknown
 from kshot.methods.base import Classifier
 from kshot.methods.code import code_hash, value_hash
 from kshot.methods.parameters import check_parameters
@@ -73,6 +73,31 @@ BUILTIN: dict[str, Entry] = {
 def names() -> list[str]:
     """Every method that has a plain name."""
     return [*BUILTIN, *(name for name in _installed() if name not in BUILTIN)]
+
+
+KINDS = {
+    "free": lambda info: not (info.reference_point or info.transductive),
+    "transductive": lambda info: info.transductive and not info.reference_point,
+    "reference": lambda info: info.reference_point,
+    "all": lambda info: True,
+}
+
+
+def heads(kind: str = "free") -> list[str]:
+    """Names of all heads of a kind: "free" ones look at text and shots, "transductive" ones at unlabelled queries too,
+    "reference" points at further labels; "all".
+
+    Examples
+    --------
+    >>> import kshot
+    >>> kshot.heads("free")[:4]
+    ['zero_shot', 'ncm', 'js_blend', 'centred_js_blend']
+    >>> "gda_alpha_val" in kshot.heads("reference")
+    True
+    """
+    if kind not in KINDS:
+        raise InputError(unknown("kind of head", kind, KINDS, "Give one of them."))
+    return [name for name in names() if KINDS[kind](info(name))]
 
 
 def create(name: str, **params: Any) -> Classifier:

@@ -34,6 +34,15 @@ class TipAdapterF(CacheHead):
     from Tip-Adapter's grid on the validation split, and what is reported is the better of the two on the test set. In a
     study it is trained with the alpha and for the epochs that the official code has for the dataset.
     Keys start at the average of a shot's views; epoch e learns from view e mod V.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.TipAdapterF().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.68
     """
 
     grids: ClassVar = {

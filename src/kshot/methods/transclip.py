@@ -68,6 +68,15 @@ class TransCLIP(Together):
     Transductive: a query's prediction depends on the other queries, and there is no head for new pictures. As coded
     officially, shots and queries are stacked in two different orders, so that the order of the queries matters;
     `aligned=True` repairs that, and with it their order does not matter.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.TransCLIP().fit(data.X, data.y, text=data.text, queries=data.test.X)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.67
     """
 
     aligned: Annotated[bool, "Repair the order in which shots and queries are stacked."] = False

@@ -18,6 +18,7 @@ from kshot.report.tables import (
     standings,
     strata,
     stratum_probes,
+    which_head,
 )
 from kshot.stats.panel import Panel
 
@@ -41,6 +42,7 @@ class TableEntry:
 
 
 TABLES: Mapping[str, TableEntry] = {
+    "which_head": TableEntry("Which head to use, by shots", which_head.which_head, any_metric=True),
     "leaderboard": TableEntry("Leaderboard: mean {metric} by shots", standings.leaderboard_table, any_metric=True),
     "transductive": TableEntry("Transductive heads: mean {metric} by shots", standings.transductive, any_metric=True),
     "metrics": TableEntry("Beyond accuracy: means over the same cells", standings.metrics, answers=True, optional=True),
@@ -58,7 +60,6 @@ TABLES: Mapping[str, TableEntry] = {
         answers=True,
         optional=True,
     ),
-    "base_to_new": TableEntry("Base to new: accuracy (%)", shot_profiles.base_to_new, all_profiles=True, optional=True),
     "headline": TableEntry("Against the oracle ratio (percentage points)", standings.headline),
     "per_dataset": TableEntry("{Metric} per dataset", standings.per_dataset, any_metric=True),
     "per_backbone": TableEntry(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.notes import counted, left_out, missing, over_datasets
+from kshot.report.notes import cells_in_words, left_out, missing, over_datasets
 from kshot.report.slices import CLAP, GAUSS_PROBE, JS, LOO, LPP, NCM, ORACLE, ZERO_SHOT, focus, in_stratum, primary
 from kshot.report.table import Table, TableCell, content, interval, number, signed
 from kshot.stats.bootstrap import cluster_mean
@@ -44,9 +44,9 @@ def text_strength(panel: Panel, context: Context) -> Table | str:
         ("stratum", "zero-shot %", "text's strength", *(panel.titles[m] for m in methods)),
         rows,
         [
-            f"Points minus the oracle ratio, K ≥ {STRENGTH_SHOTS}, tier {focus(panel).tier}; {counted(later)}. Text's "
-            f"strength: zero-shot minus NCM at K = {STRENGTH_SHOTS}; weaker is below {STRONG:.0f} points. Encoders of "
-            "one dataset are one cluster.",
+            f"Points minus the oracle ratio, K ≥ {STRENGTH_SHOTS}, tier {focus(panel).tier}; {cells_in_words(later)}. "
+            f"Text's strength: zero-shot minus NCM at K = {STRENGTH_SHOTS}; weaker is below {STRONG:.0f} points. "
+            "Encoders of one dataset are one cluster.",
             left_out(panel, shown),
             over_datasets(shown),
             missing(panel, (ORACLE, NCM, *FINDINGS)),
@@ -80,7 +80,7 @@ def encoder_order(panel: Panel, context: Context) -> Table | str:
         ("head", *encoders, "best encoder", "order against zero-shot's"),
         rows,
         [
-            f"Accuracy (%) on {dataset}, tier {focus(panel).tier}; {counted(part)}. The last column is the rank "
+            f"Accuracy (%) on {dataset}, tier {focus(panel).tier}; {cells_in_words(part)}. The last column is the rank "
             "correlation of the encoders' accuracies with their zero-shot accuracies: 1 where a head orders them so. "
             "One dataset: no interval over datasets exists.",
             missing(panel, (ZERO_SHOT, NCM, ORACLE)),
