@@ -2,17 +2,16 @@
 
 import json
 import random
-import shutil
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from kshot.bench.compact import compact
 
 from colours import ColourEncoder
-from kshot.bench.records import Records, load_table
-from kshot.bench.run import ThisProcess, compute, open_run
+from folders import fill
+from kshot.bench.record import take
+from kshot.bench.records import QUERIES, Records
 from kshot.bench.study import parse_study
 from kshot.data.store import Store
 from kshot.encode.encoding import encode_pictures
@@ -43,21 +42,20 @@ class World:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.records, self.joined = Records(folder / "records"), Records(folder / "joined")
-        study = parse_study(STUDY, "here")
-        work = open_run(study, folder / "features", self.records)
-        compute(work, folder / "features", self.records, ThisProcess())
-        shutil.copytree(self.records.folder, self.joined.folder)
-        compact(self.joined)
+        self.joined, self.loose = folder / "joined", folder / "loose"
+        self.keys = fill(parse_study(STUDY, "here"), folder / "features", Records(self.joined)).keys()
+        table = Records(self.joined).table(self.keys)
+        for row in range(table.num_rows):
+            Records(self.loose).add(take(table, [row]))
         write_pictures(folder / "set", 4)
         self.pictures = sorted((folder / "set").rglob("*.png"))
         fit_folder(folder / "set", encoder=ColourEncoder()).head.save(folder / "head")
         self.source = find_source(str(folder / "set"))
         self.store = Store(folder / "features")
         self.readers = {
-            "loose records": (lambda: self._rows(self.records), self.records.files()[0]),
-            "joined records": (lambda: self._rows(self.joined), self.joined.files()[1]),
-            "header of records": (self._header, [self.records.header]),
+            "loose records": (lambda: self._rows(self.loose), sorted(self.loose.glob("*.parquet"))),
+            "joined records": (lambda: self._rows(self.joined), sorted(self.joined.glob("*.parquet"))),
+            "saved queries": (self._query, sorted((self.joined / QUERIES).glob("*.parquet"))),
             "manifests": (self._manifests, sorted((folder / "features/sim-satellite").rglob("*.json"))),
             "features": (self._features, sorted((folder / "features/sim-satellite").rglob("*.safetensors"))),
             "picture cache": (self._cache, sorted((folder / "cache").rglob("*.safetensors"))),
@@ -65,16 +63,14 @@ class World:
             "kept shards": (self._shards, self._make_shards()),
         }
 
-    def _rows(self, records):
+    def _rows(self, folder):
         """What is missing was noticed; what is there must be as it was."""
-        return {
-            (row["shots"], row["seed"], row["method"]): json.dumps(row, default=bytes.hex, sort_keys=True)
-            for row in load_table(records.folder).to_pylist()
-        }
+        rows = Records(folder).table(self.keys).to_pylist()
+        return {row["key"]: json.dumps(row, default=bytes.hex, sort_keys=True) for row in rows}
 
-    def _header(self):
-        study = self.records.study()
-        return {"study": study.to_json(), "dropped": self.records.dropped(), "owners": self.records.owners()}
+    def _query(self):
+        saved = Records(self.joined).saved("small")
+        return {"study": saved.study.to_json(), "dropped": saved.dropped, "keys": saved.keys()}
 
     def _manifests(self):
         """By where they lie, as a run asks for them."""
