@@ -33,11 +33,11 @@ def test_the_leaderboard_is_the_mean_of_the_records(results):
     frame, board = results.to_pandas(), results.leaderboard().to_pandas().set_index("method")
     for key, title in (("clap", "CLAP"), ("ncm", "NCM"), ("oracle_lambda", "Oracle ratio")):
         for shots in (1, 2, 4, 8, 16):
-            assert board.loc[title, f"K={shots}"] == pytest.approx(mean(frame, key, shots=[shots]))
+            assert board.loc[title, f"k{shots}"] == pytest.approx(mean(frame, key, shots=[shots]))
 
 
 def test_a_paired_difference_is_a_value(results):
-    gap, frame = results.paired("clap", "ncm"), results.to_pandas()
+    gap, frame = results.paired("clap", "ncm", cells="all"), results.to_pandas()
     assert gap.mean == pytest.approx(mean(frame, "clap") - mean(frame, "ncm"))
     assert (gap.n, gap.G) == (175, 7)
     assert gap.low < gap.mean < gap.high
@@ -122,7 +122,7 @@ def test_a_notebook_cell_from_import_to_a_pandas_leaderboard(tmp_path, study):
     )
     assert len(CELL.splitlines()) <= 6
     # A kernel gives its cells no file to start workers from, as `python -c` does.
-    program = CELL.replace("STUDY", study) + "print(sorted(frame['method']), frame['K=1'].notna().any())"
+    program = CELL.replace("STUDY", study) + "print(sorted(frame['method']), frame['k1'].notna().any())"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "'NCM'" in done.stdout

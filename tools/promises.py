@@ -159,7 +159,8 @@ def without_own_set(rows: Rows) -> Rows:
 
 
 def by_set(rows: Rows, number: Callable[[dict[str, Any]], float], name: str) -> float:
-    return float(np.nanmean([number(row) for row in rows if row["dataset"] == name]))
+    values = [value for row in rows if row["dataset"] == name and not np.isnan(value := number(row))]
+    return float(np.mean(values)) if values else float("nan")
 
 
 def tables(kept: Path) -> str:
@@ -168,7 +169,7 @@ def tables(kept: Path) -> str:
     shots = sorted({int(row["shots"]) for row in every})
     at = {count: [row for row in every if row["shots"] == count] for count in shots}
 
-    def cells(number: Callable[[dict[str, Any]], float], form: str, of: Callable = np.mean) -> list[str]:
+    def cells(number: Callable[[dict[str, Any]], float], form: str, of: Callable = np.nanmean) -> list[str]:
         names = {count: sorted({str(row["dataset"]) for row in rows}) for count, rows in at.items()}
         return [format(of([by_set(at[count], number, name) for name in names[count]]), form) for count in shots]
 

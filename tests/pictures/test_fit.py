@@ -241,7 +241,7 @@ def test_the_reason_says_what_the_evidence_says(shots):
     assert f"over {row['datasets']} sets" in found.reason
     level = min(low, row["left_out"][1]) <= 0
     assert ("CLAP, which is simpler, may be as good (--method clap)" in found.reason) == level
-    assert level == (shots < 4)
+    assert level == (shots == 2)
 
 
 def test_a_wanted_method_is_taken_and_oracles_are_refused():

@@ -37,11 +37,9 @@ def findings(panel: Panel, own: Sequence[str] = ()) -> list[Finding]:
     worth, ends = paired(counted, ORACLE, ZERO_SHOT), _over_better_end(counted)
     made = []
     if worth.n:
-        made.append(
-            Finding(ORACLE, worth, f"The ratio tuned on test labels is worth {interval(worth)} over zero-shot.")
-        )
+        made.append(Finding(ORACLE, worth, f"The ratio tuned on test labels gains {interval(worth)} over zero-shot."))
     if ends.n:
-        words = f"Over text alone or pictures alone, whichever is better, it is worth {interval(ends)}."
+        words = f"Over text alone or pictures alone, whichever is better, it gains {interval(ends)}."
         made.append(Finding(ORACLE, ends, words))
     free = counted.free_methods()
     heads = [method for method in dict.fromkeys((*own, *AGAINST_ORACLE)) if method in free]
