@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from kshot.bench.frames import frame_table
 from kshot.bench.joined import joined
 from kshot.bench.probes import probe_table
 from kshot.bench.records import Records, SavedQuery
@@ -82,6 +83,22 @@ class Results:
     def name(self) -> str:
         """The study's."""
         return self.panel.origin.study
+
+    @staticmethod
+    def from_frame(frame: Any, name: str, rounding: float = 0.0) -> "Results":
+        """Other people's results as kshot's own: a data frame, or list of dicts, with the columns dataset, backbone,
+        tier, shots, seed, method and accuracy (per cent, or shares of 1), one row a record; marked as imported.
+
+        `rounding` is the step of printed accuracies in percentage points. Columns that may be there besides: title,
+        sees, profile, n_test.
+
+        >>> from kshot.results import Results
+        >>> cell = {"dataset": "Pets", "backbone": "RN50", "tier": "dataset", "shots": 1, "method": "mine"}
+        >>> rows = [cell | {"seed": seed, "accuracy": 85.0 + seed} for seed in range(3)]
+        >>> Results.from_frame(rows, "theirs").records["accuracy"].to_pylist()
+        [0.85, 0.86, 0.87]
+        """
+        return Results(frame_table(frame, name), rounding=rounding)
 
     def by(self, metric: str | Metric) -> "Results":
         """The same records measured by another metric: one of `kshot.stats.metrics`, or your own (`kshot.extend`)."""

@@ -257,7 +257,7 @@ def gather_features(
 ) -> tuple[list[tuple[str, str, str]], Path | Store]:
     """The (dataset, backbone, tier) of features, and where to read them: the folder, or a store in memory before it."""
     strata: list[tuple[str, str, str]] = []
-    memory = MemoryStore(folder)
+    memory = MemoryStore(Path(folder).absolute())
     for one in [given] if isinstance(given, Features | str) or not isinstance(given, Iterable) else given:
         if isinstance(one, str):
             strata.append(parse_stratum(one))

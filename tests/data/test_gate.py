@@ -22,7 +22,7 @@ STUDY = {
 
 
 @pytest.mark.parametrize(("right", "warned"), [(90, False), (10, True)])
-def test_run_warns_where_the_gate_fails(tmp_path, caplog, right, warned):
+def test_run_warns_where_the_gate_fails_(tmp_path, caplog, right, warned):
     write_pets(Store(tmp_path / "features"), right, logit_scale=7.5, logit_bias=-2.0)
     with caplog.at_level(logging.WARNING):
         run(parse_study(STUDY, "test"), records=tmp_path / "records", features=tmp_path / "features", workers=1)

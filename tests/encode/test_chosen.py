@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from colours import ColourEncoder
-from kshot.bench.strata import strata_of
+from kshot.bench.query import query
 from kshot.bench.study import Grid, MethodSpec, Study
 from kshot.data.store import Store
 from kshot.data.stratum import load_stratum
@@ -86,7 +86,7 @@ def test_a_whole_pool_serves_a_capped_study_and_not_the_other_way(source, tmp_pa
         encode_pictures(jobs(source, 8), capped)
 
     grid = Grid(("set",), ("c8",), ("photo",), (1,), (0,), (MethodSpec("ncm", "ncm"),))
-    sizes = strata_of(Study("s", (grid,), pool_cap=6), whole, must_be_stored=True)["set", "c8"]
+    sizes = query(Study("s", (grid,), pool_cap=6), whole).strata["set", "c8"]
     assert (sizes.n_pool, sizes.smallest_pool) == (18, 6)
     with pytest.raises(StudyError, match="at most 6 pictures of a class; the study wants all"):
-        strata_of(Study("s", (grid,)), capped, must_be_stored=True)
+        query(Study("s", (grid,)), capped)

@@ -32,8 +32,8 @@ def in_this_folder() -> list[Process]:
 
 
 def spawned_workers() -> list[Process]:
-    """Spawned by drivers in this folder, also by dead ones (and not multiprocessing's resource tracker)."""
-    return [process for process in in_this_folder() if "spawn_main" in process.command]
+    """Workers of drivers in this folder, also of dead ones (and not their resource trackers)."""
+    return [process for process in in_this_folder() if "loky.backend.popen_loky" in process.command]
 
 
 def kill(pid: int) -> bool:

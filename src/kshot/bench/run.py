@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from kshot.bench.cell import Loaded, load_cell, run_cell
 from kshot.bench.query import Query
-from kshot.bench.recipes import code_of
+from kshot.bench.recipes import KNOB_ORACLE, PROBE, code_of
 from kshot.bench.record import row, table_of
 from kshot.bench.records import MANY, Records
 from kshot.bench.study import Cell, MethodSpec, Study
@@ -78,7 +78,9 @@ def fill(
         return 0
     start = time.perf_counter()
     with Progress("records", todo) as progress, tempfile.TemporaryDirectory(prefix="kshot-") as pulse:
-        setting = Setting(asked.study, features, records.folder, os.getpid(), pulse, tuple(sys.path))
+        # Workers outlive a run, so that their current folder may be another.
+        where = (features if isinstance(features, Store) else features.absolute()), records.folder.absolute()
+        setting = Setting(asked.study, *where, os.getpid(), pulse, tuple(sys.path))
         with counted(Path(pulse), progress):
             _compute_all(tasks, setting, records, workers, shard)
     records.compact()
@@ -96,9 +98,15 @@ def fill(
 def missing_tasks(asked: Query, cells: Iterable[Cell], records: Records, retry: bool = False) -> list[Task]:
     """The records that the cache lacks, cell by cell; with `retry` also those that failed."""
     done = records.keys(failed=not retry, answers=asked.study.answers)
+    # These have no answers to keep.
+    numbers = records.keys(failed=not retry) if asked.study.answers else done
     tasks = []
     for cell in cells:
-        lacking = {one.key: one for one in asked.cells[cell].values() if one.key and one.key not in done}
+        lacking = {
+            one.key: one
+            for one in asked.cells[cell].values()
+            if one.key and one.key not in (numbers if one.spec.use.startswith((PROBE, KNOB_ORACLE)) else done)
+        }
         wanted = tuple(
             Wanted(key, one.spec, asked.source.recipes[one.spec.name], asked.source.features(cell, one.spec))
             for key, one in lacking.items()
@@ -118,7 +126,8 @@ def _compute_all(tasks: list[Task], setting: Setting, records: Records, workers:
             try:
                 _hand_out(tasks, setting, records, shard)
                 return
-            except TerminatedWorkerError:
+            except TerminatedWorkerError as error:
+                logger.warning("a worker ended: %s", " ".join(str(error).split()))
                 done = records.keys()
                 tasks = [task for task in tasks if not {one.key for one in task.wanted} <= done]
                 for task in tasks[:at_once]:

@@ -9,7 +9,6 @@ from kshot.data.features import Features, load_features
 from kshot.data.store import BUNDLED, Manifest, Store
 from kshot.data.tensors import map_tensors
 from kshot.encode.blocks import ALONE, Block, Crew, lacking
-from kshot.encode.chosen import Draws, choose
 from kshot.encode.encoders import load_encoder, stored_name
 from kshot.encode.prompts import Prompts, encode_tiers, tier_prompts
 from kshot.encode.protocol import Encoder, several_devices
@@ -17,7 +16,7 @@ from kshot.encode.reference_vectors import compare_with_reference
 from kshot.encode.sources import find_source
 from kshot.encode.sources.in_memory import dataset_in_memory
 from kshot.encode.sources.source import Shard
-from kshot.encode.targets import Encoding, Target
+from kshot.encode.targets import Draws, Encoding, Target, choose
 from kshot.errors import FeatureError
 from kshot.files import remove_torn, safe_name
 from kshot.progress import Progress

@@ -10,12 +10,11 @@ import numpy as np
 from kshot.data.catalog import dataset_entry
 from kshot.data.store import Store
 from kshot.encode.blocks import Block, lacking
-from kshot.encode.chosen import Draws
 from kshot.encode.encoding import targets_of
 from kshot.encode.hub import is_url
 from kshot.encode.protocol import Encoder
 from kshot.encode.sources.source import Listed
-from kshot.encode.targets import Encoding
+from kshot.encode.targets import Draws, Encoding
 from kshot.progress import human_seconds
 from kshot.types import Views
 
