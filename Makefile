@@ -5,10 +5,12 @@ BASE_PYTHON ?= python3
 # Elsewhere users choose their torch; the tests run on one.
 TORCH := torch==2.13.0
 SHARED := ../shared
+TESTS_NEED := $(shell sed -n 's/^  "\(\(pytest\|pytest-xdist\|hypothesis\|beartype\)==.*\)",/\1/p' pyproject.toml)
+NUMBERS := tests/solvers tests/stats tests/theory/test_closed_forms.py tests/methods/test_blends.py tests/data/test_draw.py tests/package/test_systems.py
 AXE := axe-core@4.14.0
 .DEFAULT_GOAL := help
 
-.PHONY: help bench rehearsal browser cluster test test-ci test-slow campaigns lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean
+.PHONY: help lowest pythons one-python bench rehearsal browser cluster test test-ci test-slow campaigns lint types contracts unused names check docs dist benchmarks readme open clip clip-features clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -63,6 +65,24 @@ test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes
 campaigns: $(VENV)/.installed-encode  ## 1,700 corruptions, 10,000 made-up inputs, 760 mutants, 300 kills (KSHOT_KILLS for another number)
 	$(PY) -m pytest -s tests/campaigns tests/bench/engines/test_storm.py -k "corruption or fuzz or two_drivers or mutants"
 
+# $(1) is the folder, $(2) a Python, $(3) what pip is told besides.
+define in-an-environment
+rm -rf build/$(1) build/records && mkdir -p build && $(2) -m venv build/$(1)
+build/$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(3) . $(TESTS_NEED)
+cd build && $(1)/bin/kshot run embedded --report
+build/$(1)/bin/python -m pytest -p no:cacheprovider $(NUMBERS)
+endef
+
+lowest:  ## the embedded study and the rooms of numbers with the lowest versions that pyproject allows
+	mkdir -p build && sed -n '/^dependencies/,/^]/s/.*"\(.*\)>=\(.*\)",/\1==\2/p' pyproject.toml > build/lowest.txt
+	$(call in-an-environment,lowest,$(BASE_PYTHON),--constraint build/lowest.txt)
+
+pythons:  ## the same with every Python that pyenv has, and the newest versions
+	for python in $$(ls $$HOME/.pyenv/versions/3.1[1-4].*/bin/python3); do $(MAKE) one-python PYTHON=$$python || exit 1; done
+
+one-python:
+	$(call in-an-environment,python,$(PYTHON))
+
 lint: $(VENV)/.installed  ## style of the code
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -93,12 +113,11 @@ readme: bench  ## put the tables of `make bench` into the README
 	$(PY) -m tools.update_readme
 
 open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep its report in docs/open
-	$(KSHOT) run open
-	$(KSHOT) records compact records/open
-	$(KSHOT) report records/open --headroom
-	$(PY) tools/update_kept.py open
+	$(KSHOT) run open --records docs/open/records
+	$(KSHOT) report open --records docs/open/records --headroom --output build/open
+	cp build/open/report.md build/open/figures/accuracy_by_shots.png build/open/figures/bars.png docs/open
 
-clip-features: $(VENV)/.installed  ## import the seven real CLIP sets of ../shared
+clip-features: $(VENV)/.installed  ## import the eight real CLIP sets of ../shared
 	$(KSHOT) import $(SHARED)/real/caltech101_vitb16.npz --dataset caltech101 --backbone ViT-B-16 \
 	  --pool train_x,train_y --val val_x,val_y --test test_x,test_y --classes classnames \
 	  --text text=text --text text-alt=text_alt --origin "images oz-e/applied-ml, text zzeoZheng/HiCroPL"
@@ -120,12 +139,18 @@ clip-features: $(VENV)/.installed  ## import the seven real CLIP sets of ../shar
 	  --pool train_x,train_y --test test_x,test_y --classes classnames \
 	  --text text=text --text text-alt=text_alt --origin "images bunnieslala/IMAS, text rotem154154/clip_lt"
 
+	for file in clip_rn50=RN50 clip_vitb32=ViT-B-32 clip_vitl14=ViT-L-14 georsclip_vitb32=GeoRSCLIP-B-32 \
+	  skyclip50_vitb32=SkyCLIP-B-32 remoteclip_vitb32=RemoteCLIP-B-32; do \
+	  $(KSHOT) import $(SHARED)/real/whurs19/whurs19_$${file%%=*}.npz --dataset whu-rs19 --backbone $${file##*=} \
+	    --all x,y --classes class_names --text text=texts --logit-scale 100 \
+	    --origin elkhouryk/RS-TransCLIP@a766b4d || exit; \
+	done
+
 clip: clip-features  ## run the real CLIP study (some hours) and keep its report in docs/clip
-	$(KSHOT) run clip
-	$(KSHOT) records compact records/clip
-	$(KSHOT) report records/clip
-	$(PY) tools/update_kept.py clip
-	$(PY) tools/update_clip.py
+	$(KSHOT) run clip --records docs/clip/records
+	$(KSHOT) report clip --records docs/clip/records --output build/clip
+	cp build/clip/report.md build/clip/figures/bars.png build/clip/figures/text_strength.png docs/clip
+	$(PY) -m tools.update_clip
 
 benchmarks: $(VENV)/.installed-encode  ## speed, as ratios against named baselines
 	$(PY) -m benchmarks

@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.data import Data, data, noisy
 from benchmarks.measure import alternate, verdict
 from kshot.methods.logistic_probe import MOST_SCORED, STRENGTHS, LogisticProbe
-from kshot.solvers.leaving_out import balanced_folds
+from kshot.solvers.folds import balanced_folds
 from kshot.solvers.logistic import left_out_accuracies, logistic_path
 from kshot.solvers.rows import shot_numbers
 

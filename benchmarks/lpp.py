@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.data import Data, data
-from benchmarks.measure import alternate, torch_on_one_thread, verdict
+from benchmarks.measure import alternate, of_the_limit, products, torch_on_one_thread, verdict
 from kshot.methods.lpp import LPP
 
 
@@ -42,11 +42,12 @@ def main() -> int:
     missed = 0
     for classes, epochs in ((100, 100), (1000, 15)):
         problem = data(classes, 16)
-        ratio, head, expected, _ = alternate(
+        ratio, head, expected, seconds = alternate(
             lambda p=problem, e=epochs: by_hand(p, e), lambda p=problem, e=epochs: by_autograd(p, e), repeats=3
         )
         same_predictions(problem, head, expected)
-        missed += verdict(f"LP++, C={classes}, K=16, d=512, {epochs} epochs", ratio, 3.5)
+        name, steps = f"LP++, C={classes}, K=16, d=512, {epochs} epochs", epochs * len(problem.y) // 800
+        missed += of_the_limit(name, ratio, seconds, lambda p=problem, n=steps: products(p.X[:800], p.text, n))
     problems = [data(10, 1, seed=seed) for seed in range(5)]
     ratio, found, expected, _ = alternate(
         lambda: [by_hand(problem, 300) for problem in problems],

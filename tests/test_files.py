@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kshot.errors import KshotError
-from kshot.files import is_temporary, safe_name, write_atomically, write_text
+from kshot.files import TEMPORARY_PREFIX, remove_torn, safe_name, write_atomically, write_text
 
 
 @pytest.fixture
@@ -65,7 +65,9 @@ def test_a_file_is_on_the_disk_before_its_name_and_then_its_folder(tmp_path, mon
 
     def note_sync(handle):
         place = Path(os.readlink(f"/proc/self/fd/{handle}"))
-        happened.append("folder" if place == tmp_path else "file" if is_temporary(place) else str(place))
+        happened.append(
+            "folder" if place == tmp_path else "file" if place.name.startswith(TEMPORARY_PREFIX) else str(place)
+        )
         sync(handle)
 
     def note_rename(self, target):
@@ -92,10 +94,12 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     with pytest.raises(KshotError, match="disk is full"):
         write_atomically(path, fail)
     assert path.read_text() == "one"
-    assert not [found for found in tmp_path.iterdir() if is_temporary(found)]
+    assert not [found for found in tmp_path.iterdir() if found.name.startswith(TEMPORARY_PREFIX)]
 
 
-@pytest.mark.parametrize("name", ["", "..", "a/b", "a\0b", ".hidden", "é", "a b"])
+@pytest.mark.parametrize(
+    "name", ["", "..", "a/b", "a\0b", ".hidden", "é", "a b", "C:", "C:\\a", "a\\b", "nul", "Con.x", "lpt1", "a."]
+)
 def test_names_that_could_leave_their_folder_never_reach_the_disk(name):
     with pytest.raises(KshotError, match="cannot be a file name"):
         safe_name("dataset", name)
@@ -104,3 +108,13 @@ def test_names_that_could_leave_their_folder_never_reach_the_disk(name):
 def test_a_name_longer_than_file_systems_take_is_refused():
     with pytest.raises(KshotError, match="cannot be a file name"):
         safe_name("dataset", "a" * 300)
+
+
+def test_what_a_killed_process_left_is_removed_after_a_day_and_nothing_else(tmp_path):
+    for name in ("old", "new"):
+        (tmp_path / f"{TEMPORARY_PREFIX}{name}").touch()
+    (tmp_path / "kept").touch()
+    for name in (f"{TEMPORARY_PREFIX}old", "kept"):
+        os.utime(tmp_path / name, (0, 0))
+    assert remove_torn(tmp_path) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{TEMPORARY_PREFIX}new", "kept"]

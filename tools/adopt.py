@@ -6,6 +6,7 @@ query of the same study asks for.
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kshot.bench.query import Asked, Keys, Query
+from kshot.bench.recipes import described
 from kshot.bench.record import ANSWERS, CELL, schema, table_of
 from kshot.bench.records import Records
-from kshot.bench.study import Cell, Study, study_from_json
+from kshot.bench.study import Cell, MethodSpec, Study, study_from_json
 from kshot.data.episode import SMALLEST_RESIDUE
 from kshot.data.store import BUNDLED, Store
+from kshot.types import MethodInfo
 
 # Reasons that a query gives before anything is computed.
 KNOWN = ("has no text", "pool pictures beside its shots", "base to new is defined")
@@ -28,7 +31,7 @@ def adopt(old: Path, new: Path) -> int:
     """Write all rows of the old folder into the new one, and its study as what was asked for; returns how many rows."""
     header = json.loads((old / "study.json").read_text(encoding="utf-8"))
     study = old_study(header["study"], bool(header["dropped"]))
-    keys = Keys(study, with_meanings(header["features"]), study.methods().values())
+    keys = Keys(study, with_meanings(header["features"]), study.methods().values(), of_version_1)
     answers = old_answers(old)
     rows, asked = [], {}
     for row in old_rows(old):
@@ -61,6 +64,11 @@ def adopt(old: Path, new: Path) -> int:
 
 def in_order(study: Study, asked: dict) -> list:
     return [(cell, specs) for cell, specs in study.cells().items() if cell in asked]
+
+
+def of_version_1(spec: MethodSpec) -> MethodInfo:
+    """What kshot 0.2 ran: the first version of every method."""
+    return replace(described(spec), version=1)
 
 
 def with_meanings(features: dict[str, str]) -> dict[str, str]:

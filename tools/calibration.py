@@ -29,7 +29,7 @@ from kshot.files import write_atomically
 from kshot.methods import registry
 from kshot.methods.evidence import Task, part_of, prepare
 from kshot.methods.selectors import fit_on
-from kshot.solvers.leaving_out import balanced_folds, ranks_by_text
+from kshot.solvers.folds import balanced_folds, ranks_by_text
 from kshot.solvers.softmax import calibrate
 from kshot.stats.bootstrap import Estimate, cluster_mean
 

@@ -1,8 +1,8 @@
 """What committed records say of the heads: tables for docs/gauss-probe.md, and the advice of `kshot fit`.
 
 `python -m tools.evidence` prints the tables and writes src/kshot/pictures/evidence.json. Cells of several studies are
-the same where dataset, backbone, tier, shots, seed and the hashes of the features are. Intervals are over datasets; a
-set whose draws are all the same shots has no standard error of its draws.
+the same where dataset, backbone, tier, shots and seed are. Intervals are over datasets; encoders of one dataset are one
+cluster.
 """
 
 import json
@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
-from tools.calibration import with_interval
-from tools.update_clip import single_draws
-
-from kshot.bench.records import load_table
-from kshot.stats.bootstrap import Estimate, cluster_mean
 from tools import leave_one_out
+from tools.calibration import with_interval
+
+from kshot.results import load_records
+from kshot.stats.bootstrap import Estimate, cluster_mean
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / "docs" / name / "records" for name in ("open", "clip", "gauss")]
@@ -25,37 +24,36 @@ TIERS = ("dataset", "text")
 HEADS = ("zero_shot", "loo_blend", "clap", "lpp", "fold_gda", "fast_probe", "gauss_probe")
 OURS = "gauss_probe"
 SHOTS = (1, 2, 4, 8, 16)
-REAL = ("stanford-cars", "fgvc-aircraft", "caltech101", "food101", "ucf101", "dtd", "imagenet")
+REAL = ("stanford-cars", "fgvc-aircraft", "caltech101", "food101", "ucf101", "dtd", "imagenet", "whu-rs19")
 # Heads compared with CLAP, on all sets and on each kind.
 COMPARED = {"gauss_probe": "Gauss-probe", "fold_gda": "Fold-GDA", "lpp": "LP++", "fast_probe": "fast probe"}
 GOOD_TEXT = 50.0
 FEW_CLASSES = 10
 
-Cell = tuple[str, int, int]
+# Dataset, shots, seed, backbone.
+Cell = tuple[str, int, int, str]
 
 
 def read(folders: Iterable[Path]) -> tuple[dict[str, dict[Cell, float]], dict[str, int]]:
-    """Accuracy in per cent by method and (dataset, shots, seed), and the number of classes by dataset."""
+    """Accuracy in per cent by method and cell, and the number of classes by dataset."""
     accuracy: dict[str, dict[Cell, float]] = {}
-    hashes: dict[Cell, str] = {}
     classes: dict[str, int] = {}
-    wanted = ("dataset", "tier", "shots", "seed", "method", "status", "accuracy", "n_classes", "feature_hashes")
+    names = ("dataset", "tier", "shots", "seed", "backbone", "method", "status", "accuracy", "n_classes")
     for folder in folders:
-        columns = load_table(folder).select(wanted).to_pydict()
-        for dataset, tier, shots, seed, method, status, value, C, features in zip(*columns.values(), strict=True):
+        columns = load_records(folder).panel.records.select(names).to_pydict()
+        for dataset, tier, shots, seed, backbone, method, status, value, C in zip(*columns.values(), strict=True):
             if status == "ok" and tier in TIERS:
-                cell = dataset, shots, seed
-                if hashes.setdefault(cell, features) != features:
-                    sys.exit(f"{folder}: {cell} was computed on other features than in the folders before.")
-                accuracy.setdefault(method, {})[cell] = 100 * value
+                accuracy.setdefault(method, {})[dataset, shots, seed, backbone] = 100 * value
                 classes[dataset] = C
     return accuracy, classes
 
 
 def difference(a: dict[Cell, float], b: dict[Cell, float], keep: Callable[[Cell], bool]) -> Estimate:
-    cells = sorted(cell for cell in a if cell in b and keep(cell))
-    values = np.array([a[cell] - b[cell] for cell in cells])
-    return cluster_mean(values, np.array([cell[0] for cell in cells]))
+    """Over datasets; the encoders of one draw are averaged first, so that they do not count as sets."""
+    draws: dict[tuple[str, int, int], list[float]] = {}
+    for cell in sorted(cell for cell in a if cell in b and keep(cell)):
+        draws.setdefault(cell[:3], []).append(a[cell] - b[cell])
+    return cluster_mean(np.array([np.mean(own) for own in draws.values()]), np.array([draw[0] for draw in draws]))
 
 
 def paired_table(accuracy: dict[str, dict[Cell, float]]) -> None:
@@ -81,62 +79,12 @@ def kinds_table(accuracy: dict[str, dict[Cell, float]]) -> None:
             print(f"| {title} | {kind} | " + " | ".join(map(with_interval, found)) + " |")
 
 
-def dataset_table(accuracy: dict[str, dict[Cell, float]], other: str, single: set[tuple[str, int]]) -> None:
-    """Mean difference, and the standard error of the draws where there are several."""
-    print(f"\n| minus {other} | " + " | ".join(f"K={k}" for k in SHOTS) + " |\n|" + "---|" * 6)
-    for dataset in sorted({cell[0] for cell in accuracy[OURS]}):
-        line = []
-        for k in SHOTS:
-            cells = [cell for cell in accuracy[OURS] if cell[:2] == (dataset, k) and cell in accuracy[other]]
-            values = np.array([accuracy[OURS][cell] - accuracy[other][cell] for cell in cells])
-            mean = f"{values.mean():+.2f}" if len(values) else "–"
-            if len(values) and (dataset, k) not in single:
-                mean += f" ± {values.std(ddof=1) / np.sqrt(len(values)):.2f}"
-            line.append(mean.replace("-", "−"))
-        print(f"| {dataset} | " + " | ".join(line) + " |")
-
-
-def same_shots_table(folders: Iterable[Path], single: set[tuple[str, int]]) -> None:
-    """Where a pool has no more than K pictures of a class, all draws are one: standard errors over test pictures."""
-    hits: dict[Cell, dict[str, np.ndarray]] = {}
-    wanted = ("dataset", "tier", "shots", "seed", "method", "status", "n_test", "hits")
-    for folder in folders:
-        columns = load_table(folder).select(wanted).to_pydict()
-        for dataset, tier, shots, seed, method, status, n, packed in zip(*columns.values(), strict=True):
-            if status == "ok" and tier in TIERS and (dataset, shots) in single and method in (OURS, "clap", "lpp"):
-                bits = np.unpackbits(np.frombuffer(packed, np.uint8), count=n)
-                hits.setdefault((dataset, shots, seed), {})[method] = 100.0 * bits
-    print("\n| all draws have the same shots | minus clap | minus lpp | pictures |\n|---|---|---|---|")
-    for dataset, shots in sorted(single):
-        draws = [of for cell, of in hits.items() if cell[:2] == (dataset, shots) and len(of) == 3]
-        if not draws:
-            continue
-        line, n = [], len(draws[0][OURS])
-        for other in ("clap", "lpp"):
-            values = np.mean([of_cell[OURS] - of_cell[other] for of_cell in draws], axis=0)
-            error = values.std(ddof=1) / np.sqrt(n)
-            line.append(f"{values.mean():+.2f} ± {error:.2f}".replace("-", "−"))
-        print(f"| {dataset}, K={shots} | " + " | ".join(line) + f" | {n} |")
-
-
-def real_table(accuracy: dict[str, dict[Cell, float]], datasets: Iterable[str]) -> None:
-    names = ("zero_shot", "clap", "lpp", "fold_gda", "fast_probe", OURS)
-    print("\n| mean over K ≥ 4 | " + " | ".join(names) + " |\n|" + "---|" * 7)
-    common = set.intersection(*(set(accuracy[m]) for m in names))
-    for dataset in datasets:
-        cells = [c for c in common if c[0] == dataset and c[1] >= 4]
-        if not cells:
-            continue
-        means = [np.mean([accuracy[m][c] for c in cells]) for m in names]
-        print(f"| {dataset} | " + " | ".join(f"{mean:.2f}" for mean in means) + " |")
-
-
 def advice(accuracy: dict[str, dict[Cell, float]], classes: dict[str, int]) -> list[dict]:
     """For each number of shots and kind of dataset: the head with the best mean, and its paired lead on the others.
 
     Over all sets also the lead on CLAP of what is chosen without the set it is used on (leave-one-set-out).
     """
-    by_group = leave_one_out.left_out(leave_one_out.HEAD, "chosen by the mean", leave_one_out.RIVAL)
+    by_group = leave_one_out.left_out()
     left_out = {k: by_group[group] for group, shots in leave_one_out.GROUPS.items() for k in shots}
     judged = {cell[0] for cell in accuracy["zero_shot"]}
     zero = {d: np.mean([v for c, v in accuracy["zero_shot"].items() if c[0] == d]) for d in judged}
@@ -192,15 +140,10 @@ def advice_table(found: list[dict]) -> None:
 def print_tables(folders: list[Path]) -> list[dict]:
     """All tables of the page; return the advice."""
     accuracy, classes = read(folders)
-    single = set.union(*map(single_draws, folders))
     paired_table(accuracy)
     kinds_table(accuracy)
-    for other in ("clap", "lpp"):
-        dataset_table(accuracy, other, single)
-    real_table(accuracy, REAL)
     found = advice(accuracy, classes)
     advice_table(found)
-    same_shots_table(folders, single)
     return found
 
 

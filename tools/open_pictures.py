@@ -1,6 +1,6 @@
-"""Draws of shots from the open sets, all other pictures being new: shots and new pictures come from one source."""
+"""Draws of shots from sets of features, and new pictures of the same source."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,26 +10,35 @@ from kshot.data.stratum import load_prior, load_stratum
 from kshot.pictures.held_out import Shots
 from kshot.solvers.rows import shot_numbers
 
-BACKBONE, TIER = "lite0", "photo"
 OPEN_SETS = tuple(dict.fromkeys(cell.dataset for cell in load_study("open").cells()))
+# Further new pictures say little more.
+MOST_NEW = 1200
 
 
-class PictureDraw(NamedTuple):
-    """Shots and the pictures that were not drawn."""
+@dataclass(frozen=True, slots=True)
+class PictureDraw:
+    """Shots, the same with one more of each class, and pictures that are in neither."""
 
     shots: Shots
+    more: Shots
     X: np.ndarray
     y: np.ndarray
 
 
-def draw_pictures(dataset: str, shots: int, seed: int) -> PictureDraw:
-    """`shots` of each class at random from pool and test together."""
-    store = Store("nowhere")
-    stratum = load_stratum(store, dataset, BACKBONE)
-    prior = load_prior(store, dataset, BACKBONE, TIER)
-    X, y = np.vstack([stratum.pool.X, stratum.test.X]), np.concatenate([stratum.pool.y, stratum.test.y])
+def draw_pictures(
+    dataset: str, shots: int, seed: int, backbone: str = "lite0", store: Store | None = None
+) -> PictureDraw:
+    """`shots` of each class at random; pool and test are shuffled together unless they were made differently (CLIP)."""
+    store, tier = store or Store("nowhere"), "photo" if backbone == "lite0" else "text"
+    stratum, prior = load_stratum(store, dataset, backbone), load_prior(store, dataset, backbone, tier)
+    parts = (stratum.pool.X, stratum.pool.y.astype(np.int64)), (stratum.test.X, stratum.test.y.astype(np.int64))
+    apart = backbone != "lite0" and dataset != "whu-rs19"
+    X, y = parts[0] if apart else (np.concatenate(both) for both in zip(*parts, strict=True))
     order = np.random.default_rng(seed).permutation(len(y))
-    X, y = X[order], y[order].astype(np.int64)
-    drawn = shot_numbers(y) < shots
-    constants = stratum.constants(prior)
-    return PictureDraw(Shots(X[drawn], y[drawn], np.asarray(prior.text), constants), X[~drawn], y[~drawn])
+    X, y = X[order], y[order]
+    number = shot_numbers(y)
+    text, constants = np.asarray(prior.text), stratum.constants(prior)
+    drawn, more = (Shots(X[number < K], y[number < K], text, constants) for K in (shots, shots + 1))
+    X_new, y_new = parts[1] if apart else (X[number > shots], y[number > shots])
+    new = np.random.default_rng(seed).permutation(len(y_new))[:MOST_NEW]
+    return PictureDraw(drawn, more, X_new[new], y_new[new])

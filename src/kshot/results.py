@@ -1,7 +1,9 @@
 """What a study found: its records as a value that answers questions and writes no file unless told to."""
 
 import json
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from kshot.bench.frames import frame_table
 from kshot.bench.joined import joined
 from kshot.bench.probes import probe_table
 from kshot.bench.records import Records, SavedQuery
@@ -51,6 +54,14 @@ class Report:
     missing: dict[str, str]
 
 
+class TemporaryFolder:
+    """A folder that is removed when nobody holds this object any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="kshot-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
     """The records of one study, or the part of them that `where` chose."""
@@ -66,12 +77,28 @@ class Results:
     chosen: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
     metric: Metric = ACCURACY
     rounding: float = 0.0
-    temporary: "tempfile.TemporaryDirectory[str] | None" = None
+    temporary: "TemporaryFolder | None" = None
 
     @property
     def name(self) -> str:
         """The study's."""
         return self.panel.origin.study
+
+    @staticmethod
+    def from_frame(frame: Any, name: str, rounding: float = 0.0) -> "Results":
+        """Other people's results as kshot's own: a data frame, or list of dicts, with the columns dataset, backbone,
+        tier, shots, seed, method and accuracy (per cent, or shares of 1), one row a record; marked as imported.
+
+        `rounding` is the step of printed accuracies in percentage points. Columns that may be there besides: title,
+        sees, profile, n_test.
+
+        >>> from kshot.results import Results
+        >>> cell = {"dataset": "Pets", "backbone": "RN50", "tier": "dataset", "shots": 1, "method": "mine"}
+        >>> rows = [cell | {"seed": seed, "accuracy": 85.0 + seed} for seed in range(3)]
+        >>> Results.from_frame(rows, "theirs").records["accuracy"].to_pylist()
+        [0.85, 0.86, 0.87]
+        """
+        return Results(frame_table(frame, name), rounding=rounding)
 
     def by(self, metric: str | Metric) -> "Results":
         """The same records measured by another metric: one of `kshot.stats.metrics`, or your own (`kshot.extend`)."""
@@ -176,8 +203,8 @@ class Results:
         target, context = Path(folder or kept / "reports" / self.name), self.page_context()
         first, words = lead or ((), None)
         tables = [*first, *self.tables(), *self.published()]
-        page, *others = write_report(self.panel, tables, target, context, words)
         drawn, missing = write_figures(self.panel, context, target / "figures")
+        page, *others = write_report(self.panel, tables, target, context, words, drawn)
         return Report(page, (page, *others, *drawn), missing)
 
     def published(self) -> list[Table]:
@@ -236,7 +263,7 @@ class Results:
         return {}
 
     @cached_property
-    def missing(self) -> list[tuple[str, ...]]:
+    def missing(self) -> list[tuple[Any, ...]]:
         """(dataset, backbone, tier, shots, seed, profile, method, reason) of what has no number: the reason why it is
         undefined or failed, or that it was not computed."""
         import pyarrow.compute as pc

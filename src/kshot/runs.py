@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -31,7 +30,7 @@ from kshot.files import safe_name
 from kshot.methods import registry
 from kshot.report.questions import OwnKnob, five_questions
 from kshot.report.table import Table
-from kshot.results import Results, load_records
+from kshot.results import Results, TemporaryFolder, load_records
 from kshot.stats.panel import CELL
 from kshot.types import BALANCED
 from kshot.workers import WHOLE, Shard, Workers
@@ -172,6 +171,14 @@ def compare(
         Where cells are computed: processes of this machine, or a cluster that runs.
     least_left : int
         Heads that look at pool pictures beside the shots are undefined where a class keeps fewer than so many.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> heads = ["ncm", kshot.GDA(alpha=10.0)]
+    >>> results = kshot.compare(heads, "tuxpaint/lite0/photo", shots=[2], seeds=2, records="records", workers=1)
+    >>> results.to_arrow().num_rows
+    4
     """
     refuse_renamed("compare", renamed)
     strata, store = gather_features(features, folder, (tiers,) if isinstance(tiers, str) else tiers)
@@ -181,8 +188,8 @@ def compare(
     if not strata or not specs or not drawn or not numbered:
         raise InputError("compare needs at least one head, one of features, one K in shots and one seed.")
     grids = tuple(Grid((d,), (b,), (t,), drawn, numbered, specs) for d, b, t in sorted(set(strata)))
-    temporary = tempfile.TemporaryDirectory(prefix="kshot-") if records is None else None
-    cache = Records(temporary.name if temporary else Path(str(records)))
+    temporary = TemporaryFolder() if records is None else None
+    cache = Records(temporary.path if temporary else Path(str(records)))
     plan = Plan(store, cache, Workers(workers, backend))
     results = plan.results(Study("compare", grids, least_left=least_left))
     for words in results.failures():
@@ -250,7 +257,7 @@ def gather_features(
 ) -> tuple[list[tuple[str, str, str]], Path | Store]:
     """The (dataset, backbone, tier) of features, and where to read them: the folder, or a store in memory before it."""
     strata: list[tuple[str, str, str]] = []
-    memory = MemoryStore(folder)
+    memory = MemoryStore(Path(folder).absolute())
     for one in [given] if isinstance(given, Features | str) or not isinstance(given, Iterable) else given:
         if isinstance(one, str):
             strata.append(parse_stratum(one))

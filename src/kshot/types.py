@@ -80,7 +80,8 @@ class MethodInfo:
     order of the shots does not matter. `rotation_free`: a rotation of the feature space does not matter. `constants`
     are parameters whose value the catalog's `constants` of a dataset give. Their default is None, as is that of
     `logit_scale` and `anchor_scale`, whose values the encoder gives. `version` is raised when the method's numbers
-    change, so that results of two versions never mix; where a method of your own states none, a hash of its code does.
+    change, so that results of two versions never mix. For a method of your own a hash of its code does that, unless it
+    states a version above 1.
     """
 
     key: str
@@ -93,7 +94,7 @@ class MethodInfo:
     views: bool = False
     rotation_free: bool = True
     constants: frozenset[str] = frozenset()
-    version: int | None = None
+    version: int = 1
 
     @property
     def reference_point(self) -> bool:

@@ -71,13 +71,13 @@ class Workers:
             client.close()
 
 
-def ticker(pulse: str) -> Callable[[], None]:
-    """Count one finished method of this process; other machines have no such folder."""
+def ticker(pulse: str) -> Callable[..., None]:
+    """Count what this process finished; other machines have no such folder."""
     place = Path(pulse) / str(os.getpid())
 
-    def tick() -> None:
+    def tick(count: int = 1) -> None:
         with suppress(OSError), place.open("a") as file:
-            file.write(".")
+            file.write("." * count)
 
     return tick
 
@@ -85,10 +85,10 @@ def ticker(pulse: str) -> Callable[[], None]:
 @contextmanager
 def counted(pulse: Path, progress: Progress) -> Iterator[None]:
     """Show what the workers counted, every second and at the end."""
-    ended = threading.Event()
+    ended, before = threading.Event(), progress.count
 
     def look() -> None:
-        done = sum(path.stat().st_size for path in pulse.iterdir())
+        done = before + sum(path.stat().st_size for path in pulse.iterdir())
         if done > progress.count:
             progress.advance(min(done, progress.total or done) - progress.count)
 

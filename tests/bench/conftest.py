@@ -3,7 +3,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from kshot.bench.engines.local import LocalEngine
 
 from folders import fill
 from kshot.bench.records import Records
@@ -33,7 +32,7 @@ def computed(tmp_path_factory) -> Path:
     """The small study's features and records, computed once for every test that begins with them."""
     place = tmp_path_factory.mktemp("computed")
     study, found = parse_study(tomllib.loads(STUDY), "small.toml"), Records(place / "records")
-    fill(study, place / "features", found, LocalEngine(2))
+    fill(study, place / "features", found)
     return place
 
 

@@ -1,32 +1,19 @@
 """`kshot records diff`: paired where the draws are the same, by the noise of the draws where they are not."""
 
-import json
-from pathlib import Path
-
 import numpy as np
-import pyarrow as pa
 import pytest
-from kshot.bench.imported import import_records
 
 from kshot.bench.diff import compare
-from kshot.bench.record import schema, write_header
-from kshot.bench.study import Grid, MethodSpec, Study
-from kshot.files import write_table
+from kshot.results import Results
 from kshot.stats.draw_noise import AGREES, CANNOT_TELL, DIFFERS
-from synthetic_records import synthetic_rows
+from synthetic_records import as_table, synthetic_rows
 
 METHODS = ("zero_shot", "clap", "lpp", "logistic_probe")
 SETS, ENCODERS, SHOTS = ("Pets", "Food101", "EuroSAT"), ("RN50", "ViT-B-16"), (1, 4)
 
 
-def write(name, rows, seeds):
-    specs = tuple(MethodSpec(method, method) for method in METHODS)
-    study = Study("made", (Grid(SETS, ENCODERS, ("dataset",), SHOTS, tuple(seeds), specs),))
-    header = {"hash": study.hash, "study": json.loads(study.to_json()), "dropped": [], "features": {}, "extends": []}
-    write_header(Path(name), header)
-    rows = [row | {"study_hash": study.hash} for row in rows]
-    write_table(pa.Table.from_pylist(rows, schema=schema()), Path(name), "compact/joined")
-    return Path(name)
+def write(rows):
+    return as_table(rows)
 
 
 def made(seeds, seed=0):
@@ -48,21 +35,16 @@ def moved(rows, by, **where):
     ]
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def verdicts(found):
     return {move.of: move.judged.verdict for move in (*found.moves, *found.strata)}
 
 
 def test_the_same_draws_are_paired_and_a_small_shift_is_seen():
-    first = write("first", made(range(5)), range(5))
+    first = write(made(range(5)))
     same = compare(first, first)
     assert same.same
     assert set(verdicts(same).values()) == {AGREES}
-    found = compare(first, write("second", moved(made(range(5)), 0.3, method="clap"), range(5)))
+    found = compare(first, write(moved(made(range(5)), 0.3, method="clap")))
     assert found.paired
     assert not found.same
     assert verdicts(found)["clap"] == DIFFERS
@@ -75,7 +57,7 @@ def test_the_same_draws_are_paired_and_a_small_shift_is_seen():
 
 def test_other_draws_are_judged_by_their_noise():
     """The synthetic luck is that of 400 test pictures: 2.5 points a record, 0.5 points a mean of 60."""
-    first, second = (write(str(n), made(range(5 * n, 5 * n + 5)), range(5 * n, 5 * n + 5)) for n in range(2))
+    first, second = (write(made(range(5 * n, 5 * n + 5))) for n in range(2))
     found = compare(first, second)
     assert not found.paired
     assert (found.only_first, found.only_second) == (0, 0)
@@ -89,44 +71,33 @@ def test_other_draws_are_judged_by_their_noise():
     assert clap.mean_change == pytest.approx(by_hand[1] - by_hand[0])
     assert 0.2 < clap.judged.error < 1
     shifted = moved(made(range(5, 10)), -12, dataset="Pets", backbone="RN50")
-    wrong = compare(first, write("wrong", shifted, range(5, 10)))
+    wrong = compare(first, write(shifted))
     assert verdicts(wrong)["Pets/RN50"] == DIFFERS
     assert verdicts(wrong)["Food101/ViT-B-16"] != DIFFERS
 
 
 def test_one_draw_cannot_tell_unless_the_other_run_has_more():
-    one, two, ten = (write(str(seeds), made(seeds), seeds) for seeds in ([0], [1], range(2, 12)))
+    one, two, ten = (write(made(seeds)) for seeds in ([0], [1], range(2, 12)))
     assert {move.judged.verdict for move in compare(one, two).moves} == {CANNOT_TELL}
     lent, mirrored = compare(one, ten), compare(ten, one)
     [error] = {round(move.judged.error, 9) for found in (lent, mirrored) for move in found.moves if move.of == "clap"}
-    [alone] = [
-        move.judged.error
-        for move in compare(ten, write("b", made(range(12, 22)), range(12, 22))).moves
-        if move.of == "clap"
-    ]
+    [alone] = [move.judged.error for move in compare(ten, write(made(range(12, 22)))).moves if move.of == "clap"]
     # One draw has ten times the variance of ten: √11 beside √2.
     assert error == pytest.approx(alone * np.sqrt(11 / 2), rel=0.3)
 
 
-@pytest.mark.parametrize(
-    ("draws", "off", "paired"), [("", 0.0, True), ("", 0.3, False), ('draws = "kshot"\n', 0.3, True)]
-)
-def test_imported_records_are_paired_if_they_say_whose_draws_they_have_or_agree_in_all_digits(draws, off, paired):
-    """Their accuracies have one decimal; zero-shot does not vary over draws, but rounding explains its difference."""
+@pytest.mark.parametrize(("off", "paired"), [(0.0, True), (0.3, False)])
+def test_printed_accuracies_are_paired_where_they_agree_in_all_digits(off, paired):
+    """They have one decimal; zero-shot does not vary over draws, but rounding explains its difference."""
     rows = made(range(5))
-    ours = write("ours", rows, range(5))
+    ours = write(rows)
     for row in rows:
         row["accuracy"] += (off if row["seed"] % 2 else -off) / 100 * (row["method"] != "zero_shot")
-    kept = ("dataset", "backbone", "tier", "shots", "seed", "method", "accuracy")
-    Path("theirs.jsonl").write_text(
-        "\n".join(json.dumps({n: row[n] for n in kept} | {"accuracy": round(100 * row["accuracy"], 1)}) for row in rows)
-    )
-    columns = "\n".join(f'{name} = "{name}"' for name in kept)
-    Path("theirs.toml").write_text(f"{draws}[columns]\n{columns}\n")
-    found = compare(ours, import_records(Path("theirs.jsonl"), Path("theirs.toml")).folder)
+    kept = ("dataset", "backbone", "tier", "shots", "seed", "method")
+    theirs = [{n: row[n] for n in kept} | {"accuracy": round(100 * row["accuracy"], 1)} for row in rows]
+    found = compare(ours, Results.from_frame(theirs, "theirs").records, (0.0, 0.1))
     assert found.paired == paired
     assert found.same == (off == 0)
     assert not found.differing
     assert all(abs(move.mean_change) <= 0.05 + off for move in found.moves)
     assert any(move.mean_change for move in found.moves)
-    assert "version" in found.circumstances

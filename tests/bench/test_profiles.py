@@ -3,13 +3,13 @@
 from itertools import pairwise
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
-from folders import comparable, edit, fill
+from folders import comparable, edit, fill, missing, table
 from kshot import load_records
 from kshot.bench.cell import asked_head
-from kshot.bench.records import Records, load_table
-from kshot.bench.run import ThisProcess, compute, open_run
+from kshot.bench.records import Records
 from kshot.bench.study import load_study
 from kshot.data.episode import class_shots
 from kshot.data.features import load_features
@@ -48,7 +48,7 @@ def test_uneven_supports_are_part_of_the_balanced_ones(records, folder):
 
 
 def test_a_run_under_every_profile(uneven, folder):
-    rows = load_table(uneven.folder).to_pylist()
+    rows = table(uneven.folder).to_pylist()
     status = {(row["profile"], row["method"]): row["status"] for row in rows}
     assert status["missing", "zero_shot"] == "ok"
     assert status["missing", "ncm"] == "undefined"
@@ -72,20 +72,23 @@ def test_the_table_by_profile_pairs_the_same_draws(uneven):
     ncm, tail = panel.column("ncm"), panel.profile == "long-tailed"
     expected = ncm[tail].mean() - ncm[panel.profile == "balanced"].mean()
     assert next(row for row in table.rows if row[0] == "NCM")[5].mean == pytest.approx(expected)
-    assert set(found.leaderboard().to_arrow().column_names) >= {"method", "K=4"}
+    assert set(found.leaderboard().to_arrow().column_names) >= {"method", "k4"}
 
 
 def test_classes_without_shots_have_a_table_and_metrics_of_their_own(uneven):
     found = load_records(uneven.folder)
     means = {row[0]: [float(value) for value in row[1:4]] for row in found.table("unseen").rows}
-    truth = {}
-    for cell in (cell for cell in uneven.study().cells() if cell.profile == "missing"):
-        answers = uneven.answers(cell)["zero_shot"]
-        missing = class_shots("missing", cell.dataset, answers.truth, answers.n_classes, 4, cell.seed)
-        unseen = missing[answers.truth] == 0
+    rows = table(uneven.folder).filter(pc.field("profile") == "missing")
+    rows, truth = rows.filter(pc.field("method") == "zero_shot"), []
+
+    def shares(answers):
+        unseen = answers.unseen[answers.truth]
         assert 0 < unseen.mean() < 1
-        truth[cell] = 100 * answers.hits[~unseen].mean(), 100 * answers.hits[unseen].mean()
-    assert means["Zero-shot"][:2] == pytest.approx(np.mean(list(truth.values()), axis=0))
+        truth.append((100 * answers.hits[~unseen].mean(), 100 * answers.hits[unseen].mean()))
+        return 0.0
+
+    uneven.answers(rows, {"shares": shares})
+    assert means["Zero-shot"][:2] == pytest.approx(np.mean(truth, axis=0))
     texts = {row[0]: row for row in found.table("unseen").texts()}
     assert texts["Zero-shot"][4].startswith("+0.00 [")
     assert texts["NCM"][2] == "–"
@@ -143,25 +146,22 @@ def test_either_half_is_answered_as_if_the_other_were_not_there(records, folder)
 
 
 def test_a_run_from_base_to_new(halves):
-    rows = load_table(halves.folder).to_pylist()
+    rows = table(halves.folder).to_pylist()
     status = {(row["profile"], row["method"]): row for row in rows}
     for half in HALVES:
         assert status[half, "zero_shot"]["status"] == "ok"
         assert status[half, "ncm"]["status"] == "undefined"
     assert {row["n_classes"] for row in rows if (row["dataset"], row["profile"]) == ("sim-pets", "new")} <= {18}
-    table = load_records(halves.folder).table("base_to_new")
-    means = {row[0]: row for row in table.texts()}
+    halved = load_records(halves.folder).table("base_to_new")
+    means = {row[0]: row for row in halved.texts()}
     assert means["Zero-shot"][4].startswith("+0.00 [")
     assert means["NCM"][1] == "–"
 
 
 def test_balanced_cells_are_those_of_a_study_without_profiles(records, folder):
-    edit("small.toml", "seeds", 'profiles = ["balanced"]\nseeds', to="named.toml")
-    assert load_study("named.toml").hash == load_study("small.toml").hash
     edit("small.toml", "seeds", 'profiles = ["balanced", "missing"]\nseeds', to="more.toml")
-    before = comparable(records.folder).drop_columns(["study_hash"]).to_pylist()
-    work = open_run(load_study("more.toml"), folder / "features", records)
-    assert all(cell.profile == "missing" for cell in work.missing)
-    compute(work, folder / "features", records, ThisProcess())
-    after = comparable(records.folder).drop_columns(["study_hash"]).to_pylist()
+    before = comparable(records.folder).to_pylist()
+    fill(load_study("more.toml"), folder / "features", records)
+    after = comparable(records.folder).to_pylist()
     assert [row for row in after if row["profile"] == "balanced"] == before
+    assert missing(records.folder) == 0

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from kshot.bench.records import read_header, stored_study
+from kshot.bench.records import Records
 from kshot.bench.study import load_study
 from kshot.cli.main import main
 from kshot.data.store import read_manifest
@@ -136,9 +136,11 @@ def test_json_files(content, noise):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "study.json")
         path.write_bytes(json.dumps(content).encode("utf-8", "replace") + noise)
-        allowed(read_header, Path(folder))
-        allowed(stored_study, Path(folder))
         allowed(read_manifest, path)
+        queries = Path(folder, "queries")
+        queries.mkdir()
+        path.rename(queries / f"s.{'0' * 32}.parquet")
+        allowed(Records(folder).saved, "s")
 
 
 def _pictures() -> list[bytes]:

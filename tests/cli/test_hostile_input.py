@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from kshot.bench.run import StudyShard
 from kshot.bench.study import parse_study
 from kshot.data import gate as check
 from kshot.encode.pictures import decode
@@ -19,6 +18,7 @@ from kshot.errors import SHOW_CONTROLS, InputError, KshotError, StudyError
 from kshot.report.renderings import markdown_text
 from kshot.report.table import Table, csv_text
 from kshot.types import Labelled
+from kshot.workers import Shard
 
 AXES = {"datasets": ["a"], "backbones": ["b"], "tiers": ["c"], "shots": [1], "seeds": [0]}
 
@@ -26,7 +26,7 @@ AXES = {"datasets": ["a"], "backbones": ["b"], "tiers": ["c"], "shots": [1], "se
 @pytest.mark.parametrize("shard", ["①/3", "1/③", "²/3", "-1/3", "3/3", "1", "/", "1/3/5", "１/３ "])
 def test_shards_that_are_none(shard):
     with pytest.raises(KshotError, match="is not of the form i/n"):
-        StudyShard.parse(shard)
+        Shard.parse(shard)
 
 
 def test_a_date_is_no_parameter():

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from folders import table
 from kshot.bench.heads import method_specs
-from kshot.bench.records import Records, load_table
+from kshot.bench.records import Records
 from kshot.bench.study import parse_study
 from kshot.methods import registry
 from kshot.report.questions import five_questions
@@ -78,7 +79,7 @@ def test_a_copy_of_zero_shot_without_a_knob(kshot_with_heads):
     assert set(numbers(found["1 against zero-shot"])) == {0.0}
     assert "no knob declared" in found["2 against its knob's oracle"]
     assert "nothing was fitted" in found["5 how its knob was chosen"]
-    page = Path("records/tiny-judge-own_heads-TextOnly/report/report.html").read_text()
+    page = Path("records/reports/tiny-judge/report.html").read_text()
     assert "2 against its knob" in page
 
 
@@ -88,13 +89,13 @@ def test_a_blend_with_the_family_knob(kshot_with_heads):
     found = answers(done.stdout)
     assert numbers(found["2 against its knob's oracle"]) == numbers(found["3 against the oracle ratio"])
     assert "lambda from fixed" in found["5 how its knob was chosen"]
-    rows = load_table("records/tiny-judge-own_heads-Half").to_pylist()
+    rows = table("records").to_pylist()
     accuracy = {(r["dataset"], r["shots"], r["method"]): r["accuracy"] for r in rows}
     cells = sorted({key[:2] for key in accuracy})
     for other, question in (("clap", "4 against CLAP"), ("oracle_lambda", "3 against the oracle ratio")):
         differences = [100 * (accuracy[*c, "own_heads:Half"] - accuracy[*c, other]) for c in cells]
         assert numbers(found[question])[0] == pytest.approx(sum(differences) / len(cells), abs=0.006)
-    assert "4 done, 0 to compute" in kshot_with_heads("judge", "own_heads:Half", "tiny.toml", "--workers", "1").stdout
+    assert " 0 to compute" in kshot_with_heads("judge", "own_heads:Half", "tiny.toml", "--workers", "1").stdout
     assert "has no class 'Nobody'" in kshot_with_heads("judge", "own_heads:Nobody", "tiny.toml").stderr
 
 
@@ -112,21 +113,19 @@ def test_absent_companions_are_said_not_faked(kshot_with_heads, monkeypatch):
 def test_a_known_method_can_be_judged_too():
     study = parse_study(tomllib.loads(STUDY), "here")
     assert sorted(judged_study(study, method_specs("clap")).methods()) == sorted(COMPANIONS)
-    assert judged_study(study, method_specs("a.b:C")).name == "tiny-judge-a.b-C"
+    assert judged_study(study, method_specs("a.b:C")).name == "tiny-judge"
 
 
 def test_each_of_several_methods_has_its_table_on_the_features_and_shots_asked_for(kshot_with_heads):
-    asked = ("--on", "tuxpaint/lite0/photo", "--shots", "2", "--min-residue", "3", "--workers", "1")
+    asked = ("--on", "tuxpaint/lite0/photo", "--shots", "2", "--least-left", "3", "--workers", "1")
     done = kshot_with_heads("judge", "own_heads:TextOnly", "own_heads:Half", "tiny.toml", *asked)
     assert done.returncode == 0, done.stderr
     assert "Text only: the five questions" in done.stdout
     assert "Half: the five questions" in done.stdout
-    (folder,) = Path("records").iterdir()
-    study, rows = Records(folder).study(), load_table(folder).to_pylist()
-    assert study.name == "tiny-on-tuxpaint+lite0+photo-K2-residue3-judge-own_heads-TextOnly+own_heads-Half"
-    assert study.min_residue == 3
+    study, rows = Records("records").saved("tiny-judge").study, table("records").to_pylist()
+    assert study.least_left == 3
     assert {(row["dataset"], row["tier"], row["shots"]) for row in rows} == {("tuxpaint", "photo", 2)}
-    page = (folder / "report" / "report.html").read_text()
+    page = Path("records/reports/tiny-judge/report.html").read_text()
     assert "Text only: 1 against zero-shot" in page
     assert "Half: 1 against zero-shot" in page
     planned = kshot_with_heads("plan", "tiny.toml", *asked[:6]).stdout

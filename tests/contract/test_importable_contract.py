@@ -73,3 +73,41 @@ def test_a_broken_promise_is_named(method, check, says):
         checks[check]()
     with pytest.raises((AssertionError, AttributeError)):
         check_method(method)
+
+
+class CutsText(Half):
+    """Keeps only a hundred coordinates of the text, as for an encoder that it once was written for."""
+
+    def _fit(self, task):
+        text = task.text.copy()
+        text[:, 100:] = 0
+        self._set_linear(blend(task.means, text, self.ratio))
+
+
+class SinglePrecision(Half):
+    """As a head of torch often has it."""
+
+    def _fit(self, task):
+        self._set_linear(blend(task.means, task.text, self.ratio).astype(np.float32))
+
+
+class Crashes(Half):
+    def _fit(self, task):
+        raise TypeError("tensor expected")
+
+
+@pytest.mark.parametrize(
+    ("head", "check"), [(CutsText, "every_coordinate_counts"), (SinglePrecision, "works_in_the_dtype_it_is_given")]
+)
+def test_a_broken_promise_names_its_check(head, check):
+    checks = {check_name(each): each for each in method_checks(head)}
+    with pytest.raises(AssertionError) as caught:
+        checks[check]()
+    assert str(caught.value).startswith(f"{check}: ")
+    assert len(str(caught.value)) > len(check) + 10
+
+
+def test_another_error_has_a_note_with_its_check():
+    with pytest.raises(TypeError, match="tensor expected") as caught:
+        check_method(Crashes)
+    assert caught.value.__notes__ == ["in the check shapes_and_accuracy of kshot.testing"]

@@ -138,3 +138,34 @@ def test_two_classes_score_as_scikit_learn_has_it():
     auc = sklearn.metrics.get_scorer("roc_auc")(named, data.test.X, data.test.y == 1)
     pairs = np.subtract.outer(*(head.decision_function(data.test.X)[data.test.y == c] for c in (1, 0)))
     assert auc == pytest.approx((pairs > 0).mean())
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_metadata_requests_of_every_head_are_those_of_scikit_learn(name):
+    """What is asked by default, and what a pipeline and a search hand to `fit` and `score`."""
+    from sklearn.utils.metadata_routing import get_routing_for_object
+
+    head = wrapped(name)
+    with sklearn.config_context(enable_metadata_routing=True):
+        request = get_routing_for_object(HEADS[name]())
+        assert request.consumes("fit", ["text", "sample_weight"]) == {"text"}
+        assert request.consumes("score", ["sample_weight"]) == set()
+        data = problem(shots=4)
+        weights = np.linspace(0, 1, len(data.y))
+        plain = make_pipeline(FunctionTransformer(), head).fit(data.X, data.y)
+        assert plain.score(data.X, data.y) == plain[-1].score(data.X, data.y)
+        with pytest.raises(ValueError, match="sample_weight"):
+            plain.score(data.X, data.y, sample_weight=weights)
+        asked = wrapped(name).set_score_request(sample_weight=True).fit(data.X, data.y)
+        assert get_routing_for_object(asked).consumes("score", ["sample_weight"]) == {"sample_weight"}
+        weighed = make_pipeline(FunctionTransformer(), asked).score(data.X, data.y, sample_weight=weights)
+        right = asked.predict(data.X) == data.y
+        assert weighed == pytest.approx(weights[right].sum() / weights.sum())
+
+
+def test_a_search_scores_with_routing_on():
+    data = problem(shots=6)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(kshot.GDA(), {"alpha": [1.0, 1e6]}, cv=2)
+        search.fit(data.X, data.y, text=data.text)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -46,7 +46,7 @@ def described(name):
     """What is stored of a method, without its scores."""
     method = registry.create(name)
     values = {key: "none" if value is None else value for key, value in method.get_params().items()}
-    return {"version": method.info.version or 1, "parameters": values}
+    return {"version": method.info.version, "parameters": values}
 
 
 def table():

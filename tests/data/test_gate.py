@@ -4,8 +4,7 @@ import logging
 
 import pytest
 
-from kshot.bench.records import read_header
-from kshot.bench.run import ThisProcess, complete
+from kshot import run
 from kshot.bench.study import parse_study
 from kshot.data.gate import failed_gates
 from kshot.data.store import Store
@@ -23,17 +22,12 @@ STUDY = {
 
 
 @pytest.mark.parametrize(("right", "warned"), [(90, False), (10, True)])
-def test_run_warns_where_the_gate_fails_and_the_header_keeps_it(tmp_path, caplog, right, warned):
+def test_run_warns_where_the_gate_fails_(tmp_path, caplog, right, warned):
     write_pets(Store(tmp_path / "features"), right, logit_scale=7.5, logit_bias=-2.0)
     with caplog.at_level(logging.WARNING):
-        complete(parse_study(STUDY, "test"), tmp_path / "records", tmp_path / "features", ThisProcess())
+        run(parse_study(STUDY, "test"), records=tmp_path / "records", features=tmp_path / "features", workers=1)
     assert ("Pets with ViT-B-16: zero-shot with tier ensemble: 10.0 %" in caplog.text) is warned
     assert ("fail the sanity gate: see `kshot features check`" in caplog.text) is warned
-    header = read_header(tmp_path / "records")
-    assert header["constants"]["Pets/ViT-B-16"] == {
-        "logit_scale": 7.5, "logit_bias": -2.0, "anchor_scale": {"ensemble": pytest.approx(3.0)}
-    }  # fmt: skip
-    assert (header["ignored_gates"].keys() == {"Pets/ViT-B-16"}) is warned
 
 
 def test_generated_numbers_have_no_gate(tmp_path):

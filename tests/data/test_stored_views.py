@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kshot.bench.work import check_views
 
+from kshot.bench.strata import check_views
 from kshot.bench.study import Grid, MethodSpec, Study
 from kshot.data.episode import draw_support
 from kshot.data.simulated import BACKBONE, WORLDS, write

@@ -50,7 +50,7 @@ def mistakes(text: str) -> list[str]:
         elif is_group and path == first:
             continue
         else:
-            options = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", rest.split("|")[0]))
+            options = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", re.split(r"\|| -- ", rest)[0]))
             found += [f"kshot {path} {option}" for option in options - KNOWN[path]]
     return found
 
@@ -68,4 +68,4 @@ def test_a_command_that_is_no_more_is_found():
     assert mistakes("For blends see `kshot knob --help`.") == ["kshot knob "]
     assert mistakes("Type: kshot records join x") == ["kshot records join"]
     assert mistakes("`kshot run STUDY --resume`") == ["kshot run --resume"]
-    assert not mistakes("`kshot records check FOLDER --repair`, `kshot run STUDY --shard 0/2`")
+    assert not mistakes("`kshot records diff A B`, `kshot run STUDY --shard 0/2`")

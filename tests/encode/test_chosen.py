@@ -4,10 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from kshot.bench.work import find_work
 
 from colours import ColourEncoder
-from kshot.bench.records import Records
+from kshot.bench.query import query
 from kshot.bench.study import Grid, MethodSpec, Study
 from kshot.data.store import Store
 from kshot.data.stratum import load_stratum
@@ -38,7 +37,7 @@ def decoded(monkeypatch):
             count[self.picture.id] += self._image is None
             return super().load()
 
-    monkeypatch.setattr("kshot.encode.encoding.Decoded", Counted)
+    monkeypatch.setattr("kshot.encode.blocks.Decoded", Counted)
     return count
 
 
@@ -87,7 +86,7 @@ def test_a_whole_pool_serves_a_capped_study_and_not_the_other_way(source, tmp_pa
         encode_pictures(jobs(source, 8), capped)
 
     grid = Grid(("set",), ("c8",), ("photo",), (1,), (0,), (MethodSpec("ncm", "ncm"),))
-    sizes = find_work(Study("s", (grid,), pool_cap=6), whole, Records(tmp_path / "r")).strata["set", "c8"]
+    sizes = query(Study("s", (grid,), pool_cap=6), whole).strata["set", "c8"]
     assert (sizes.n_pool, sizes.smallest_pool) == (18, 6)
     with pytest.raises(StudyError, match="at most 6 pictures of a class; the study wants all"):
-        find_work(Study("s", (grid,)), capped, Records(tmp_path / "r"))
+        query(Study("s", (grid,)), capped)

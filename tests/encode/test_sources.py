@@ -7,9 +7,9 @@ import pytest
 from kshot.encode.hub import DATASETS, offline_reason
 from kshot.encode.pictures import decode
 from kshot.encode.sources import find_origins, find_source
-from kshot.encode.sources.source import Shard
+from kshot.encode.sources.source import Shard, leave_out
 from kshot.errors import InputError, KshotError
-from picture_sets import CLASSES, add, picture, write_shards
+from picture_sets import CLASSES, add, picture, write_pictures, write_shards
 
 
 def everything(source):
@@ -122,6 +122,23 @@ def hub(tmp_path):
     return tmp_path / "hub"
 
 
+@pytest.mark.parametrize("kind", ["folder", "shards"])
+def test_a_class_that_is_left_out(tmp_path, kind):
+    """Caltech101 without its background class: the other classes keep their pictures and their order."""
+    if kind == "folder":
+        place = write_pictures(tmp_path / "set", 4)
+    else:
+        place = write_shards(tmp_path / "set", {"train": 2, "test": 2})
+    whole = find_source(str(place))
+    rest = leave_out(whole, [whole.classes[1], "other"])
+    assert rest.classes == whole.classes[:1] + whole.classes[2:]
+    assert rest.origin == f"{whole.origin} without {whole.classes[1]}"
+    kept = [p for p in everything(whole) if p.label != 1]
+    assert [(p.part, p.id) for p in everything(rest)] == [(p.part, p.id) for p in kept]
+    assert [rest.classes[p.label] for p in everything(rest)] == [whole.classes[p.label] for p in kept]
+    assert leave_out(whole, ["other"]) is whole
+
+
 def test_the_hub_gives_what_the_disk_gives_although_connections_drop(hub, serve, tmp_path):
     server = serve(hub, drops=True)
     source = find_source(f"{server.url}/{ADDRESS}")
@@ -130,7 +147,7 @@ def test_the_hub_gives_what_the_disk_gives_although_connections_drop(hub, serve,
     assert resumed
     assert all(path.endswith(".tar") for path in resumed)
     left = [path.name for path in (tmp_path / "hub-cache").rglob("*.tar")]
-    assert left == ["1.tar"], "only the last shard is on the disk"
+    assert left == [], "a shard that was read is removed"
     del source
     assert not [path for path in (tmp_path / "hub-cache").rglob("*") if path.name.endswith(".tar")]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from kshot.encode.encoders import VISION, VisionEncoder
 from kshot.encode.protocol import import_torchvision
-from kshot.encode.vision import VARIANTS, VisionEncoder
 from kshot.errors import KshotError
 
 
@@ -15,7 +15,7 @@ def test_geometry_differs_between_the_two():
 
     edge = np.zeros((300, 600, 3), np.uint8)
     edge[:, :60] = 255
-    two, three = (VARIANTS[name].preprocessing(Image.fromarray(edge)) for name in VARIANTS)
+    two, three = (VISION[name].preprocessing(Image.fromarray(edge)) for name in VISION)
     assert two.shape == three.shape == (3, 224, 224)
     black = -np.array([0.485, 0.456, 0.406]) / np.array([0.229, 0.224, 0.225])
     np.testing.assert_allclose(two.min(axis=(1, 2)), black, atol=1e-5)
@@ -30,7 +30,7 @@ def test_a_local_checkpoint_of_random_weights(tmp_path):
     from safetensors.torch import save_file
 
     torch.manual_seed(0)
-    variant = VARIANTS["DINOv3-B-16"]
+    variant = VISION["DINOv3-B-16"]
     model = timm.create_model(variant.model, pretrained=False, num_classes=0, img_size=224).eval()
     save_file(model.state_dict(), tmp_path / "model.safetensors")
     encoder = VisionEncoder("DINOv3-B-16", tmp_path / "model.safetensors")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+import kshot
 from folders import edit
 from kshot.extend import Classifier, MethodInfo
 from kshot.methods import registry
@@ -173,7 +174,7 @@ def test_files_beside_count_where_they_are_named(tmp_path, monkeypatch, top, ins
         for name in [name for name in sys.modules if name.startswith(("tools_of_head", "my_half"))]:
             del sys.modules[name]
         importlib.invalidate_caches()
-        return registry.version_of("my_half:Half")
+        return registry.code_of("my_half:Half")
 
     codes = [code()]
     edit(package / "deep.py", "1", "10")
@@ -186,7 +187,7 @@ def test_files_beside_count_where_they_are_named(tmp_path, monkeypatch, top, ins
     edit(tmp_path / "my_half.py", 'title="h"', 'title="h", version=3')
     stated = code()
     edit(package / "deep.py", "10", "100")
-    assert code() == stated == "my_half:Half-3"
+    assert code() == stated == "version 3"
 
 
 def test_values_that_a_session_set_in_its_modules_count(tmp_path, monkeypatch):
@@ -218,6 +219,17 @@ def test_the_hash_is_the_same_in_every_process(tmp_path):
     assert re.fullmatch("[0-9a-f]{16}", printed.pop().strip())
 
 
-def test_a_method_of_kshot_has_its_version_and_those_of_the_methods_that_it_names():
-    assert registry.version_of("clap") == registry.version_of("kshot.methods.ncm:NCM") == "1"
-    assert registry.version_of("kshot.methods.calibrated:Calibrated", {"method": "gda_alpha1"}) == "1 1"
+def test_a_method_of_kshot_has_no_code_but_that_of_the_methods_that_it_names(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_inner.py").write_text(HEAD.format(top="", inside="pass", use="1"))
+    assert registry.code_of("clap") == registry.code_of("kshot.methods.ncm:NCM") == ""
+    calibrated = "kshot.methods.calibrated:Calibrated"
+    assert registry.code_of(calibrated, {"method": "gda_alpha1"}) == ""
+    assert registry.code_of(calibrated, {"method": "my_inner:Half"}) == registry.code_of("my_inner:Half") != ""
+
+
+def test_parameters_of_an_object_count():
+    one, other = (many([1])() for _ in range(2))
+    assert registry.session_code(one) == registry.session_code(other)
+    head = kshot.LPP(bias_init=[0.0, 1.0])
+    assert registry.session_code(head) != registry.session_code(kshot.LPP(bias_init=[0.0, 2.0]))

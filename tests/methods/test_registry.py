@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+import kshot
 from kshot import CLAP, ZeroShot
 from kshot.errors import InputError, KshotError
 from kshot.methods import registry
@@ -129,3 +130,17 @@ def test_unfitted_heads_say_so(tmp_path):
     with pytest.raises(InputError, match="not fitted"):
         save_head(ZeroShot(), tmp_path / "head")
     assert not list(tmp_path.iterdir())
+
+
+def test_kinds_of_heads_divide_all_of_them():
+    parts = [name for kind in ("free", "transductive", "reference") for name in kshot.heads(kind)]
+    assert sorted(parts) == sorted(kshot.heads("all")) == sorted(registry.names())
+    assert all(registry.info(name).sees <= {"text", "support"} for name in kshot.heads("free"))
+    with pytest.raises(InputError, match=r"kind of head 'fre'\. Did you mean free"):
+        kshot.heads("fre")
+
+
+def test_a_kind_stands_for_its_heads_where_heads_are_given():
+    from kshot.bench.heads import method_specs
+
+    assert [spec.use for spec in method_specs("free")] == kshot.heads("free")

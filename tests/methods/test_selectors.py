@@ -10,7 +10,7 @@ from kshot.methods.evidence import prepare
 from kshot.methods.knob import balanced_fold_curve, held_out_curve, leave_one_out_curve
 from kshot.methods.knob_survey import KnobSurvey
 from kshot.methods.selectors import SELECTORS, ParameterKnob, Tuned, knob_of, scores_over_grid
-from kshot.solvers.leaving_out import balanced_folds, ranks_by_text
+from kshot.solvers.folds import balanced_folds, ranks_by_text
 from problems import problem
 
 GRID = {"beta_points": 3, "ridge_points": 4}

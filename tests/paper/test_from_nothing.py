@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from kshot.bench.records import Records, load_table
+from folders import comparable
+from kshot.bench.records import Records
 from kshot.data.catalog import distributed
 from kshot.data.store import Store
 from picture_sets import Hub
@@ -59,8 +60,8 @@ def features(folder: Path) -> dict[str, str]:
 
 
 def records(folder: Path) -> dict[str, list]:
-    begun = [name for name in STUDIES if Records(folder / "records" / name).loose()]
-    return {name: load_table(folder / "records" / name).drop_columns(list(SECONDS)).to_pylist() for name in begun}
+    begun = [name for name in STUDIES if Records(folder / "records").has(name)]
+    return {name: comparable(folder / "records", name).to_pylist() for name in begun}
 
 
 def claims(folder: Path) -> list[dict[str, str]]:

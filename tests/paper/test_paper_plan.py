@@ -5,8 +5,8 @@ import platform
 
 import numpy as np
 import pytest
-from kshot.bench.work import from_catalog
 
+from kshot.bench.strata import from_catalog
 from kshot.bench.study import load_study
 from kshot.data.episode import drawn_rows
 from kshot.data.store import Store
@@ -54,7 +54,7 @@ def test_a_plan_of_the_small_one_needs_no_torch_the_second_time(tmp_path, monkey
     features, cells = plan_tables(tmp_path / "features", tmp_path / "records", small, 2, "cpu")
     assert features.rows[-1][:6] == ("all", "2.7 GB", "16,773", "16,773", "0", "1.9 h")
     assert cells.rows[0][:2] == ("paper", "0 of 50")
-    assert [number.mean for number in cells.rows[0][2:4]] == [300, 0]
+    assert [number.mean for number in cells.rows[0][2:4]] == [2925, 0]
 
 
 def test_a_study_file_with_a_wrong_cap(tmp_path):

@@ -7,9 +7,19 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from kshot.methods import registry
-from kshot.pictures.assess import SET_SHARE, conformal_threshold
+from kshot.pictures.assess import SET_SHARE, conformal_threshold, margins
 from kshot.pictures.head import PictureHead
-from kshot.pictures.held_out import Curve, Shots, folds, left_out_scores, mean_interval, wilson
+from kshot.pictures.held_out import (
+    GROWTH,
+    SPREAD,
+    Shots,
+    carried,
+    folds,
+    gain,
+    left_out_scores,
+    paired_difference,
+    wilson,
+)
 from kshot.pictures.predict import predict_feature
 from kshot.solvers.softmax import calibrate
 
@@ -66,32 +76,42 @@ def test_temperature_is_the_minimum_of_the_smoothed_loss():
     assert calibrate(scores, own.y) == pytest.approx(best, rel=0.03)
 
 
-def test_curve_and_mean():
-    half, most = np.arange(10) < 5, np.arange(10) < 6
-    curve = Curve((1.0, 3.0), (half, most))
-    assert curve.gain(3.0, 7.0) == pytest.approx(0.1)
-    assert Curve((1.0, 3.0), (most, half)).gain(3.0, 7.0) == 0
-    found = mean_interval(np.array([0.0, 1.0, 1.0, 0.0]))
-    assert found.value == 0.5
-    assert found.high - 0.5 == pytest.approx(1.96 * np.sqrt(1 / 3) / 2, abs=1e-4)
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (3, 4), (7, 8)])
+def test_the_odds_of_a_right_answer_grow_by_a_power_of_the_shots(before, after):
+    found = carried(60, 100, before, after)
+    odds = 60.5 / 40.5 * (after / before) ** GROWTH
+    assert found.value == pytest.approx(odds / (1 + odds))
+    steps = np.log(after / before)
+    ends = np.log([share / (1 - share) for share in (found.low, found.high)])
+    half = 1.959964 * np.sqrt(101**2 / (100 * 60.5 * 40.5) + (SPREAD * steps) ** 2)
+    assert ends == pytest.approx(np.log(odds) + np.array([-half, half]))
 
 
-def test_interval_is_carried_along_the_curve():
-    """From one and three shots to seven is one more step: 2·more − few, resampled picture by picture."""
-    rng = np.random.default_rng(3)
-    few, more = rng.random(200) < 0.5, rng.random(200) < 0.6
-    found = Curve((1.0, 3.0), (few, more)).accuracy(7.0)
-    resampled = rng.integers(0, 200, (20_000, 200))
-    carried = (2.0 * more - few)[resampled].mean(axis=1)
-    assert found.value == more.mean()
-    assert found.low == wilson(int(more.sum()), 200).low
-    assert found.high == pytest.approx(np.quantile(carried, 0.975), abs=0.01)
+def test_without_more_shots_the_interval_is_near_wilsons():
+    for correct in (30, 80):
+        found, plain = carried(correct, 100, 4, 4), wilson(correct, 100)
+        assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=0.01)
 
 
-def test_more_shots_never_lower_the_interval():
-    worse = Curve((1.0, 3.0), (np.ones(20, bool), np.arange(20) < 10)).accuracy(7.0)
-    plain = wilson(10, 20)
-    assert (worse.low, worse.high) == (plain.low, plain.high)
+def test_gains_follow_one_curve():
+    """Two steps are as much as one over both, and the expected accuracy is the measured one plus its gain."""
+    first = gain(0.6, 3, 4).value
+    both = first + gain(0.6 + first, 4, 5).value
+    assert both == pytest.approx(gain(0.6, 3, 5).value)
+    share = (60 + 0.5) / 101
+    assert carried(60, 100, 3, 4).value - share == pytest.approx(gain(share, 3, 4).value)
+    less, more = gain(0.6, 3, 4).low, gain(0.6, 3, 4).high
+    assert less < 0 < first < more
+
+
+def test_the_interval_of_a_difference_covers():
+    """Also with four pictures, all of them better, where Wald's has no width."""
+    rng = np.random.default_rng(0)
+    for total, shares in ((4, (0.3, 0.2, 0.5)), (20, (0.2, 0.1, 0.7)), (100, (0.1, 0.05, 0.85))):
+        drawn = rng.multinomial(total, shares, size=4000)
+        ends = [paired_difference(int(better), int(worse), total) for better, worse, _ in drawn]
+        assert np.mean([one.low <= shares[0] - shares[1] <= one.high for one in ends]) >= 0.93
+    assert paired_difference(4, 0, 4).low < 1
 
 
 @pytest.mark.parametrize("pictures", [19, 25, 40, 160])
@@ -107,6 +127,13 @@ def test_exchangeable_pictures_reach_the_threshold_as_often_as_promised(pictures
 def test_too_few_pictures_promise_nothing():
     assert conformal_threshold(np.linspace(0, 1, 18)) is None
     assert conformal_threshold(np.linspace(0, 1, 19)) == 0
+
+
+def test_the_margin_is_one_of_probabilities():
+    """Programs that only have probabilities, as those of an exported graph, find the same."""
+    logits = np.random.default_rng(0).normal(size=(5, 7)) * 4
+    logs = np.log(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(margins(logits), logs.max(axis=1) - logs.mean(axis=1))
 
 
 def test_a_prediction_names_what_reaches_the_threshold(shades, fit, tmp_path):

@@ -185,7 +185,8 @@ def test_pipeline_and_cross_validation_with_pictures(files, tmp_path):
     paths, labels = files
     step = kshot.EncodePictures(ColourEncoder())
     pipeline = make_pipeline(step, kshot.CLAP(epochs=20))
-    text = {"clap__text": step.text_of(CLASSES), "clap__constants": step.constants_of(CLASSES)}
+    text = {"clap__text": step.text_of(CLASSES), "clap__classes": list(CLASSES)}
+    text["clap__constants"] = step.constants_of(CLASSES)
     assert cross_val_score(pipeline, paths, labels, cv=4, params=text).tolist() == [1.0] * 4
     rng = np.random.default_rng(5)
     shade(tmp_path / "new.png", "green", rng)

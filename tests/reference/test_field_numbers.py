@@ -9,9 +9,9 @@ from scipy.special import log_softmax
 
 from kshot import APE, RLA, CrossModalLP, ProKeR, SSText, TaskRes, TipAdapterF, TransCLIP
 from kshot.solvers.adapter import train_linear_adapter
-from kshot.solvers.channels import class_similarity
+from kshot.solvers.cache import class_similarity
 from kshot.solvers.cross_modal import paired_batches, train_cross_modal, warm_cosine
-from kshot.solvers.text_shift import penalties, pulled_prototypes, repelled
+from kshot.solvers.text_probe import penalties, pulled_prototypes, repelled
 from kshot.solvers.training import cosine_rates, half_cosine
 from kshot.solvers.transduction import transduce
 from official import BOTH, COPIES, agree, inputs, stored, unit
@@ -57,7 +57,7 @@ def official_scale(head):
 class TestHeads:
     """Every head as a user calls it."""
 
-    @pytest.mark.parametrize("case", [*SMALL, LARGE])
+    @pytest.mark.parametrize("case", [*SMALL, pytest.param(LARGE, marks=pytest.mark.ci)])
     @pytest.mark.parametrize(
         ("head", "name", "key"),
         [
@@ -146,6 +146,7 @@ class TestHeads:
         key = f"{prefix}_sstext{'plus' if plus else ''}_unbalanced_logits_test"
         close(head.decision_function(data["Xte"]), expected[key], dtype, "sstext")
 
+    @pytest.mark.ci
     @pytest.mark.parametrize(("scale", "turned_over"), [(100, 0), (30, 100)])
     def test_ss_text_says_when_the_repulsion_turns_it_over(self, scale, turned_over, prefix, dtype, official):
         data, expected = inputs(LARGE, dtype, official), stored(f"sstext_oneshot_{LARGE}", official)
@@ -204,6 +205,7 @@ class TestSearches:
         searched = head._scores_at(test[0], head.keys_, head.selected_["beta"].value, head.selected_["alpha"].value)
         close(searched, expected[f"{prefix}_official_logits_test"], dtype, "tipf")
 
+    @pytest.mark.ci
     def test_transclip_carries_its_state_from_one_gamma_to_the_next(self, prefix, dtype, official):
         given, validation, test = cached(dtype)
         expected = stored("transclip_gda_tip_c10_k4_d64", official)
@@ -232,7 +234,7 @@ class TestOnTheWay:
     @pytest.mark.parametrize("scale", [1, 10])
     @pytest.mark.parametrize("case", SMALL)
     def test_taskres(self, case, scale, epoch):
-        from kshot.solvers.residual_probe import train_residual
+        from kshot.solvers.text_probe import train_residual
 
         data, expected = inputs(case, np.float64), stored(f"taskres_scale{scale}_{case}")
         states = train_residual(
@@ -322,16 +324,19 @@ class TestOnTheWay:
 @pytest.mark.slow
 @pytest.mark.parametrize(("prefix", "dtype"), BOTH)
 class TestLargeAndSlow:
+    @pytest.mark.ci
     def test_cross_modal(self, official, prefix, dtype):
         data, expected = inputs(LARGE, dtype, official), stored(f"xmodal_{LARGE}", official)
         head = CrossModalLP(seed=1).fit(**shots(data))
         close(head.decision_function(data["Xte"]), expected[f"{prefix}_logits_test"], dtype, "xmodal")
 
+    @pytest.mark.ci
     def test_rla(self, official, prefix, dtype):
         data, expected = inputs(LARGE, dtype, official), stored(f"rla_{LARGE}", official)
         found = RLA().fit(**shots(data)).decision_function(data["Xte"])
         close(found, expected[f"{prefix}_lr0.001_1overK_logits_test"], dtype, "rla")
 
+    @pytest.mark.ci
     @pytest.mark.parametrize("aligned", [False, True])
     def test_transclip(self, aligned, official, prefix, dtype):
         data, expected = inputs(LARGE, dtype, official), stored(f"transclip_{LARGE}", official)

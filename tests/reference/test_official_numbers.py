@@ -65,6 +65,7 @@ class TestCLAP:
         found = head.decision_function(data["Xte"])
         agree(found, expected[f"{prefix}_logits_test"], dtype, FLOAT32_LOGITS["clap"])
 
+    @pytest.mark.ci
     def test_a_hundred_classes_in_batches(self, official, prefix, dtype):
         data = inputs("C100_K16_d512", dtype, official)
         expected = stored("clap_C100_K16_d512_scale10", official)

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from kshot.bench.records import Records, load_table
-from kshot.bench.run import ThisProcess, compute, open_run
+from kshot import run
 from kshot.bench.study import parse_study
 from kshot.report.tables import make_table
 from kshot.stats.panel import panel
@@ -35,9 +34,8 @@ STUDY = {
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("atlas")
-    features, records = folder / "features", Records(folder / "records")
-    compute(open_run(parse_study(STUDY, "test"), features, records), features, records, ThisProcess())
-    return panel(load_table(folder / "records"))
+    where = {"features": folder / "features", "records": folder / "records"}
+    return run(parse_study(STUDY, "test"), workers=1, **where).panel
 
 
 def test_the_oracle_of_a_survey_is_the_oracle_method(made):

@@ -6,7 +6,7 @@ import pytest
 from kshot.report.context import Context
 from kshot.report.figures import FIGURES
 from kshot.report.tables import all_tables
-from kshot.report.verdict import verdict
+from kshot.report.verdict import findings
 from kshot.stats.panel import panel
 from synthetic_records import TITLES, as_table, synthetic_rows
 
@@ -91,8 +91,8 @@ def test_bars_have_one_set_of_cells_and_name_who_has_none():
     for method in ("clap", "js_blend"):
         own = accuracies(method, tier=["dataset"], shots=[4, 16])
         assert widths[TITLES[method]] == pytest.approx(np.mean(list(own.values())))
-    named = axis.get_xlabel().replace("\n", " ")
-    assert "not in every cell: LOO blend, LP++, Oracle ratio" in named
+    named = figure.get_supxlabel().replace("\n", " ")
+    assert "Not in every cell: LOO blend, LP++, Oracle ratio" in named
 
 
 def test_the_better_end_needs_both_ends():
@@ -104,8 +104,9 @@ def test_the_better_end_needs_both_ends():
         cells.setdefault(tuple(row[name] for name in CELL), {})[row["method"]] = 100 * row["accuracy"]
     both = [found for found in cells.values() if "ncm" in found]
     gain = np.mean([f["oracle_lambda"] - max(f["ncm"], f["zero_shot"]) for f in both])
-    worth = verdict(panel(as_table(kept)))[0]
-    assert f"and {gain:+.2f} [".replace("-", "−") in worth
+    _, ends = findings(panel(as_table(kept)))
+    assert ends.estimate.mean == pytest.approx(gain)
+    assert f"{gain:+.2f} [".replace("-", "−") in ends.sentence
 
 
 def test_one_shot_alone_is_ranked_by_its_own_mean():

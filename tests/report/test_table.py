@@ -106,12 +106,28 @@ def estimates():
 
 def test_an_estimate_has_columns_of_its_own_in_csv_and_frames():
     read = list(csv.DictReader(io.StringIO(estimates().csv())))
-    assert list(read[0]) == ["method", "gap mean", "gap low", "gap high", "gap n", "n"]
-    assert [float(read[0][f"gap {part}"]) for part in ("mean", "low", "high", "n")] == [1.25, 0.5, 2.0, 12]
-    assert [read[i]["gap mean"] for i in (1, 2)] == ["", ""]
+    assert list(read[0]) == ["method", "gap", "low", "high", "gap_n", "n"]
+    assert [float(read[0][name]) for name in ("gap", "low", "high", "gap_n")] == [1.25, 0.5, 2.0, 12]
+    assert [read[i]["gap"] for i in (1, 2)] == ["", ""]
     for frame in (estimates().to_pandas(), estimates().to_polars(), estimates().to_arrow()):
         assert [float(value) for value in frame["n"].to_numpy()] == [7, 8, 9]
-    assert estimates().to_pandas()["gap mean"].isna().tolist() == [False, True, True]
+    assert estimates().to_pandas()["gap"].isna().tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("K=4", "k4"),
+        ("K≥2 pooled", "from_k2_pooled"),
+        ("accuracy (%)", "accuracy"),
+        ("LP++", "lpp"),
+        ("James–Stein blend", "james_stein_blend"),
+        ("Δ oracle λ", "change_oracle_lambda"),
+        ("…!", "column"),
+    ],
+)
+def test_frames_have_plain_names(title, name):
+    assert list(Table("t", (title,), (("x",),), "c").values()) == [name]
 
 
 def test_every_rendering_shows_the_same_cells():

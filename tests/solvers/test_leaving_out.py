@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kshot.solvers.leaving_out import balanced_folds, has_siblings, ranks_by_text
+from kshot.solvers.folds import balanced_folds, has_siblings, ranks_by_text
 from kshot.solvers.rows import shot_numbers
 from problems import problem
 

@@ -1,13 +1,11 @@
 """Answers keep what metrics need, within the error that they state."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.special import softmax
+from stored_answers import stored
 
-from kshot.errors import InputError
-from kshot.stats.answers import LARGEST, RELATIVE_ERROR, answers_from_table, answers_of, answers_table, concatenate
+from kshot.stats.answers import LARGEST, RELATIVE_ERROR, answers_of
 
 PROBABILITY_ERROR = 0.0015
 
@@ -25,7 +23,7 @@ def drawn(classes=20, n=4000, sharpness=2.0, seed=0):
 def test_what_comes_back_is_within_the_stated_error(classes, sharpness):
     p, truth = drawn(classes, sharpness=sharpness)
     predicted = p.argmax(axis=1)
-    found = answers_from_table(answers_table({"m": answers_of(p, truth, predicted)}))["m"]
+    found = stored(answers_of(p, truth, predicted))
     assert np.array_equal(found.truth, truth)
     assert np.array_equal(found.predicted, predicted)
     own, top = p[np.arange(len(p)), truth], p.max(axis=1)
@@ -41,12 +39,4 @@ def test_a_tie_counts_for_the_class_that_was_predicted():
     p = np.array([[0.5, 0.5], [0.5, 0.5]])
     found = answers_of(p, np.array([0, 0]), np.array([0, 1]))
     assert found.hits.tolist() == [True, False]
-    assert answers_from_table(answers_table({"m": found}))["m"].hits.tolist() == [True, False]
-
-
-def test_more_classes_than_two_bytes_count_are_refused():
-    few = answers_of(np.array([[0.5, 0.5]]), np.array([0]), np.array([0]))
-    with pytest.raises(InputError, match="at most 65,536 classes, not 70,000"):
-        answers_table({"m": replace(few, n_classes=70_000)})
-    most = answers_from_table(answers_table({"m": replace(few, n_classes=65_536)}))["m"]
-    assert (most.n_classes, concatenate([most]).n_classes) == (65_536, 65_536)
+    assert stored(found).hits.tolist() == [True, False]

@@ -7,8 +7,9 @@ import pytest
 from scipy.special import softmax
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss
+from stored_answers import stored
 
-from kshot.stats.answers import answers_from_table, answers_of, answers_table
+from kshot.stats.answers import answers_of
 from kshot.stats.bootstrap import cluster_means
 from kshot.stats.metrics import (
     ACCURACY,
@@ -84,7 +85,7 @@ def test_the_order_of_pictures_does_not_matter():
 def test_what_records_keep_gives_nearly_the_same():
     p, truth = drawn(sharpness=3.0)
     found = exact(p, truth)
-    kept = answers_from_table(answers_table({"m": found}))["m"]
+    kept = stored(found)
     for metric in METRICS.values():
         assert metric.value(kept) == pytest.approx(metric.value(found), rel=2e-3, abs=5e-4)
 

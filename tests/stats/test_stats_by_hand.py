@@ -3,7 +3,7 @@
 They kill the mutants that the larger tests let pass (tests/campaigns/mutation.py).
 """
 
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -265,7 +265,9 @@ def test_hits_end_with_the_test_set_and_the_first_record_counts():
 def test_one_record_is_a_panel_and_its_study_is_told():
     (row,) = board_rows(methods=("clap",), datasets=("alpha",), seeds=(0,))[:1]
     found = panel(as_table([row]), only="dataset alpha")
-    assert astuple(found.origin) == ("synthetic", "0123456789abcdef", "0.1.0", "float32", False, "dataset alpha")
+    origin = found.origin
+    assert (origin.study, origin.versions, origin.dtype) == ("synthetic", ("0.1.0",), "float32")
+    assert (origin.simulated, origin.only, origin.imported) == (False, "dataset alpha", False)
     assert panel(as_table([row | {"simulated": True}])).origin.simulated
 
 

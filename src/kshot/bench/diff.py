@@ -221,4 +221,4 @@ def _flipped(a: dict, b: dict) -> float | None:
 
 
 def _values(rows: Rows, name: str) -> list[str]:
-    return sorted({row[name] for row in rows.values()})
+    return sorted({row[name] or "" for row in rows.values()})

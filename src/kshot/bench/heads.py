@@ -26,7 +26,12 @@ def method_specs(heads: Heads) -> list[MethodSpec]:
     parameters that differ from its defaults. A head that is given twice counts once."""
     if isinstance(heads, str | Classifier | type) or not isinstance(heads, Iterable):
         heads = [heads]
-    given: list[tuple[Any, Any]] = list(heads.items()) if isinstance(heads, Mapping) else [(None, one) for one in heads]
+    if isinstance(heads, Mapping):
+        given: list[tuple[Any, Any]] = list(heads.items())
+    else:
+        # "free" stands for all heads of that kind.
+        kinds = [registry.heads(head) if head in [*registry.KINDS] else [head] for head in heads]
+        given = [(None, head) for kind in kinds for head in kind]
     specs: dict[str, MethodSpec] = {}
     for title, head in given:
         spec = _spec(head() if isinstance(head, type) and issubclass(head, Classifier) else head, title, specs)

@@ -11,7 +11,7 @@ from kshot.data.episode import Episode
 from kshot.errors import UndefinedError
 from kshot.methods import registry
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import prepare
+from kshot.methods.evidence import prepare, without_labels
 from kshot.methods.knob import Knob, knob_evidence
 from kshot.methods.parameters import known_constants
 
@@ -43,8 +43,7 @@ def measure_oracle(spec: MethodSpec, episode: Episode) -> Record:
         task = prepare(info, info.min_shots, **arguments)
     except UndefinedError as error:
         return Record(**common, status="undefined", reason=str(error))
-    assert task.test is not None
-    curve = method.knob_curve(replace(task, test=None), task.test)
+    curve = method.knob_curve(without_labels(task), task.test)
     return Record(**common, status="ok", accuracy=float(max(curve)))
 
 

@@ -31,7 +31,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Leak:
     """What is wrong with a method, as seen in one cell."""
 
     method: str
@@ -44,9 +44,9 @@ class Finding:
 
 def leak_check(
     study: Study, specs: Sequence[MethodSpec], store: Store, hits: Mapping[tuple[Cell, str], bytes]
-) -> tuple[Finding, ...]:
+) -> tuple[Leak, ...]:
     """Findings about these methods; `hits` are those of their records, by cell and the method's name."""
-    findings: list[Finding] = []
+    findings: list[Leak] = []
     for spec in specs:
         recorded = {cell: bits for (cell, name), bits in hits.items() if name == spec.name}
         # Reference points declare the test labels.
@@ -55,7 +55,7 @@ def leak_check(
     return tuple(findings)
 
 
-def _findings(study: Study, spec: MethodSpec, store: Store, hits: Mapping[Cell, bytes]) -> Iterator[Finding]:
+def _findings(study: Study, spec: MethodSpec, store: Store, hits: Mapping[Cell, bytes]) -> Iterator[Leak]:
     from joblib.externals.loky import ProcessPoolExecutor
 
     with ProcessPoolExecutor(1, env=ONE_THREAD) as process:
@@ -73,7 +73,7 @@ def _findings(study: Study, spec: MethodSpec, store: Store, hits: Mapping[Cell, 
                 wrong += _differences(shuffled, again, "with shuffled test labels", "they reach it")
                 other = "with the test pictures in another order and in parts"
                 wrong += _differences(reordered, again, other, "it uses statistics over them, or chance")
-            yield from (Finding(spec.name, cell, what) for what in wrong)
+            yield from (Leak(spec.name, cell, what) for what in wrong)
 
 
 def _differences(these: Array, those: Array, when: str, why: str) -> Iterator[str]:

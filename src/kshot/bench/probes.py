@@ -49,19 +49,22 @@ def probe_query(study: Study, store: Store, chosen: Selection, keep: Callable[[C
     keys = Keys(study, whole.source.hashes, list(specs.values()))
     cells: dict[Cell, dict[str, Asked]] = {}
 
-    def ask(cell: Cell, name: str) -> None:
+    def ask(cell: Cell, name: str, drawn: int) -> None:
         if name in specs:
-            left = whole.strata[cell.dataset, cell.backbone].left(cell.shots)
+            left = whole.strata[cell.dataset, cell.backbone].left(drawn)
             cells.setdefault(cell, {})[specs[name].name] = keys.asked(cell, specs[name], left)
 
+    for cell in (*whole.cells, *whole.dropped):
+        ask(replace(cell, shots=NO_SHOTS, seed=NO_SEED, profile=BALANCED), "geometry", NO_SHOTS)
+        if cell.shots > 1:
+            # A prediction takes no pictures from the pool.
+            ask(replace(cell, seed=NO_SEED, profile=BALANCED), "predicted", NO_SHOTS)
     for cell in whole.cells:
         if cell.seed in seeds:
-            ask(replace(cell, shots=NO_SHOTS, seed=NO_SEED, profile=BALANCED), "geometry")
             if cell.shots > 1:
-                ask(replace(cell, seed=NO_SEED, profile=BALANCED), "predicted")
-                ask(replace(cell, seed=NO_SEED), "spread")
-            ask(cell, "draws")
-            ask(cell, "per_class")
+                ask(replace(cell, seed=NO_SEED), "spread", cell.shots)
+            ask(cell, "draws", cell.shots)
+            ask(cell, "per_class", cell.shots)
     return replace(whole, cells=cells, source=keys)
 
 

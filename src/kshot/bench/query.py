@@ -97,9 +97,15 @@ def query(
 class Keys:
     """The keys of a study's records, from the hashes of its features alone."""
 
-    def __init__(self, study: Study, hashes: Mapping[str, str], specs: Collection[MethodSpec]):
+    def __init__(
+        self,
+        study: Study,
+        hashes: Mapping[str, str],
+        specs: Collection[MethodSpec],
+        describe: Callable[[MethodSpec], MethodInfo] = described,
+    ):
         self.study, self.hashes = study, hashes
-        self.infos = {spec.name: described(spec) for spec in specs}
+        self.infos = {spec.name: describe(spec) for spec in specs}
         self.recipes = {spec.name: recipe(spec, self.infos[spec.name]) for spec in specs}
         self._recipes = {name: digest(words) for name, words in self.recipes.items()}
         with_text = {name.partition("/text-")[0] for name in hashes if "/text-" in name}

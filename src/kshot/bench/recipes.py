@@ -45,9 +45,9 @@ def recipe(spec: MethodSpec, info: MethodInfo) -> dict[str, Any]:
     words = {
         "method": f"{KNOB_ORACLE if use != spec.use else ''}{entry.path}",
         "params": params,
-        "version": getattr(info, "version", 1),
+        "version": info.version or 1,
         "code": code_of(spec),
-        "uses": {name: getattr(registry.info(name), "version", 1) for name in named},
+        "uses": {name: registry.info(name).version or 1 for name in named},
         "views": asdict(spec.views) if spec.views and info.views else None,
     }
     return {name: value for name, value in words.items() if value not in ("", {}, None)}
@@ -56,5 +56,5 @@ def recipe(spec: MethodSpec, info: MethodInfo) -> dict[str, Any]:
 def code_of(spec: MethodSpec) -> str:
     """A hash of the code of a method that is not part of kshot; empty for kshot's own, which have a version."""
     if spec.head is not None:
-        return session_code(spec.head)
+        return registry.session_code(spec.head)
     return registry.code_of(spec.use.removeprefix(KNOB_ORACLE), spec.params)

@@ -146,7 +146,7 @@ class Records:
         content = parquet(pa.Table.from_pylist(rows, schema=_query_schema().with_metadata(about)))
         name = name or asked.study.name
         path = self.folder / QUERIES / f"{name}.{_digest(content)}.parquet"
-        if not path.is_file():
+        if not path.is_file() or path.read_bytes() != content:
             write_bytes(path, content)
         for other in self._saved().get(name, []):
             if other != path:

@@ -15,10 +15,12 @@ from threadpoolctl import threadpool_limits
 
 from kshot.bench.cell import Loaded, load_cell, run_cell
 from kshot.bench.query import Query
+from kshot.bench.recipes import KNOB_ORACLE, PROBE, code_of
 from kshot.bench.record import row, table_of
 from kshot.bench.records import MANY, Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.store import Store
+from kshot.errors import StudyError
 from kshot.progress import Progress, human_seconds
 from kshot.workers import WHOLE, Shard, Workers, counted, end_with, ticker
 
@@ -76,7 +78,9 @@ def fill(
         return 0
     start = time.perf_counter()
     with Progress("records", todo) as progress, tempfile.TemporaryDirectory(prefix="kshot-") as pulse:
-        setting = Setting(asked.study, features, records.folder, os.getpid(), pulse, tuple(sys.path))
+        # Workers outlive a run, so that their current folder may be another.
+        where = (features if isinstance(features, Store) else features.absolute()), records.folder.absolute()
+        setting = Setting(asked.study, *where, os.getpid(), pulse, tuple(sys.path))
         with counted(Path(pulse), progress):
             _compute_all(tasks, setting, records, workers, shard)
     records.compact()
@@ -94,9 +98,15 @@ def fill(
 def missing_tasks(asked: Query, cells: Iterable[Cell], records: Records, retry: bool = False) -> list[Task]:
     """The records that the cache lacks, cell by cell; with `retry` also those that failed."""
     done = records.keys(failed=not retry, answers=asked.study.answers)
+    # These have no answers to keep.
+    numbers = records.keys(failed=not retry) if asked.study.answers else done
     tasks = []
     for cell in cells:
-        lacking = {one.key: one for one in asked.cells[cell].values() if one.key and one.key not in done}
+        lacking = {
+            one.key: one
+            for one in asked.cells[cell].values()
+            if one.key and one.key not in (numbers if one.spec.use.startswith((PROBE, KNOB_ORACLE)) else done)
+        }
         wanted = tuple(
             Wanted(key, one.spec, asked.source.recipes[one.spec.name], asked.source.features(cell, one.spec))
             for key, one in lacking.items()
@@ -116,7 +126,8 @@ def _compute_all(tasks: list[Task], setting: Setting, records: Records, workers:
             try:
                 _hand_out(tasks, setting, records, shard)
                 return
-            except TerminatedWorkerError:
+            except TerminatedWorkerError as error:
+                logger.warning("a worker ended: %s", " ".join(str(error).split()))
                 done = records.keys()
                 tasks = [task for task in tasks if not {one.key for one in task.wanted} <= done]
                 for task in tasks[:at_once]:
@@ -148,6 +159,8 @@ def compute(setting: Setting, task: Task) -> None:
 
 def rows_of(setting: Setting, task: Task) -> list[dict[str, Any]]:
     """The rows of one cell."""
+    for one in task.wanted:
+        _check_code(one)
     specs = [one.spec for one in task.wanted]
     views = frozenset(spec.views for spec in specs if spec.views is not None)
     stratum, prior = load_cell(Loaded(setting.study, setting.features, task.hashes, views), task.cell)
@@ -157,3 +170,10 @@ def rows_of(setting: Setting, task: Task) -> list[dict[str, Any]]:
         row(one.key, task.cell, one.recipe, one.features, facts, record)
         for one, record in zip(task.wanted, found, strict=True)
     ]
+
+
+def _check_code(one: Wanted) -> None:
+    """Raise where this process would run other code than the key says."""
+    kept = one.recipe.get("code")
+    if kept and one.spec.head is None and code_of(one.spec) != kept:
+        raise StudyError(f"the code of {one.spec.name} was edited since this session imported it. Start a new session.")

@@ -3,7 +3,7 @@
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from kshot.errors import InputError
@@ -24,18 +24,10 @@ exec {command} --shard "${{SLURM_ARRAY_TASK_ID}}/{tasks}"
 """
 
 
-def sbatch_file(
-    name: str,
-    study: Path,
-    records: Path,
-    options: Mapping[str, Iterable[object]],
-    limits: Iterable[str],
-    tasks: int,
-    cpus: int,
-) -> str:
-    """The text of an sbatch file that runs a study in this folder.
+def sbatch_file(name: str, words: Iterable[object], limits: Iterable[str], tasks: int, cpus: int) -> str:
+    """The text of an sbatch file that runs `kshot WORDS` in this folder, a shard a task.
 
-    `options` are those of `kshot run`, each as often as it has values; `limits` are those of sbatch: --time=2:00:00.
+    `limits` are options of sbatch: --time=2:00:00, --gres=gpu:1.
     """
     given = list(limits)
     for option in given:
@@ -43,8 +35,7 @@ def sbatch_file(
             raise InputError(
                 f"{option!r} cannot stand in an sbatch file. Write --time=2:00:00, without spaces and quotes."
             )
-    command = [sys.executable, "-m", "kshot", "run", str(study), "--records", str(records)]
-    command += [word for option, values in options.items() for value in values for word in (option, str(value))]
+    command = [sys.executable, "-m", "kshot", *map(str, words)]
     return TEMPLATE.format(
         name=name,
         last=tasks - 1,

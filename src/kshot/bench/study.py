@@ -202,7 +202,15 @@ def parsed_supports(text: str) -> Mapping[str, Mapping[tuple[int, int], Sequence
 
 
 def load_study(given: AnyStudy) -> Study:
-    """Read a study by its path or by the name it has in the package; a `Study` is returned as it is."""
+    """Read a study by its path or by the name it has in the package; a `Study` is returned as it is.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> study = kshot.load_study("paper")
+    >>> len(study.cells())
+    5000
+    """
     if isinstance(given, Study):
         return given
     path = find_study(given)

@@ -1,29 +1,37 @@
 """`kshot encode` and `kshot import`: write features into the store."""
 
+import sys
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Argument, Option
 
-from kshot.cli.shared import FEATURES, DeviceOption, FeaturesOption
+from kshot.bench.slurm import sbatch_file
+from kshot.cli.shared import FEATURES, BackendOption, DeviceOption, FeaturesOption
 from kshot.data.catalog import backbones
 from kshot.data.store import Store
 from kshot.data.views import RECIPES
+from kshot.encode.blocks import Crew
 from kshot.encode.caches.importing import read_cache, text_job, write_cache
 from kshot.encode.caches.layouts import named_cache
 from kshot.encode.encoders import load_encoder, local_weights, stored_name
 from kshot.encode.encoding import encode_jobs
 from kshot.encode.hub import DATASETS
+from kshot.encode.plan import plan_lines
 from kshot.encode.prompts import tier_prompts
+from kshot.encode.protocol import several_devices
 from kshot.encode.sources import find_origins
-from kshot.encode.sources.without import without_classes
+from kshot.encode.sources.source import leave_out
 from kshot.encode.targets import Encoding
 from kshot.errors import InputError, unknown
 from kshot.files import real_path, safe_name
 from kshot.methods.parameters import check_logit_scale
 from kshot.methods.zero_shot import ZeroShot
 from kshot.types import Views
+from kshot.workers import Shard, Workers
 
 ViewsOption = Annotated[int, Option(min=0, help="Augmented views of the pool; CLAP takes 20, GDA 10 of them.")]
 ViewRecipeOption = Annotated[
@@ -48,30 +56,62 @@ def encode(
     tier: Annotated[list[str] | None, Option(help="Prompt tier to encode; none unless given. Repeatable.")] = None,
     sentences: Annotated[list[str] | None, Option(help="TIER=FILE.json, or TIER=FOLDER with a file a dataset.")] = None,
     weights: Annotated[list[str] | None, Option(help="Checkpoint or open_clip folder; or BACKBONE=PATH.")] = None,
-    without: Annotated[list[str] | None, Option(help="Leave out this class. Repeatable.")] = None,
     keep_shards: Annotated[Path | None, Option(help="Keep fetched shards in FOLDER/DATASET, to encode again.")] = None,
     views: ViewsOption = 0,
     view_recipe: ViewRecipeOption = "tip",
+    without: Annotated[
+        list[str] | None, Option("--without", help="Class to leave out: Caltech101 without background. Repeatable.")
+    ] = None,
     features: FeaturesOption = FEATURES,
     batch: Annotated[int, Option(min=1, help="Pictures per step.")] = 32,
     threads: Annotated[int, Option(min=1, help="Threads that decode ahead.")] = 2,
     device: DeviceOption = "auto",
+    workers: Annotated[int, Option(min=1, help="Processes that encode side by side.")] = 1,
+    backend: BackendOption = "loky",
+    shard: Annotated[str, Option(help="Part of the blocks as i/n: the i-th of n parts, from 0.")] = "0/1",
+    sbatch: Annotated[int | None, Option(min=1, help="Print an sbatch file of so many array tasks.")] = None,
+    plan: Annotated[bool, Option("--plan", help="Say what is missing and what it costs here; encode nothing.")] = False,
+    limits: Annotated[list[str] | None, Argument(help="After --: options of sbatch, for --sbatch.")] = None,
 ) -> None:
     """Encode pictures and prompts into stored features; after an interruption the same command continues."""
+    if sbatch is not None:
+        typer.echo(sbatch_file("encode", words_without_sbatch(sys.argv[1:]), limits or [], sbatch, threads), nl=False)
+        return
+    if limits:
+        raise InputError(f"'{limits[0]}' is too much; words after -- are options of sbatch and need --sbatch N.")
+    devices = several_devices(device, workers)
+    crew = Crew(Workers(workers, backend), Shard.parse(shard), devices)
     wanted = parse_views(views, view_recipe)
     files = dict(named_file(text) for text in sentences or [])
     names: list[str] = list(dict.fromkeys([*(tier or ()), *files]))
     checkpoints = local_weights(backbone, weights or [])
-    opened = [(origin, origin.open(keep_shards)) for origin in find_origins(source, dataset or [])]
-    sources = [(origin, without_classes(pictures, without or [])) for origin, pictures in opened]
+    origins = find_origins(source, dataset or [])
+    sources = [(origin, leave_out(origin.open(keep_shards), without or ())) for origin in origins]
+    named = {name for _, opened in sources for name in opened.origin.partition(" without ")[2].split(", ")}
+    if unnamed := [name for name in without or () if name not in named]:
+        classes = [name for _, opened in sources for name in opened.classes]
+        raise InputError(unknown("class", unnamed[0], classes, "Give a name of the source with --without."))
     # A wrong tier is reported before hours of encoding.
     prompts = {o.dataset: tier_prompts(o.dataset, opened, o.template, names, files) for o, opened in sources}
-    encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), device) for b in backbone}
+    encoders = {stored_name(b): load_encoder(b, checkpoints.get(b), devices[0]) for b in backbone}
     for origin, opened in sources:
         about = {"licence": origin.licence, "protocol": origin.protocol, "batch": batch, "threads": threads}
         jobs = [Encoding(origin.dataset, name, opened, encoder, **about) for name, encoder in encoders.items()]
-        encode_jobs(jobs, Store(features), wanted, prompts[origin.dataset])
-    typer.echo(f"next: kshot features check --features {features}")
+        if plan:
+            typer.echo("\n".join(plan_lines(jobs, Store(features), wanted, workers)))
+        else:
+            encode_jobs(jobs, Store(features), wanted, prompts[origin.dataset], crew)
+    if not plan:
+        typer.echo(f"next: kshot features check --features {features}")
+
+
+def words_without_sbatch(words: Sequence[str]) -> list[str]:
+    """The words of a command before --, without --sbatch N."""
+    kept = list(takewhile(lambda word: word != "--", words))
+    for place, word in enumerate(kept):
+        if word.partition("=")[0] == "--sbatch":
+            return kept[:place] + kept[place + (1 if "=" in word else 2) :]
+    return kept
 
 
 def parse_views(count: int, recipe: str) -> dict[Views, None]:

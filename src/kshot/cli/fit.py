@@ -1,5 +1,6 @@
 """`kshot fit`: fit a head to folders of pictures, and report its accuracy."""
 
+from dataclasses import astuple
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +47,6 @@ def fit(
     used = {"backbone": backbone, "weights": weights, "device": device}
     fitted = fit_folder(photos, prompt=prompt, names=names, labels=labels, method=method, **used)
     fitted.head.save(output)
-    typer.echo(f"encoder {backbone}: {fitted.head.about.encoder['name']}")
     _print_fitted(fitted)
     if suggest is not None:
         _suggest(fitted.head, unlabelled, suggest[0], head_encoder(fitted.head, **used))
@@ -72,36 +72,40 @@ def _suggest(head: PictureHead, files: list[Path], count: int, encoder: Encoder)
 
 
 def _print_fitted(fitted: Fitted) -> None:
-    """Print what was left out, the accuracies, the classes and confusions, and what to improve."""
+    """Print the accuracy, what was left out, the classes and confusions, and what to improve."""
     head, assessment = fitted.head, fitted.assessment
-    title = head.head.info.title
+    about = head.about
+    typer.echo(f"{len(head.shots.y)} pictures of {len(about.classes)} classes, encoded by {about.backbone}.")
+    if assessment.accuracy is not None:
+        typer.echo(f"Of new pictures like these about {_percent(assessment.accuracy)} will be right.")
+    if fitted.tested is not None:
+        typer.echo(f"Of the pictures of the test folder {_percent(fitted.tested)} are right.")
+    if assessment.verdict:
+        typer.echo(assessment.verdict[0].upper() + assessment.verdict[1:])
     for note in fitted.notes:
         typer.echo(f"note: {note}")
     for problem in fitted.unreadable:
         typer.echo(f"left out: {problem}")
     if fitted.copies:
         typer.echo(f"left out: copies of other pictures of their class: {listed(fitted.copies)}")
-    typer.echo(f"{title}: {head.about.reason}.")
-    accuracies = {title: assessment.accuracy, "Zero-shot": assessment.zero_shot, "LOO blend": assessment.blend}
-    for name, value in accuracies.items():
-        typer.echo(f"  {name:{max(map(len, accuracies))}} {_percent(value)}")
+    typer.echo(f"{head.head.info.title}: {about.reason}.")
     if assessment.accuracy is None:
-        typer.echo(f"  on {len(head.shots.y)} pictures, of which zero-shot had seen none.")
-    else:
-        typer.echo(f"  on {assessment.measured} pictures, each scored by a head that had not seen it.")
-    if fitted.tested is not None:
-        typer.echo(f"  {_percent(fitted.tested).strip()} on the pictures of the test folder.")
-    typer.echo(assessment.verdict)
-    if assessment.accuracy is not None:
-        _print_classes(head.about.classes, head.shots.counts.tolist(), assessment)
-        _print_confusions(head.about.classes, assessment)
+        typer.echo(f"  names alone (zero-shot): {_percent(assessment.zero_shot)} of {len(head.shots.y)} pictures")
+        return _print_advice(fitted)
+    right = sum(row[c] for c, row in enumerate(assessment.confusion))
+    typer.echo(
+        f"  measured on {assessment.measured} pictures, each scored by a head that had not seen it: {right} right; "
+        f"names alone {_percent(assessment.zero_shot)}"
+    )
+    _print_classes(about.classes, head.shots.counts.tolist(), assessment)
+    _print_confusions(about.classes, assessment)
     _print_advice(fitted)
 
 
-def _percent(value: Interval | None) -> str:
-    if value is None:
+def _percent(share: Interval | None) -> str:
+    if share is None:
         return "not measurable with so few pictures"
-    return f"{100 * value.value:5.1f} % [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+    return f"{100 * share.value:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
 
 
 def _print_classes(classes: tuple[str, ...], counts: list[int], found: Assessment) -> None:
@@ -143,4 +147,5 @@ def _print_advice(fitted: Fitted) -> None:
     if weak:
         typer.echo(f"needs more pictures (recognised less often than the rest): {listed(weak)}")
     if assessment.next_shot is not None:
-        typer.echo(f"one more picture per class: about {100 * assessment.next_shot:+.1f} points by the learning curve.")
+        more = [100 * share for share in astuple(assessment.next_shot)]
+        typer.echo(f"one more picture per class: about {more[0]:+.1f} points [{more[1]:+.1f}, {more[2]:+.1f}]")

@@ -3,6 +3,7 @@
 import inspect
 import re
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from kshot.bench.study import bundled_studies
 from kshot.cli.shared import FEATURES, FeaturesOption
 from kshot.data import catalog
 from kshot.data.store import Store
-from kshot.errors import KshotError, unknown
+from kshot.errors import SHOW_CONTROLS, KshotError, unknown
 from kshot.methods import registry
 from kshot.types import MethodInfo
 
@@ -22,11 +23,14 @@ KINDS = ("datasets", "open", "backbones", "tiers", "methods", "studies", "featur
 
 def ls(
     what: Annotated[
-        str | None, Argument(help=f"One kind ({', '.join(KINDS)}), or a dataset, backbone, tier or method.")
+        str | None, Argument(help=f"One kind ({', '.join(KINDS)}), a dataset, backbone, tier, method or head file.")
     ] = None,
     features: FeaturesOption = FEATURES,
 ) -> None:
-    """List datasets, backbones, tiers, methods, studies and stored features, or show all about one name."""
+    """List datasets, backbones, tiers, methods, studies and stored features, or show all about one name or head."""
+    if what and what.endswith(".safetensors"):
+        _show_head(Path(what))
+        return
     if what and what not in KINDS:
         _show(what, features)
         return
@@ -65,7 +69,7 @@ def _method(name: str, info: MethodInfo) -> str:
 
 def _first_sentence(study: Path) -> str:
     """Return the first sentence of the comment on top of a study file, up to a bracket or semicolon."""
-    comment = study.read_text().partition("\nname")[0].replace("\n#", "").removeprefix("# ")
+    comment = study.read_text(encoding="utf-8").partition("\nname")[0].replace("\n#", "").removeprefix("# ")
     return re.split(r" \(|; |\. |\.$", comment)[0]
 
 
@@ -79,6 +83,29 @@ def _stored(features: Path) -> list[str]:
         parts.setdefault(stratum, []).append(f"{manifest.part} {manifest.rows}")
     nothing = f"nothing stored in {features}; `kshot features simulate` writes a generated world"
     return ([] if own else [nothing]) + [f"{stratum}: {', '.join(rows)}" for stratum, rows in parts.items()]
+
+
+def _show_head(path: Path) -> None:
+    """Print what a head of pictures knows, and from what."""
+    from kshot.pictures.head import PictureHead
+
+    head = PictureHead.load(path)
+    about, shots = head.about, head.shots
+    counts = ", ".join(f"{name} ({count})" for name, count in zip(about.classes, shots.counts.tolist(), strict=True))
+    accuracy = "not measured: one picture per class"
+    if about.accuracy is not None:
+        share, low, high = (100 * value for value in about.accuracy)
+        accuracy = f"about {share:.1f} % of new pictures right [{low:.1f}, {high:.1f}]"
+    facts = {
+        "classes": f"{len(about.classes)}: {counts}",
+        "accuracy": accuracy,
+        "method": f"{head.head.info.title}, {about.reason}",
+        "prompt": about.prompt,
+        "encoder": f"{about.backbone} ({about.encoder.get('name')})",
+        "date": f"{datetime.fromtimestamp(path.stat().st_mtime):%Y-%m-%d %H:%M}, kshot {about.kshot}",
+    }
+    for key, value in facts.items():
+        typer.echo(f"{key:14} {value}".translate(SHOW_CONTROLS))
 
 
 def _show(name: str, features: Path) -> None:

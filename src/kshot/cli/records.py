@@ -54,8 +54,10 @@ def diff(first: Side, second: Side) -> None:
 
 def _table(side: str) -> "pa.Table":
     folder, colon, study = side.rpartition(":")
+    # The colon of a drive names no study.
+    named = colon and not Path(side).is_dir()
     return load_records(
-        *(records_and_study(study, Path(folder)) if colon else records_and_study(side, RECORDS))
+        *(records_and_study(study, Path(folder)) if named else records_and_study(side, RECORDS))
     ).records
 
 

@@ -1,5 +1,6 @@
 """`kshot report`: tables, figures and a page from records."""
 
+import textwrap
 from typing import Annotated, Literal
 
 import typer
@@ -65,5 +66,5 @@ def report(
         print_verdict(results)
     written = results.report(output)
     for name, reason in written.missing.items():
-        out.print(f"figure {name} is missing: {reason}", markup=False)
-    out.print(f"wrote {written.page} and {len(written.files) - 1} other files in {written.page.parent}", markup=False)
+        out.print(textwrap.fill(f"no figure {name}: {reason}", 78, subsequent_indent="  "), markup=False)
+    out.print(f"wrote {written.page}\n  and {len(written.files) - 1} files beside it", markup=False)

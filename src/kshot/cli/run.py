@@ -57,8 +57,9 @@ def run(
     if sbatch is not None:
         given = {"--features": [features], "--workers": [workers], "--on": on, "--shots": shots, "--method": method}
         given |= {"--dataset": dataset, "--seeds": seeds, "--least-left": [least_left], "--supports": [supports]}
-        options = {name: [one for one in ones or () if one is not None] for name, ones in given.items()}
-        typer.echo(sbatch_file(asked.name, study, records, options, limits or [], sbatch, workers), nl=False)
+        words: list[object] = ["run", study, "--records", records]
+        words += [word for name, ones in given.items() for one in ones or () if one is not None for word in (name, one)]
+        typer.echo(sbatch_file(asked.name, words, limits or [], sbatch, workers), nl=False)
         return
     if limits:
         raise InputError(f"'{limits[0]}' is too much; words after -- are options of sbatch and need --sbatch N.")

@@ -162,7 +162,15 @@ class Features:
 def load_features(
     dataset: str, backbone: str, *, features: Path | str = "features", dtype: str = "float32"
 ) -> Features:
-    """Features of the folder `features`, or those that come with the package; verified and of unit length."""
+    """Features of the folder `features`, or those that come with the package; verified and of unit length.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> features = kshot.load_features("tuxpaint", "lite0")
+    >>> features.test.X.shape
+    (114, 1280)
+    """
     store = as_store(features)
     known = {(m.dataset, m.backbone) for m in store.readable()}
     if (dataset, backbone) not in known:

@@ -4,14 +4,17 @@ import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from kshot.data.catalog import backbones
 from kshot.encode.hf import PREFIX, load_transformers, local_folder
 from kshot.encode.hub import offline_reason
-from kshot.encode.protocol import Encoder, pick_device
-from kshot.errors import InputError, KshotError, need, unknown
+from kshot.encode.preprocess import Preprocessing
+from kshot.encode.protocol import Encoder, PromptFeatures, TorchEncoder, import_torchvision, pick_device
+from kshot.errors import InputError, KshotError, first_line, need, unknown
 from kshot.files import real_path
 
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 # The CLIP that `kshot fit` suggests instead of a small encoder: the one of most published numbers.
 CLIP = "openai/clip-vit-base-patch16"
 
@@ -24,8 +27,9 @@ def load_encoder(name: str, weights: Path | None = None, device: str = "auto") -
     if weights is not None:
         check_exists(weights)
     need("torch", "hf" if name.startswith(PREFIX) else "encode")
-    encoder = _loaded(name, weights, pick_device(device))
-    encoder.backbone = name
+    device = pick_device(device)
+    encoder = _loaded(name, weights, device)
+    encoder.backbone, encoder.loaded = name, (name, weights and weights.absolute(), device)
     return encoder
 
 
@@ -35,7 +39,7 @@ def check_exists(weights: Path) -> None:
 
 
 def _loaded(name: str, weights: Path | None, device: str) -> Encoder:
-    from kshot.encode import lite, vision
+    from kshot.encode import lite
 
     if weights is not None and (name in lite.VARIANTS or name.startswith(PREFIX)):
         raise KshotError(f"{name} brings its own weights; leave --weights out.")
@@ -43,8 +47,8 @@ def _loaded(name: str, weights: Path | None, device: str) -> Encoder:
         return load_transformers(name, device)
     if name in lite.VARIANTS:
         return lite.LiteEncoder(name, device)
-    if name in vision.VARIANTS:
-        return vision.VisionEncoder(name, weights, device)
+    if name in VISION:
+        return VisionEncoder(name, weights, device)
     from kshot.encode.openclip import known_models, load_open_clip
 
     model, tag = open_clip_names(name)
@@ -95,3 +99,53 @@ def stored_name(name: str) -> str:
     """The backbone's name in the store, with + for / : and @; of hf:./FOLDER the folder's name."""
     folder = local_folder(name) if name.startswith(PREFIX) else None
     return f"hf+{real_path(folder).name}" if folder else re.sub("[/:@]", "+", name)
+
+
+class VisionModel(NamedTuple):
+    """timm's model and tag, and how its pictures are prepared."""
+
+    model: str
+    tag: str
+    preprocessing: Preprocessing
+
+
+VISION = {
+    "DINOv2-B-14": VisionModel(
+        "vit_base_patch14_dinov2", "lvd142m", Preprocessing(224, IMAGENET_MEAN, IMAGENET_STD, resize_to=256)
+    ),
+    "DINOv3-B-16": VisionModel(
+        "vit_base_patch16_dinov3", "lvd1689m", Preprocessing(224, IMAGENET_MEAN, IMAGENET_STD, "squash", "bilinear")
+    ),
+}
+
+
+class VisionEncoder(TorchEncoder):
+    """The class token after the last layer norm."""
+
+    text = False
+    logit_scale = None
+    logit_bias = None
+    library = "timm"
+
+    def __init__(self, name: str, weights: Path | None = None, device: str = "cpu"):
+        import_torchvision()
+        timm = need("timm", "encode")
+        model, tag, preprocessing = VISION[name]
+        try:
+            network = timm.create_model(
+                f"{model}.{tag}",
+                pretrained=True,
+                pretrained_cfg_overlay={"file": str(weights)} if weights is not None else None,
+                img_size=preprocessing.pixels,
+                num_classes=0,
+            )
+        except Exception as error:  # a checkpoint can be broken in as many ways as there are readers of it
+            advice = "Offline, give a checkpoint with --weights."
+            raise KshotError(f"cannot load {name}: {first_line(error)}. {advice}") from None
+        super().__init__(network, preprocessing, device, model, type(network.blocks[0].mlp.act).__name__)
+
+    def tower(self, batch: Any) -> Any:
+        return self.model.forward_features(batch)[:, 0]
+
+    def encode_prompts(self, prompts: Sequence[str]) -> PromptFeatures:
+        raise KshotError(f"{self.name} has no text tower; leave --tier out.")

@@ -1,6 +1,6 @@
 """Files of a dataset on the Hugging Face hub, fetched by `huggingface_hub` with its cache, tokens and offline mode.
 
-A shard is removed when the next one comes, so that the disk does not fill. What was in the hub's cache before stays.
+A shard is removed when it was read, so that the disk does not fill. What was in the hub's cache before stays.
 """
 
 import errno
@@ -62,8 +62,6 @@ class HubDataset:
 
         cached = try_to_load_from_cache(self.name, file, revision=self.revision, repo_type="dataset")
         fetched = self.keep is None and not isinstance(cached, str)
-        if fetched:
-            _remove(self.own)
         path = Path()
         for pause in (*PAUSES, None):
             try:
@@ -81,6 +79,12 @@ class HubDataset:
         if fetched:
             self.own.append(path)
         return path
+
+    def drop(self, path: Path) -> None:
+        """Delete a file that this object fetched."""
+        if path in self.own:
+            self.own.remove(path)
+            _remove([path])
 
     def _download(self, file: str) -> Path:
         from huggingface_hub import hf_hub_download

@@ -4,7 +4,8 @@ import hashlib
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 # Rows of half precision that were normalised are off by less.
 UNIT_TOLERANCE = 2e-3
 _declared = []
+_here: dict[str, str] = {}
 
 
 class PromptFeatures(NamedTuple):
@@ -51,6 +53,11 @@ class Encoder:
     # What `--backbone` takes to load it again; that of functions is their name.
     backbone = ""
     preprocessing: Any = AsGiven()
+    # Name, checkpoint and device of an encoder that another process can load by them.
+    loaded: tuple[str, Path | None, str] | None = None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return super().__reduce_ex__(protocol) if self.loaded is None else (load_again, self.loaded)
 
     def __init__(
         self,
@@ -196,6 +203,28 @@ def pick_device(wanted: str) -> str:
             raise KshotError(unknown("device", wanted, DEVICES, advice)) from None
         raise KshotError(f"torch cannot use the device '{wanted}' on this machine. {advice}") from None
     return wanted
+
+
+def several_devices(wanted: str, workers: int) -> tuple[str, ...]:
+    """The devices that workers take in turn: those that are named, or all GPUs for `auto`."""
+    import torch
+
+    if wanted == "auto" and workers > 1 and torch.cuda.device_count() > 1:
+        return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count()))
+    return tuple(pick_device(name.strip()) for name in wanted.split(","))
+
+
+def use_device(name: str) -> None:
+    """Encoders that come to this process from another one are put on this device."""
+    _here["device"] = name
+
+
+@lru_cache(maxsize=8)
+def load_again(name: str, weights: Path | None, device: str) -> "Encoder":
+    """The encoder of another process, loaded once in this one."""
+    from kshot.encode.encoders import load_encoder
+
+    return load_encoder(name, weights, _here.get("device", device))
 
 
 def import_torchvision() -> None:

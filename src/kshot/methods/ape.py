@@ -12,8 +12,14 @@ from kshot.errors import UndefinedError
 from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import AlphaPoints, BetaPoints, Count, LogitScale, NotNegative, Positive
-from kshot.solvers.cache import cache_scores, lay_out, search_grid, weighted_search_hits
-from kshot.solvers.channels import key_divergence, refined_channels
+from kshot.solvers.cache import (
+    cache_scores,
+    key_divergence,
+    lay_out,
+    refined_channels,
+    search_grid,
+    weighted_search_hits,
+)
 from kshot.solvers.rows import unit_prototypes
 from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
 
@@ -47,6 +53,15 @@ class APE(Classifier):
     their grid on the validation split (`tune="val"`): beta outermost, then alpha, then gamma, the first maximum. The
     authors keep 500 of 1,024 channels on ImageNet. Several views of a shot are averaged into one key. The choice lives
     in the coordinates of the features, so a rotation of all features changes the head.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.APE().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.75
     """
 
     grids: ClassVar = {
@@ -80,7 +95,6 @@ class APE(Classifier):
         self.text_ = task.text
         self.beta_, self.alpha_, self.gamma_ = float(self.beta), float(self.alpha), float(self.gamma)
         if self.tune == "val":
-            assert task.validation is not None
             curve = self._curve(task, refined, task.validation)
             self.beta_, self.alpha_, self.gamma_ = self.knob_grid()[int(curve.argmax())]
             self._select("validation", accuracy=float(curve.max()))

@@ -1,5 +1,6 @@
 """The base class of all methods, a scikit-learn classifier."""
 
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -12,7 +13,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
 from kshot.errors import InputError, KshotError, not_fitted
-from kshot.methods.evidence import Task, labelled, only_classes_with_shots, prepare, shared_unit_rows
+from kshot.methods.evidence import Task, labelled, only_classes_with_shots, prepare, shared_unit_rows, warn_of_text
 from kshot.methods.missing import fill_missing_classes, missing_class_rows
 from kshot.methods.parameters import (
     Estimator,
@@ -22,8 +23,9 @@ from kshot.methods.parameters import (
     parameters_section,
     used_constants,
 )
+from kshot.methods.shared_work import is_shared
 from kshot.solvers.labels import encode_labels, given_classes, named_text
-from kshot.types import Array, Choice, MethodInfo, Origin
+from kshot.types import FREE_EVIDENCE, Array, Choice, MethodInfo, Origin
 
 M = TypeVar("M", bound="Classifier")
 
@@ -44,8 +46,14 @@ def info_by_parameters(describe: Callable[[Any], MethodInfo]) -> Any:
     return _InfoByParameters(describe)
 
 
-def _no_info(method: "Classifier") -> MethodInfo:
-    raise NotImplementedError(f"{type(method).__name__} has no info: add one as in docs/add-a-method.md.")
+class _NoInfo:
+    def __get__(self, method: "Classifier | None", owner: type["Classifier"]) -> None:
+        """None on the class, as `help` asks for it there."""
+        if method is not None:
+            raise InputError(
+                f"{owner.__name__} has no info. Write info = MethodInfo(key='{owner.__name__.lower()}', title=…) in "
+                "the class, as in docs/add-a-method.md."
+            )
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -67,9 +75,21 @@ class Classifier(Estimator):
     selected_ : dict of Choice
         Quantities that the fit chose, with the evidence they were chosen on; the encoder's constants that it used, and
         where they are from.
+
+    Examples
+    --------
+    >>> from kshot.extend import Classifier, MethodInfo
+    >>> from kshot.testing import problem
+    >>> class Half(Classifier):
+    ...     info = MethodInfo("half", "Half text, half shots")
+    ...     def _fit(self, task):
+    ...         self._set_linear((task.means + task.text) / 2)
+    >>> data = problem()
+    >>> print(f"{Half().fit(data.X, data.y, text=data.text).score(*data.test):.2f}")
+    0.98
     """
 
-    info: ClassVar[MethodInfo] = info_by_parameters(_no_info)
+    info: ClassVar[MethodInfo] = _NoInfo()  # pyright: ignore[reportAssignmentType]
     # Values worth trying for parameters, for the selectors of `kshot.methods.selectors`.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
     # A fitted array of the data's dtype whose last axis is the features.
@@ -99,8 +119,10 @@ class Classifier(Estimator):
             if name not in vars(cls):
                 setattr(cls, name, field(init=False))
         dataclass(kw_only=True, eq=False, repr=False)(cls)
-        if vars(cls).get("__doc__") and parameter_names(cls):
-            cls.__doc__ = f"{cleandoc(cls.__doc__ or '')}\n\n{parameters_section(cls)}\n"
+        # Not from the cache: a class that arrives in another process gets its parameters after this.
+        if vars(cls).get("__doc__") and parameter_names.__wrapped__(cls):
+            words, head, examples = cleandoc(cls.__doc__ or "").partition("Examples\n")
+            cls.__doc__ = f"{words.rstrip()}\n\n{parameters_section(cls)}\n\n{head}{examples}\n"
 
     def _fit(self, task: Task) -> None:
         raise NotImplementedError(f"{type(self).__name__} has no _fit: add one as in docs/add-a-method.md.")
@@ -155,6 +177,8 @@ class Classifier(Estimator):
         further = {"pool": pool, "validation": validation, "few_shot_validation": few_shot_validation, "test": test}
         further |= {"text": text, "views": views, "queries": queries}
         task = prepare(self.info, self._min_shots(), X, y, classes=classes, constants=known, **further)
+        if self.info.sees >= FREE_EVIDENCE and task.counts.all() and not is_shared():
+            warn_of_text(task)
         self.selected_ = {}
         for left_over in ("has_shots_", "missing_rows_", "subset_", "scale_"):
             vars(self).pop(left_over, None)
@@ -165,16 +189,38 @@ class Classifier(Estimator):
         if self._min_shots() and not task.counts.all():
             part = only_classes_with_shots(task)
             self.classes_ = part.classes
-            self._fit(part)
+            self._fit_whole(part)
             self._join_text(task)
             self.classes_ = task.classes
         else:
-            self._fit(task)
+            self._fit_whole(task)
         # A head that assumes another value has recorded it itself.
         self.selected_ |= {
             name: choice for name, choice in used.items() if choice.from_ != "assumed" or name not in self.selected_
         }
         return self
+
+    def _fit_whole(self, task: Task) -> None:
+        """`_fit`, which must leave what the scores are made from."""
+        self._fit(task)
+        try:
+            _, dimension = self._expects()
+        except AttributeError:
+            dimension = 0
+        linear, n_classes = self.info.linear, task.n_classes
+        if linear and getattr(self, "weights_", np.empty(0)).shape != (n_classes, dimension):
+            missing = f"sets no weights of shape {n_classes, dimension}: call self._set_linear(weights, bias) in it"
+            raise InputError(f"{self._where()} {missing}, or declare linear=False in info and write _scores.")
+        if not linear and type(self)._scores is Classifier._scores:
+            raise InputError(f"{self._where()} is of a head with linear=False, which needs a _scores(self, X) too.")
+        if not dimension:
+            missing = f"sets no array {self._like_data!r}, from which the data's dtype and dimension are read"
+            raise InputError(f"{self._where()} {missing}: set it, or name a fitted array of width d in _like_data.")
+
+    def _where(self) -> str:
+        """The name, file and line of `_fit`."""
+        code = inspect.unwrap(type(self)._fit).__code__
+        return f"{type(self).__name__}._fit ({code.co_filename}:{code.co_firstlineno})"
 
     def _join_text(self, task: Task) -> None:
         """Add the classes without shots by their text; heads with a text side of their own override this."""
@@ -239,10 +285,11 @@ class Classifier(Estimator):
         deciding = self._deciding(X)
         return self.classes_[self._winners(deciding)], self._logits(deciding)
 
-    def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy."""
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy; with `sample_weight` (n,), the share of the weight that is on right answers."""
         numbers = labelled("the query", X, y, self._expects()[0], self.classes_).y
-        return float(np.mean(self._winners(self._deciding(X)) == numbers))
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(self._winners(self._deciding(X)) == numbers, weights=weights))
 
     def _winners(self, scores: Float[Array, "n C"]) -> Int[Array, " n"]:
         best = scores.argmax(axis=1)

@@ -50,7 +50,8 @@ class Calibrated(Classifier):
     def _fit(self, task: Task) -> None:
         self.head_: Classifier = fit_on(registry.create(self.method), task)
         self.selected_ = dict(self.head_.selected_)
-        self.text_ = task.text
+        if self.by == "range":
+            self.text_ = task.text
         self.temperature_ = 1.0
         if self.by == "folds":
             self.temperature_ = self._left_out_temperature(task)

@@ -44,6 +44,15 @@ class CLAP(Classifier):
     tau is `logit_scale`. 300 epochs of momentum SGD in batches of 256 whose order comes from `seed`; the head is the
     last state of that trajectory, which is not the optimum. Views are rows of their own; the number of batches counts
     images.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.CLAP().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.88
     """
 
     seed: BatchSeed = 0

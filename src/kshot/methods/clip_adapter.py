@@ -70,6 +70,15 @@ class CLIPAdapter(AdaptedFeature):
     optimiser, schedule and batches are CLAP's, so that the two can be compared.
 
     The random start lives in the coordinates of the features, so a rotation of all features changes the head.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.CLIPAdapter().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
     """
 
     grids: ClassVar = {"ratio": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}

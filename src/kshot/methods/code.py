@@ -34,6 +34,11 @@ def code_hash(cls: type) -> str:
     return hashlib.sha256("\n".join(_Walk(cls.__module__).texts(cls)).encode()).hexdigest()[:16]
 
 
+def value_hash(value: Any) -> str:
+    """16 hex digits of a parameter's value, of whatever kind."""
+    return hashlib.sha256("\n".join(_Walk("__main__").texts(value)).encode()).hexdigest()[:16]
+
+
 class _Walk:
     """Everything that is reached from a class, each thing once."""
 
@@ -162,7 +167,10 @@ def _value(node: ast.AST, space: dict[str, Any]) -> Any:
     if isinstance(node, ast.Name):
         return space.get(node.id, NOTHING)
     if isinstance(node, ast.Attribute) and isinstance(owner := _value(node.value, space), ModuleType):
-        return getattr(owner, node.attr, NOTHING)
+        thing = getattr(owner, node.attr, NOTHING)
+        # Values of Python's modules, such as `os.environ`, are others in every process.
+        theirs = owner.__name__.partition(".")[0] in NOT_OWN
+        return NOTHING if theirs and not isinstance(thing, type | FunctionType | ModuleType) else thing
     return NOTHING
 
 

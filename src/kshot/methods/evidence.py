@@ -1,7 +1,9 @@
 """The arrays that a method is fitted on: checked, normalised, and only the evidence that it declares."""
 
+import hashlib
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -15,18 +17,25 @@ from kshot.methods.parameters import ASSUMED
 from kshot.methods.shared_work import once
 from kshot.solvers.labels import class_labels, encode_labels, read_labels
 from kshot.solvers.ratio_sweep import deflated_means
-from kshot.solvers.rows import as_numpy, class_counts, class_means, unit_prototypes, unit_rows, working_dtype
-from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
+from kshot.solvers.rows import accuracy, as_numpy, class_counts, class_means, unit_prototypes, unit_rows, working_dtype
+from kshot.types import FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 
-LABELLED = ("pool", "validation", "few_shot_validation", "test")
+LABELLED: tuple[Evidence, ...] = ("pool", "validation", "few_shot_validation", "test")
+
+
+logger = logging.getLogger(__name__)
+# Shots on which text and labels are compared, and texts that were warned of.
+LEAST_TRIED, MOST_TRIED = 20, 2000
+_warned: set[bytes] = set()
 
 
 @dataclass(frozen=True)
 class Task:
     """One few-shot classification task: unit rows in one dtype, labels as 0..C−1, and what else the method declared.
 
-    `classes` are the labels as they were given, in the order of the text's rows. Evidence that a method does not see
-    is an empty array or None. `constants` are the caller's parameters, else the encoder's and dataset's constants.
+    `classes` are the labels as they were given, in the order of the text's rows. `constants` are the caller's
+    parameters, else the encoder's and dataset's constants. Arrays are read-only, and evidence that the method does not
+    declare raises an EvidenceError.
     """
 
     X: Float[Array, "N d"]
@@ -35,12 +44,53 @@ class Task:
     n_classes: int
     views: Float[Array, "E N d"] | None
     classes: Shaped[Array, " n_classes"]
-    queries: Float[Array, "Q d"] | None = None
-    pool: Labelled | None = None
-    few_shot_validation: Labelled | None = None
-    validation: Labelled | None = None
-    test: Labelled | None = None
+    info: MethodInfo
+    further: Mapping[str, Any] = field(default_factory=dict)
     constants: Mapping[str, int | float] = field(default_factory=dict)
+
+    def __getattribute__(self, name: str) -> Any:
+        evidence = {"X": "support", "y": "support", "text": "text"}.get(name)
+        if evidence and evidence not in super().__getattribute__("info").sees:
+            raise self._undeclared(name, evidence)
+        return super().__getattribute__(name)
+
+    @property
+    def queries(self) -> Float[Array, "Q d"]:
+        return self.evidence("queries")
+
+    @property
+    def pool(self) -> Labelled:
+        return self.evidence("pool")
+
+    @property
+    def few_shot_validation(self) -> Labelled:
+        return self.evidence("few_shot_validation")
+
+    @property
+    def validation(self) -> Labelled:
+        return self.evidence("validation")
+
+    @property
+    def test(self) -> Labelled:
+        return self.evidence("test")
+
+    def evidence(self, name: Evidence) -> Any:
+        """Evidence beside text and shots by its name."""
+        if name not in self.further:
+            raise self._undeclared(name, name)
+        return self.further[name]
+
+    def _undeclared(self, name: str, evidence: str) -> EvidenceError:
+        sees = ", ".join(f'"{known}"' for known in sorted({*self.info.sees, evidence}))
+        return EvidenceError(
+            f"{self.info.key} reads task.{name} and does not declare `{evidence}` in sees. Write "
+            f"sees=frozenset({{{sees}}}) in its info if it may look at that; else do without."
+        )
+
+    def but(self, **changes: Any) -> "Task":
+        """The same task with these fields changed."""
+        same = {each.name: vars(self)[each.name] for each in fields(self)}
+        return Task(**{**same, **changes})
 
     @property
     def logit_scale(self) -> float:
@@ -99,19 +149,43 @@ def prepare(
     views = _check_views(info, given.get("views"), rows)
     if min_shots == 1 and not _text_can_join(info, len(np.unique(numbers))):
         rows, numbers, views = with_stand_ins(rows, numbers, views, T)
-    seen = [name for name in LABELLED if name in info.sees]
-    pairs = {name: labelled(name, given[name][0], given[name][1], dtype, names) for name in seen}
-    return Task(
-        X=rows,
-        y=numbers,
-        text=T,
-        n_classes=len(names),
-        views=views,
-        classes=names,
-        queries=shared_unit_rows(given["queries"], "the queries", dtype) if "queries" in info.sees else None,
-        **pairs,
-        constants=constants or {},
-    )
+    seen: dict[str, Any] = {}
+    for name in LABELLED:
+        if name in info.sees:
+            seen[name] = labelled(name, given[name][0], given[name][1], dtype, names)
+    if "queries" in info.sees:
+        seen["queries"] = shared_unit_rows(given["queries"], "the queries", dtype)
+    for array in (rows, numbers, T, views, *seen.values()):
+        _protect(array)
+    return Task(rows, numbers, T, len(names), views, names, info, seen, constants or {})
+
+
+def _protect(evidence: Any) -> None:
+    """Make arrays read-only: several methods may share them."""
+    for array in evidence if isinstance(evidence, Labelled) else [evidence]:
+        if array is not None:
+            array.flags.writeable = False
+
+
+def warn_of_text(task: Task) -> None:
+    """Say once of a text where it tells the shots apart less well than chance, or half as well as the means of the
+    others do: the order of its rows may be another."""
+    key = hashlib.sha256(task.text.tobytes()).digest()
+    rows = np.flatnonzero(task.counts[task.y] > 1)[:MOST_TRIED]
+    if key in _warned or len(rows) < LEAST_TRIED:
+        return
+    X, y = task.X[rows], task.y[rows]
+    scores = X @ unit_prototypes(task.means).T
+    left_out = unit_prototypes(deflated_means(task.X, task.y, task.means)[rows])
+    scores[np.arange(len(rows)), y] = np.einsum("nd,nd->n", X, left_out)
+    by_means, by_text = accuracy(scores, y), accuracy(X @ task.text.T, y)
+    if by_text < max(1 / task.n_classes, by_means / 2):
+        _warned.add(key)
+        logger.warning(
+            f"text tells {by_text:.1%} of {len(rows)} shots apart, class means {by_means:.1%}, chance "
+            f"{1 / task.n_classes:.1%}: text and labels may not belong together. Check the order of the rows of text, "
+            "and whether one encoder made both."
+        )
 
 
 def every_view(task: Task) -> Labelled:
@@ -129,14 +203,20 @@ def view_by_view(task: Task) -> list[Float[Array, "N d"]]:
 def part_of(task: Task, rows: Bool[Array, " N"]) -> Task:
     """The same task with these shots only, their views with them."""
     views = None if task.views is None else task.views[:, rows]
-    return replace(task, X=task.X[rows], y=task.y[rows], views=views)
+    return task.but(X=task.X[rows], y=task.y[rows], views=views)
+
+
+def without_labels(task: Task) -> Task:
+    """The same task without labelled rows beside its shots."""
+    return task.but(further={name: rows for name, rows in task.further.items() if name not in LABELLED})
 
 
 def only_classes_with_shots(task: Task) -> Task:
     """The same task without the classes that have no shots."""
     kept = task.counts > 0
     number = np.cumsum(kept) - 1
-    return replace(task, y=number[task.y], text=task.text[kept], n_classes=int(kept.sum()), classes=task.classes[kept])
+    names = task.classes[kept]
+    return task.but(y=number[task.y], text=task.text[kept], n_classes=len(names), classes=names)
 
 
 def average_view(task: Task) -> Float[Array, "N d"]:

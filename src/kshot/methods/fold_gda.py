@@ -1,7 +1,7 @@
 """Fold-GDA: a Gaussian head with text as prior, all its knobs set by exact folds; docs/fold-gda.md."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,8 +10,15 @@ from kshot.methods.base import Classifier
 from kshot.methods.clap import CLAP
 from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import AnchorScale, LogitScale
-from kshot.solvers.folds import PrincipalAxes, held_out_among_whole, held_out_folds, principal_axes, text_prior
-from kshot.solvers.leaving_out import Fold, balanced_folds, ranks_by_text
+from kshot.solvers.folds import (
+    Fold,
+    PrincipalAxes,
+    balanced_folds,
+    held_out_folds,
+    principal_axes,
+    ranks_by_text,
+    text_prior,
+)
 from kshot.solvers.ratio_sweep import winning_range, wins_by_weight
 from kshot.types import Array, MethodInfo
 
@@ -37,7 +44,6 @@ class Members(NamedTuple):
     axes: PrincipalAxes
     text_scores: Float[Array, "N C"]
     shares: Float[Array, "G Q"]
-    kappas: Float[Array, " Q"]
 
     def held_out(self, folds: Sequence[Fold]) -> Float[Array, "n C"]:
         """Logits of the folds' left-out rows, fold by fold, by the average fitted without them."""
@@ -45,7 +51,7 @@ class Members(NamedTuple):
         for gamma, of_gamma in zip(GAMMAS.tolist(), self.shares, strict=True):
             if of_gamma.any():
                 for logits, fold in zip(scores, held_out_folds(self.axes, folds, gamma), strict=True):
-                    for kappa, share in zip(self.kappas.tolist(), of_gamma.astype(logits.dtype), strict=True):
+                    for kappa, share in zip(KAPPAS.tolist(), of_gamma.astype(logits.dtype), strict=True):
                         if share:
                             logits += share * fold.scores(kappa)
         return np.concatenate(scores)
@@ -56,17 +62,21 @@ class FoldGDA(Classifier):
 
     P = (S + gamma·(tr S/d)·I)⁻¹, mu' the class means shrunk by kappa pseudo-shots towards re-centred text, and
     alpha weighs the branch. Every triple is scored on folds that leave one shot of every class out, the
-    covariance included; the head averages the triples, weighted by accuracy. The five switches turn off one part
-    each, to measure what it is worth. Several views of a shot are averaged into one row. With one shot per class there
-    is nothing to hold out and no covariance: the head is CLAP's.
+    covariance included; the head averages the triples, weighted by accuracy. Several views of
+    a shot are averaged into one row. With one shot per class there is nothing to hold out and no covariance: the head
+    is CLAP's.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.FoldGDA().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
     """
 
     info = MethodInfo("fold_gda", "Fold-GDA", paper="kshot, docs/fold-gda.md", views=True)
-    folds: Annotated[bool, "Leave one shot of every class out, not of one class only."] = True
-    downdate: Annotated[bool, "Take left-out shots out of the covariance too."] = True
-    text_prior: Annotated[bool, "Shrink class means towards re-centred text; else kappa is 0."] = True
-    average: Annotated[bool, "Average the triples instead of taking the best, the middle one of equals."] = True
-    k_correction: Annotated[bool, "Carry alpha from K−1 shots, where it was chosen, to K."] = True
     logit_scale: LogitScale = None
     anchor_scale: AnchorScale = None
 
@@ -80,42 +90,31 @@ class FoldGDA(Classifier):
         """Fit a task with two shots of some class, and return the averaged members."""
         X = average_view(task)
         axes = principal_axes(X, task.y, task.text)
-        kappas = KAPPAS if self.text_prior else KAPPAS[:1]
         folds = list(balanced_folds(ranks_by_text(X, task.y, task.text), task.y, MOST_SCORED))
         text_scores = X @ (task.logit_scale * task.text).T
-        search = self._search(axes, folds, text_scores, kappas)
+        search = self._search(axes, folds, text_scores)
         weights = self._weights(search)
-        self._record(search, weights, kappas)
+        self._record(search, weights)
         # Divided by the spread, so that a triple does not count more for larger logits.
         votes = weights / search.spread
         shares = (votes * ALPHAS).sum(axis=2) / votes.sum()
-        correction = shots_correction(task.counts) if self.k_correction else 1.0
-        self._set_linear(*_linear_head(axes, task, correction * shares, kappas, task.logit_scale))
-        return Members(axes, text_scores, shares, kappas)
+        self._set_linear(*_linear_head(axes, task, shots_correction(task.counts) * shares))
+        return Members(axes, text_scores, shares)
 
     def _fit_single_shots(self, task: Task) -> None:
         probe = CLAP().fit(task.X, task.y, text=task.text, views=task.views, constants=task.constants)
         self._select("fixed", single_shots="clap")
         self._set_linear(probe.coef_, probe.intercept_)
 
-    def _search(
-        self, axes: PrincipalAxes, folds: Sequence[Fold], text_scores: Float[Array, "N C"], kappas: Float[Array, " Q"]
-    ) -> Search:
-        hits = np.zeros((len(GAMMAS), len(kappas), len(ALPHAS)), np.int64)
-        moments = np.zeros((3, len(GAMMAS), len(kappas), 1))
+    def _search(self, axes: PrincipalAxes, folds: Sequence[Fold], text_scores: Float[Array, "N C"]) -> Search:
+        hits = np.zeros((len(GAMMAS), len(KAPPAS), len(ALPHAS)), np.int64)
+        moments = np.zeros((3, len(GAMMAS), len(KAPPAS), 1))
         scored = sum(int(np.count_nonzero(fold.scored)) for fold in folds)
         for g, gamma in enumerate(GAMMAS.tolist()):
-            for held_out in held_out_folds(axes, folds, gamma, downdate=self.downdate):
+            for held_out in held_out_folds(axes, folds, gamma):
                 base, y = text_scores[held_out.rows], axes.y[held_out.rows]
-                whole = None
-                if not self.folds:
-                    whole = held_out_among_whole(axes, gamma, held_out.rows, downdate=self.downdate)
-                for q, kappa in enumerate(kappas.tolist()):
+                for q, kappa in enumerate(KAPPAS.tolist()):
                     extra = held_out.scores(kappa)
-                    if whole is not None:
-                        own = np.arange(len(y)), y
-                        own_scores, extra = extra[own], whole.scores(kappa)
-                        extra[own] = own_scores
                     hits[g, q] += wins_by_weight(*winning_range(base, extra, y), ALPHAS)
                     moments[:, g, q, 0] += _moments(base, extra)
         variance = moments[0] + 2 * ALPHAS * moments[1] + ALPHAS**2 * moments[2]
@@ -124,11 +123,6 @@ class FoldGDA(Classifier):
     def _weights(self, search: Search) -> Float[Array, "G Q A"]:
         """exp((accuracy − best)/(½ standard error)), so that triples of equal accuracy within the error all count."""
         best = search.hits.max()
-        if not self.average:
-            equals = np.flatnonzero(search.hits == best)
-            weights = np.zeros(search.hits.shape)
-            weights.flat[equals[len(equals) // 2]] = 1
-            return weights
         # Half a row each way keeps the standard error above zero where all or none are right.
         share = (best + 0.5) / (search.scored + 1)
         error = np.sqrt(share * (1 - share) * search.scored)
@@ -136,11 +130,11 @@ class FoldGDA(Classifier):
         weights[weights < SMALLEST_WEIGHT] = 0
         return weights / weights.sum()
 
-    def _record(self, search: Search, weights: Float[Array, "G Q A"], kappas: Float[Array, " Q"]) -> None:
+    def _record(self, search: Search, weights: Float[Array, "G Q A"]) -> None:
         self._select(
             "support",
             gamma=float(np.exp(np.log(GAMMAS) @ weights.sum(axis=(1, 2)))),
-            kappa=float(kappas @ weights.sum(axis=(0, 2))),
+            kappa=float(KAPPAS @ weights.sum(axis=(0, 2))),
             alpha=float(np.exp(np.log(ALPHAS) @ weights.sum(axis=(0, 1)))),
             fold_accuracy=float(search.hits.max() / search.scored),
             triples=int(np.count_nonzero(weights)),
@@ -164,7 +158,7 @@ def shots_correction(counts: Int[Array, " C"]) -> float:
 
 
 def _linear_head(
-    axes: PrincipalAxes, task: Task, shares: Float[Array, "G Q"], kappas: Float[Array, " Q"], logit_scale: float
+    axes: PrincipalAxes, task: Task, shares: Float[Array, "G Q"]
 ) -> tuple[Float[Array, "C d"], Float[Array, " C"]]:
     """Weights and biases of text plus all members; along the axes a member is a scaling of its means."""
     dtype = axes.X.dtype
@@ -173,7 +167,7 @@ def _linear_head(
     bias = np.zeros(len(prior), dtype)
     for gamma, of_gamma in zip(GAMMAS.tolist(), shares, strict=True):
         P = axes.precision(gamma)
-        for kappa, share in zip(kappas.tolist(), of_gamma.astype(dtype), strict=True):
+        for kappa, share in zip(KAPPAS.tolist(), of_gamma.astype(dtype), strict=True):
             if share:
                 w = (task.counts / (task.counts + kappa)).astype(dtype)[:, None]
                 means = w * axes.means + (1 - w) * prior
@@ -181,4 +175,4 @@ def _linear_head(
                 inside += member
                 bias -= np.einsum("cr,cr->c", means, member) / 2
     branch = inside @ axes.basis.T
-    return logit_scale * task.text + branch, bias - branch @ axes.centre
+    return task.logit_scale * task.text + branch, bias - branch @ axes.centre

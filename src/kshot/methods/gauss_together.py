@@ -10,7 +10,7 @@ from kshot.methods.evidence import Task, part_of
 from kshot.methods.gauss_probe import GaussProbe
 from kshot.methods.parameters import AnchorScale, LogitScale, NotNegative
 from kshot.methods.transclip import Together, shot_weight
-from kshot.solvers.leaving_out import has_siblings, ranks_by_text
+from kshot.solvers.folds import has_siblings, ranks_by_text
 from kshot.solvers.stacking import stack
 from kshot.solvers.transduction import transduce
 from kshot.types import Array, MethodInfo
@@ -52,8 +52,7 @@ class GaussTogether(Together):
     anchor_scale: AnchorScale = None
 
     def _fit(self, task: Task) -> None:
-        assert task.queries is not None
-        self._remember(task.queries)
+        self._check(task.queries)
         chosen = choose_weight(task) if self.weight is None else None
         if chosen is None:
             self._select("fixed", weight=self.weight)
@@ -61,8 +60,9 @@ class GaussTogether(Together):
             self._select("support", weight=chosen.weight, gain=chosen.gain)
         log_p = alone(task, task.queries)
         weight = self.weight if chosen is None else chosen.weight
-        self.assignments_ = together(task, task.queries, log_p, weight) if weight else np.exp(log_p)
-        moved = self.assignments_.argmax(axis=1) != log_p.argmax(axis=1)
+        z = together(task, task.queries, log_p, weight) if weight else np.exp(log_p)
+        self._remember(task.queries, z)
+        moved = z.argmax(axis=1) != log_p.argmax(axis=1)
         self._select("queries", moved=float(np.mean(moved)))
 
 
@@ -71,7 +71,6 @@ def choose_weight(task: Task) -> Chosen:
     hidden = hidden_shots(task)
     if not hidden.any():
         return Chosen(0.0, 0.0)
-    assert task.queries is not None
     kept, y = part_of(task, ~hidden), task.y[hidden]
     first, queries = len(task.queries), np.concatenate([task.queries, task.X[hidden]])
     log_p = alone(kept, queries)

@@ -32,6 +32,15 @@ class GDA(Classifier):
     picture's class mean is refitted, the covariance kept) or "val" (the same grid on validation labels).
     With one shot per class the covariance is zero and the head is zero-shot. Views are rows of their own; in
     leave-one-out all views of a picture leave together, and a class of one picture is not scored.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.GDA().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
     """
 
     alpha: Annotated[
@@ -62,7 +71,6 @@ class GDA(Classifier):
         if self.alpha == "loo":
             curve, evidence = self._loo_curve(task, branch), "support"
         else:
-            assert task.validation is not None
             curve, evidence = self._curve(task, branch, task.validation), "validation"
         alpha = float(ALPHAS[curve.argmax()])
         self._select(evidence, **{"alpha": alpha, curve_name(evidence): curve.tolist()})

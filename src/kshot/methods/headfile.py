@@ -42,6 +42,15 @@ def save_head(
         Further arrays to keep in the file.
     **provenance
         Anything else to keep as JSON: class names, encoder, …
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> kshot.save_head(kshot.NCM().fit(data.X, data.y), "head.safetensors")
+    >>> kshot.load_head("head.safetensors")
+    NCM(logit_scale=None)
     """
     head._expects()
     state = {name: value for name, value in vars(head).items() if name.endswith("_")}
@@ -103,6 +112,15 @@ def load_head(path: Path | str, *, method: str | None = None) -> Classifier:
         A file that `save_head` wrote.
     method : str
         Only registered methods are built by name; name your own as package.module:Class.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> kshot.save_head(kshot.NCM().fit(data.X, data.y), "head.safetensors")
+    >>> kshot.load_head("head.safetensors")
+    NCM(logit_scale=None)
     """
     file = read_head_file(path)
     if file.provenance.get("kind") == PICTURES:

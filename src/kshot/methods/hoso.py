@@ -30,6 +30,15 @@ class HOSO(AdaptedFeature):
 
     How the recipe was found, and how far rounding moves it, is in docs/tried.md. The random start lives in the
     coordinates of the features, so a rotation of all features changes the head.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.HOSO().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.98
     """
 
     info = MethodInfo(

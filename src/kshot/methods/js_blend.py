@@ -12,7 +12,17 @@ from kshot.types import Array, MethodInfo
 
 
 class JSBlend(Classifier):
-    """lambda_c = (1 − v_c/|t_c − mu_c|²)₊."""
+    """lambda_c = (1 − v_c/|t_c − mu_c|²)₊.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.JSBlend().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
+    """
 
     info = MethodInfo(
         key="js_blend",
@@ -36,6 +46,15 @@ class CentredJSBlend(JSBlend):
     """The distance is measured after removing the common offset D; the blend keeps the original text.
 
     Blending with t_c − D instead would be another method: it does not reproduce the published pattern.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.CentredJSBlend().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.90
     """
 
     info = MethodInfo(

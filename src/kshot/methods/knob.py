@@ -14,9 +14,9 @@ from jaxtyping import Float
 
 from kshot.errors import UndefinedError
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task, part_of, prepare
+from kshot.methods.evidence import Task, part_of, prepare, without_labels
 from kshot.methods.parameters import known_constants
-from kshot.solvers.leaving_out import Fold, balanced_folds, has_siblings, ranks_by_text
+from kshot.solvers.folds import Fold, balanced_folds, has_siblings, ranks_by_text
 from kshot.solvers.rows import shot_numbers
 from kshot.types import LABEL_FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
 
@@ -137,8 +137,7 @@ def knob_worth(
     info = replace(method.info, sees=knob_evidence(method.info))
     known = known_constants(method, constants or {})
     task = prepare(info, 2, X, y, text=text, views=views, queries=queries, test=test, constants=known)
-    assert task.test is not None
-    blind = replace(task, test=None)
+    blind = without_labels(task)
     return KnobWorth(
         method.knob_name(),
         list(method.knob_grid()),
@@ -164,7 +163,7 @@ def balanced_fold_curve(method: Knob, task: Task, most_folds: int | None = None)
 
 def folds_of(task: Task, most_folds: int | None = None) -> Iterator[Fold]:
     """Balanced folds in the order of closeness to text, or of the shots where there is no text."""
-    number = ranks_by_text(task.X, task.y, task.text) if len(task.text) else shot_numbers(task.y)
+    number = ranks_by_text(task.X, task.y, task.text) if "text" in task.info.sees else shot_numbers(task.y)
     return balanced_folds(number, task.y, None if most_folds is None else most_folds * task.n_classes)
 
 

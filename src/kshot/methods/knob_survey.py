@@ -43,7 +43,7 @@ class KnobSurvey(Classifier):
 
         method = registry.create(self.method)
         knob = knob_of(method, self.knob)
-        parts = [getattr(task, name) for name in LABELLED]
+        parts = [task.evidence(name) for name in LABELLED]
         ends = np.cumsum([len(part.y) for part in parts])[:-1]
         curves: list[list[float]] = []
         average, best = 0.0, -1.0

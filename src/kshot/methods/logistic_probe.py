@@ -11,7 +11,7 @@ from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task
 from kshot.methods.knob import held_out_curve
 from kshot.methods.parameters import Count, NotNegative, Positive
-from kshot.solvers.leaving_out import balanced_folds
+from kshot.solvers.folds import balanced_folds
 from kshot.solvers.logistic import left_out_accuracies, logistic_path
 from kshot.solvers.rows import accuracy, shot_numbers
 from kshot.stats.selected import curve_name
@@ -38,6 +38,15 @@ class LogisticProbe(Classifier):
     The inverse penalty comes from 1e-2 … 1e4 by decades: by balanced folds (`tune="loo"`: each leaves one shot of every
     class out, up to about 800 shots in all), or by the test labels (`tune="test"`); or it is `strength`
     (`tune="fixed"`).
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.LogisticProbe().fit(data.X, data.y)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
     """
 
     tune: Annotated[Literal["loo", "test", "fixed"], "Evidence the inverse penalty is chosen on."] = "loo"
@@ -63,7 +72,6 @@ class LogisticProbe(Classifier):
             return
         path = self._path(task)
         if self.tune == "test":
-            assert task.test is not None
             curve, evidence = _accuracies(path, task.test), "test"
         else:
             curve, evidence = self._left_out_curve(task, path), "support"

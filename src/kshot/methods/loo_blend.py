@@ -21,7 +21,17 @@ K_CORRECTED_INFO = replace(
 
 
 class LOOBlend(RatioKnob, Classifier):
-    """The ratio on the grid with the best leave-one-out accuracy; the smallest of equals."""
+    """The ratio on the grid with the best leave-one-out accuracy; the smallest of equals.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.LOOBlend().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.92
+    """
 
     k_correction: Annotated[
         bool,

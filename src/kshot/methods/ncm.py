@@ -8,7 +8,17 @@ from kshot.types import MethodInfo
 
 
 class NCM(Classifier):
-    """Score by cosine to mu_c; reads no text."""
+    """Score by cosine to mu_c; reads no text.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.NCM().fit(data.X, data.y)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
+    """
 
     info = MethodInfo(
         key="ncm",

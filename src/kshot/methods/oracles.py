@@ -14,7 +14,17 @@ from kshot.types import MethodInfo
 
 
 class OracleBlend(RatioKnob, Classifier):
-    """The ratio on the grid with the best test accuracy, the smallest of equals: an upper bound of blending."""
+    """The ratio on the grid with the best test accuracy, the smallest of equals: an upper bound of blending.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.OracleBlend().fit(data.X, data.y, text=data.text, test=data.test)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
+    """
 
     info = MethodInfo(
         key="oracle_lambda", title="Oracle ratio", sees=frozenset({"text", "support", "test"}), paper="paper, Sec. 4.3"
@@ -22,7 +32,6 @@ class OracleBlend(RatioKnob, Classifier):
     logit_scale: LogitScale = None
 
     def _fit(self, task: Task) -> None:
-        assert task.test is not None
         curve = self.knob_curve(task, task.test)
         ratio = float(GRID[curve.argmax()])
         self._select("test", **{RATIO: ratio, curve_name("test"): curve.tolist()})
@@ -30,7 +39,17 @@ class OracleBlend(RatioKnob, Classifier):
 
 
 class MSEOracleBlend(Classifier):
-    """lambda_c = g²/(g² + v), g² = |t_c − mu*_c|², v = tr Sigma*_c / K, with mu* and Sigma* of the pool."""
+    """lambda_c = g²/(g² + v), g² = |t_c − mu*_c|², v = tr Sigma*_c / K, with mu* and Sigma* of the pool.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.MSEOracleBlend().fit(data.X, data.y, text=data.text, pool=data.pool)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
+    """
 
     info = MethodInfo(
         key="mse_oracle",
@@ -41,7 +60,6 @@ class MSEOracleBlend(Classifier):
     logit_scale: LogitScale = None
 
     def _fit(self, task: Task) -> None:
-        assert task.pool is not None
         thin = np.flatnonzero(class_counts(task.pool.y, task.n_classes) < 2)
         if len(thin):
             raise InputError(f"mse_oracle needs two pool images per class; class {thin[0]} has one sample or none.")

@@ -120,6 +120,7 @@ class Estimator:
         request = MetadataRequest(owner=self)
         for name in ROUTED:
             request.fit.add_request(param=name, alias=True)
+        request.score.add_request(param="sample_weight", alias=None)
         return request
 
     def set_fit_request(self: E, **wanted: bool | str | None) -> E:
@@ -130,6 +131,13 @@ class Estimator:
                 raise InputError(f"fit takes no '{name}' that could be routed; it takes {', '.join(ROUTED)}.")
             request.fit.add_request(param=name, alias=alias)
         # scikit-learn's clone copies an attribute of this name.
+        self._metadata_request = request
+        return self
+
+    def set_score_request(self: E, *, sample_weight: bool | str | None) -> E:
+        """Set for `sample_weight` of `score`: True, False, None (refuse it) or the name under which it arrives."""
+        request = self.get_metadata_routing()
+        request.score.add_request(param="sample_weight", alias=sample_weight)
         self._metadata_request = request
         return self
 
@@ -212,7 +220,7 @@ def known_constants(method: Any, given: Mapping[str, Any]) -> dict[str, Any]:
             if not _allows(NotNegative if name == "alpha" else Positive, value):
                 raise InputError(f"constants: {name} must be a number above 0, not {value!r}.")
             if name == "logit_scale" and (own is not None or not isinstance(given, EncoderConstants)):
-                check_logit_scale(value, type(method).__name__)
+                check_logit_scale(float(value), type(method).__name__)
             known[name] = float(value) if name in ENCODER_CONSTANTS else value
     return known
 

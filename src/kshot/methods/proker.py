@@ -10,8 +10,8 @@ from jaxtyping import Float
 from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, every_view
 from kshot.methods.parameters import BetaPoints, Count, LogitScale, NotNegative, Positive
+from kshot.solvers.folds import Fold
 from kshot.solvers.kernel_ridge import Spectrum, fit_kernel_ridge, kernel_scores, path_scores, residuals
-from kshot.solvers.leaving_out import Fold
 from kshot.solvers.rows import accuracy
 from kshot.types import FREE_EVIDENCE, Array, Labelled, MethodInfo
 
@@ -35,6 +35,15 @@ class ProKeR(Classifier):
     beta and lambda (`ridge`) come from the authors' table by the number of shots (the largest listed one that is
     not above it), from the parameters where given, or from a grid on the validation split (`tune="val"`): evenly
     spaced, ends included, beta outermost, the first maximum. Views are rows of their own. Logits are logit_scale·score.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.ProKeR().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.82
     """
 
     grids: ClassVar = {"beta": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0), "ridge": (0.001, 0.01, 0.03, 0.1, 0.3, 1.0)}
@@ -63,7 +72,6 @@ class ProKeR(Classifier):
 
     def _choose(self, task: Task) -> tuple[float, float]:
         if self.tune == "val":
-            assert task.validation is not None
             curve = self.knob_curve(task, task.validation)
             beta, ridge = self.knob_grid()[int(curve.argmax())]
             self._select("validation", beta=beta, ridge=ridge, accuracy=float(curve.max()))

@@ -1,21 +1,18 @@
-"""Methods by name: built in, of installed packages (entry points), `package.module:Class`, or objects of a session."""
+"""Methods by name: built in, of installed packages (entry points), `package.module:Class`."""
 
-import hashlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import getattr_static
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kshot.errors import KshotError, one_line, unknown
+from kshot.errors import InputError, KshotError, one_line, unknown
 from kshot.methods.base import Classifier
-from kshot.methods.code import code_hash
+from kshot.methods.code import code_hash, value_hash
 from kshot.methods.parameters import check_parameters
-from kshot.methods.sources import files_of
 from kshot.own_code import load_named
 from kshot.types import MethodInfo
 
@@ -72,19 +69,39 @@ BUILTIN: dict[str, Entry] = {
     "mse_oracle": Entry("kshot.methods.oracles:MSEOracleBlend"),
 }
 
-# Heads of this session by the name that `hold` gave them, and the hash of their code at that time.
-_held: dict[str, tuple[Classifier, str]] = {}
-
 
 def names() -> list[str]:
     """Every method that has a plain name."""
     return [*BUILTIN, *(name for name in _installed() if name not in BUILTIN)]
 
 
+KINDS = {
+    "free": lambda info: not (info.reference_point or info.transductive),
+    "transductive": lambda info: info.transductive and not info.reference_point,
+    "reference": lambda info: info.reference_point,
+    "all": lambda info: True,
+}
+
+
+def heads(kind: str = "free") -> list[str]:
+    """Names of all heads of a kind: "free" ones look at text and shots, "transductive" ones at unlabelled queries too,
+    "reference" points at further labels; "all".
+
+    Examples
+    --------
+    >>> import kshot
+    >>> kshot.heads("free")[:4]
+    ['zero_shot', 'ncm', 'js_blend', 'centred_js_blend']
+    >>> "gda_alpha_val" in kshot.heads("reference")
+    True
+    """
+    if kind not in KINDS:
+        raise InputError(unknown("kind of head", kind, KINDS, "Give one of them."))
+    return [name for name in names() if KINDS[kind](info(name))]
+
+
 def create(name: str, **params: Any) -> Classifier:
     """Make an unfitted method; `params` override the defaults of that name."""
-    if name in _held:
-        return _held[name][0].with_params(**params)
     entry = _entry(name)
     method = builtin_class(entry.path)() if name in BUILTIN else _made(entry.path)
     method.set_params(**{**entry.params, **params})
@@ -125,19 +142,6 @@ def create_afresh(name: str, **params: Any) -> Classifier:
         # Some modules can be imported once only.
         sys.modules.update(kept)
         return create(name, **params)
-
-
-def hold(name: str, head: Classifier) -> str:
-    """Keep a head of this session under a name from which `create` makes such heads, here and in processes that inherit
-    this one's memory."""
-    use = f"__main__:{name}"
-    params = hashlib.sha256(repr(sorted(head.get_params().items())).encode()).hexdigest()
-    _held[use] = head, f"{code_hash(type(head))}-{params[:16]}"
-    return use
-
-
-def is_held(use: str) -> bool:
-    return use in _held
 
 
 def path_of(name: str) -> str:
@@ -181,39 +185,26 @@ def _installed() -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def version_of(use: str, params: Mapping[str, Any] | None = None) -> str:
-    """The version that the method states, 1 for one of kshot that states none, else a hash of its code; and those of
-    the methods that its parameters name."""
-    method = create_afresh(use, **(params or {}))
-    inner = [value for value in method.get_params().values() if isinstance(value, str) and _is_method(value)]
-    return " ".join([_version(method), *map(version_of, inner)])
-
-
 def code_of(use: str, params: Mapping[str, Any] | None = None) -> str:
-    """The part of `version_of` that is hashes of a user's code; empty for methods of kshot."""
-    if use in _held:
-        return _held[use][1]
-    return " ".join(part for part in version_of(use, params).split() if not part.isdigit())
+    """A hash of the code of a method that is not kshot's, or its version if that is above 1; with those of the methods
+    that its parameters name. Empty for methods of kshot, which have a version."""
+    return code_of_head(create_afresh(use, **(params or {})))
 
 
-def _version(method: Classifier) -> str:
-    cls, stated = type(method), method.info.version
+def code_of_head(head: Classifier) -> str:
+    """`code_of` for an object."""
+    params = [value for value in head.get_params().values() if isinstance(value, str)]
+    named = [code_of(value) for value in params if value in BUILTIN or ":" in path_of(value)]
+    return " ".join(code for code in [_own_code(head), *named] if code)
+
+
+def session_code(head: Classifier) -> str:
+    """`code_of` for an object that no process can make again, with a hash of its parameters."""
+    return f"{code_of_head(head)} {value_hash(head.get_params())}"
+
+
+def _own_code(head: Classifier) -> str:
+    cls, version = type(head), head.info.version
     if cls.__module__.partition(".")[0] == "kshot":
-        return str(stated or 1)
-    return code_hash(cls) if stated is None else f"{cls.__module__}:{cls.__qualname__}-{stated}"
-
-
-def _is_method(value: str) -> bool:
-    return value in BUILTIN or ":" in path_of(value)
-
-
-def source_files(use: str, params: Mapping[str, Any] | None = None) -> dict[str, Path]:
-    """The files that `code_of` reads, by their names below the folder of the package or module."""
-    named = [value for value in (params or {}).values() if isinstance(value, str)]
-    files: dict[str, Path] = {}
-    for name in (use, *named):
-        path = path_of(name)
-        top = path.partition(":")[0].partition(".")[0]
-        if ":" in path and top.isidentifier() and top != "kshot":
-            files |= files_of(top)
-    return files
+        return ""
+    return code_hash(cls) if version == 1 else f"version {version}"

@@ -18,6 +18,15 @@ class RLA(Classifier):
 
     300 full-batch epochs of Adam, the last state. The authors report rates from 1e-2 to 1e-5 and choose none; at 1e-3
     and above the run ends at nearly the same W, below it stops short. Epoch e learns from view (e + 1) mod V.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.RLA().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.95
     """
 
     grids: ClassVar = {"lr": (1e-5, 1e-4, 1e-3, 1e-2), "penalty": ("1/K", "1/K2")}

@@ -16,7 +16,7 @@ its parameters.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -24,11 +24,11 @@ from jaxtyping import Float
 from kshot.errors import InputError, unknown
 from kshot.methods import registry
 from kshot.methods.base import Classifier, info_by_parameters, log_probabilities
-from kshot.methods.evidence import Task
+from kshot.methods.evidence import Task, without_labels
 from kshot.methods.knob import Knob, KnobWithHeads, KnobWithScores, balanced_fold_curve, leave_one_out_curve
 from kshot.methods.parameters import AnchorScale, LogitScale
 from kshot.solvers.rows import accuracy
-from kshot.types import Array, Choice, Evidence, Labelled, MethodInfo
+from kshot.types import FREE_EVIDENCE, Array, Choice, Evidence, Labelled, MethodInfo
 
 SELECTORS: dict[str, Evidence | None] = {
     "fixed": None,
@@ -80,14 +80,12 @@ def knob_of(method: Classifier, name: str | None) -> Knob:
 
 def selector_curve(knob: Knob, task: Task, by: str, most_folds: int | None = None) -> Float[Array, " L"]:
     """The accuracy of every value of the grid on the selector's evidence, with at most about `most_folds` folds."""
-    blind = replace(task, validation=None, few_shot_validation=None, test=None)
+    blind = without_labels(task)
     if by == "loo":
         return leave_one_out_curve(knob, blind)
     if by == "folds":
         return balanced_fold_curve(knob, blind, most_folds)
-    queries = getattr(task, by)
-    assert queries is not None
-    return knob.knob_curve(blind, queries)
+    return knob.knob_curve(blind, task.further[by])
 
 
 def scores_over_grid(knob: Knob, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
@@ -103,9 +101,10 @@ def scores_over_grid(knob: Knob, task: Task, X: Float[Array, "n d"]) -> Iterator
 def fit_on(method: Classifier, task: Task) -> Classifier:
     """Fit on what the task holds of the evidence that the method sees, with its constants."""
     support = {"X": task.X, "y": task.y} if "support" in method.info.sees else {}
-    others = [name for name in get_args(Evidence) if name in method.info.sees and name != "support"]
     views = task.views if method.info.views else None
-    evidence = {name: getattr(task, name) for name in others}
+    evidence: dict[str, Any] = {name: task.evidence(name) for name in method.info.sees - FREE_EVIDENCE}
+    if "text" in method.info.sees:
+        evidence["text"] = task.text
     classes = range(task.n_classes)
     return method.fit(**support, views=views, constants=task.constants, classes=classes, **evidence)
 

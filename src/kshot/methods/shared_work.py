@@ -73,6 +73,11 @@ def sharing(work: SharedWork | None) -> Iterator[None]:
         _work.reset(before)
 
 
+def is_shared() -> bool:
+    """Whether a study computes a cell, and not a caller a head."""
+    return _work.get() is not None
+
+
 def once(kind: str, compute: Callable[[], T], *evidence: Any) -> T:
     """The result of `compute()`, which must depend on the evidence alone: arrays, and values that can be hashed."""
     work = _work.get()

@@ -7,7 +7,7 @@ from kshot.methods.base import Classifier, info_by_parameters
 from kshot.methods.evidence import Task, average_view
 from kshot.methods.parameters import LogitScale
 from kshot.solvers.rows import unit_prototypes
-from kshot.solvers.text_shift import penalties, pulled_prototypes, repelled
+from kshot.solvers.text_probe import penalties, pulled_prototypes, repelled
 from kshot.types import MethodInfo
 
 INFO = MethodInfo(
@@ -25,6 +25,15 @@ class SSText(Classifier):
     their mean. The repulsion turns a class over where |2·p_c − mean p| is below 2, which happens when classes are
     many and shots few; `selected_["turned_over"]` counts those classes, and a head with any is not to be trusted.
     A class without shots keeps its text. Several views of a shot are averaged into one row.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.SSText().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    1.00
     """
 
     plus: Annotated[bool, "SS-Text+: weights by the class's own count, and repulsion."] = False

@@ -16,8 +16,8 @@ from kshot.methods.parameters import (
     WarmupRate,
     WeightDecay,
 )
-from kshot.solvers.residual_probe import train_residual
 from kshot.solvers.rows import squared_norms, unit_prototypes
+from kshot.solvers.text_probe import train_residual
 from kshot.solvers.training import batches, cosine_rates, last_state, steps_per_epoch
 from kshot.types import MethodInfo
 
@@ -31,6 +31,15 @@ class TaskRes(Classifier):
     The base is not normalised: anchor_scale is the norm of the encoder's un-normalised text embedding, and as Adam
     moves every entry by about the rate whatever the scale, it would move a base of norm 1 ten times as far. The head is
     the last state; nothing is selected. Epoch e learns from view e mod V.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.TaskRes().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.72
     """
 
     grids: ClassVar = {"alpha": (0.5, 1.0), "lr": (2e-4, 2e-3), "epochs": (50, 100, 200)}

@@ -85,6 +85,15 @@ class TipAdapter(CacheHead):
     with each shot's own key taken out (`tune="loo"`); or they are `alpha` and `beta`, by default the authors' starting
     values on ImageNet (`tune="fixed"`). Several views of a shot are averaged into one key. The fitted values are
     `beta_` and `alpha_`, the keys `keys_` (K, C, d).
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.TipAdapter().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.98
     """
 
     grids: ClassVar = {"alpha": (0.5, 1.17, 2.0, 3.0, 5.0, 10.0), "beta": (0.5, 1.0, 2.0, 5.0, 10.0)}
@@ -107,7 +116,6 @@ class TipAdapter(CacheHead):
             self._select("fixed", beta=self.beta_, alpha=self.alpha_)
             return
         if self.tune == "test":
-            assert task.test is not None
             curve, evidence = self.knob_curve(task, task.test), "test"
         else:
             curve, evidence = self.knob_loo_curve(task), "support"

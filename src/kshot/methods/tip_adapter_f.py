@@ -34,6 +34,15 @@ class TipAdapterF(CacheHead):
     from Tip-Adapter's grid on the validation split, and what is reported is the better of the two on the test set. In a
     study it is trained with the alpha and for the epochs that the official code has for the dataset.
     Keys start at the average of a shot's views; epoch e learns from view e mod V.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.TipAdapterF().fit(data.X, data.y, text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.68
     """
 
     grids: ClassVar = {
@@ -71,8 +80,6 @@ class TipAdapterF(CacheHead):
         self._select("fixed", alpha=self.alpha_, beta=self.beta, lr=self.lr, epochs=epochs, seed=self.seed)
 
     def _fit_officially(self, task: Task, start: Float[Array, "K C d"], epochs: int) -> None:
-        assert task.validation is not None
-        assert task.test is not None
         accuracies = []
         for keys in self._epochs(task, start, epochs):
             accuracies.append(self._accuracy(task.test, keys, self.beta_, self.alpha_))

@@ -34,16 +34,16 @@ class Together(Classifier):
     """A head that has class probabilities of the queries it was fitted with, and of no other pictures."""
 
     _like_data = "queries_"
-    queries_: Float[Array, "Q d"]
-    assignments_: Float[Array, "Q C"]
 
-    def _remember(self, queries: Float[Array, "Q d"]) -> None:
+    def _check(self, queries: Float[Array, "Q d"]) -> None:
         if len(queries) <= NEIGHBOURS:
             raise UndefinedError(
                 f"{self.info.key} looks for {NEIGHBOURS} neighbours of every query and needs {NEIGHBOURS + 1} queries; "
                 f"there are {len(queries)} (n_samples={len(queries)})."
             )
-        self.queries_ = queries
+
+    def _remember(self, queries: Float[Array, "Q d"], assignments: Float[Array, "Q C"]) -> None:
+        self.queries_, self.assignments_ = queries, assignments
 
     def _scores(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
         if X.shape == self.queries_.shape and np.abs(X - self.queries_).max() < SAME:
@@ -68,6 +68,15 @@ class TransCLIP(Together):
     Transductive: a query's prediction depends on the other queries, and there is no head for new pictures. As coded
     officially, shots and queries are stacked in two different orders, so that the order of the queries matters;
     `aligned=True` repairs that, and with it their order does not matter.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.TransCLIP().fit(data.X, data.y, text=data.text, queries=data.test.X)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.67
     """
 
     aligned: Annotated[bool, "Repair the order in which shots and queries are stacked."] = False
@@ -82,10 +91,9 @@ class TransCLIP(Together):
         return ALIGNED_INFO if self.aligned else INFO
 
     def _fit(self, task: Task) -> None:
-        assert task.queries is not None
         gamma = shot_weight(task) if self.gamma is None else self.gamma
-        self._remember(task.queries)
-        self.assignments_ = self._transduce(task, gamma)
+        self._check(task.queries)
+        self._remember(task.queries, self._transduce(task, gamma))
         zero_shot = (task.queries @ task.text.T).argmax(axis=1)
         moved = float(np.mean(self.assignments_.argmax(axis=1) != zero_shot))
         self._select("fixed", gamma=gamma)
@@ -94,7 +102,6 @@ class TransCLIP(Together):
     def _transduce(self, task: Task, gamma: float) -> Float[Array, "Q C"]:
         from scipy.special import log_softmax
 
-        assert task.queries is not None
         log_text = log_softmax(task.logit_scale * (task.queries @ task.text.T), axis=1)
         settings = {"gamma": gamma, "prior_weight": self.text_weight, "aligned": self.aligned}
         return transduce(task.queries, task.X, task.y, log_text, **settings).z
@@ -113,7 +120,6 @@ class TransCLIP(Together):
 
     def knob_scores(self, task: Task, X: Float[Array, "n d"]) -> Iterator[Float[Array, "n C"]]:
         """Give pictures that are no queries the assignment of the nearest query, as the official code does."""
-        assert task.queries is not None
         place = nearest_query(X, task.queries)
         for gamma in GAMMAS:
             z = self._transduce(task, gamma)[place]

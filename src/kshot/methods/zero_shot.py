@@ -7,7 +7,17 @@ from kshot.types import MethodInfo
 
 
 class ZeroShot(Classifier):
-    """Score by cosine to t_c; looks at no picture."""
+    """Score by cosine to t_c; looks at no picture.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> from kshot.testing import problem
+    >>> data = problem()
+    >>> head = kshot.ZeroShot().fit(text=data.text)
+    >>> print(f"{head.score(*data.test):.2f}")
+    0.67
+    """
 
     info = MethodInfo(
         key="zero_shot",

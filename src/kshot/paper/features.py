@@ -9,7 +9,6 @@ from pathlib import Path
 from kshot.bench.study import Cell, Study
 from kshot.data.catalog import COOP_SUFFIX, backbones
 from kshot.data.store import Store, view_part
-from kshot.encode.chosen import Draws
 from kshot.encode.encoders import load_encoder
 from kshot.encode.encoding import check_reference, encode_pictures
 from kshot.encode.hub import DATASETS
@@ -18,7 +17,7 @@ from kshot.encode.protocol import Encoder
 from kshot.encode.sources import Origin, find_origins
 from kshot.encode.sources.coop import catalog_name
 from kshot.encode.sources.source import Source
-from kshot.encode.targets import Encoding
+from kshot.encode.targets import Draws, Encoding
 from kshot.errors import InputError, KshotError
 from kshot.types import Views
 

@@ -14,7 +14,7 @@ from kshot.bench.records import Records
 from kshot.bench.strata import Sizes, from_catalog
 from kshot.data.catalog import COOP_SUFFIX, backbones, dataset_entry
 from kshot.data.store import Store
-from kshot.encode.chosen import Draws
+from kshot.encode.targets import Draws
 from kshot.errors import KshotError
 from kshot.files import write_text
 from kshot.paper.features import Needs, wanted_features

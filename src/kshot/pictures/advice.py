@@ -15,7 +15,7 @@ from kshot.types import FREE_EVIDENCE, Array
 AUTO = "auto"
 # Written by tools/evidence.py from the records in docs: the best head and its leads, by shots and kind of dataset.
 EVIDENCE = Path(__file__).with_name("evidence.json")
-# The best head is compared with CLAP, or with the next best if CLAP is best.
+# The best head is compared with CLAP.
 RIVAL = "clap"
 
 
@@ -46,25 +46,16 @@ def check_method(wanted: str) -> None:
 
 
 def _by_evidence(shots: int) -> tuple[str, str]:
-    """The head with the best mean at this many shots or the next fewer, and its lead with an interval over sets.
+    """The head with the best mean at this many shots or the next fewer, and the reason.
 
-    The reason calls it level with CLAP, which is simpler, if this interval reaches zero, or the one for which nothing
-    was chosen on the measured set (leave-one-set-out).
+    The reason names CLAP, which is simpler, where the lead's interval over sets reaches zero, or the one for which
+    nothing was chosen on the measured set.
     """
     rows = [row for row in json.loads(EVIDENCE.read_text(encoding="utf-8")) if row["kind"] == "all"]
     row = max((r for r in rows if r["shots"] <= shots), key=lambda r: r["shots"], default=rows[0])
     head, leads = row["head"], row["lead"]
-    rival = RIVAL if head != RIVAL else min(leads, key=lambda name: leads[name][0])
     pictures = f"{row['shots']} picture{'s' if row['shots'] > 1 else ''} per class"
-    reason = f"best on average over {row['datasets']} sets with {pictures}: {_points(leads[rival])} over "
-    reason += registry.create(rival).info.title
-    if rival == RIVAL and min(leads[rival][1], row["left_out"][1]) <= 0:
-        reason += (
-            f"; leave-one-set-out {_points(row['left_out'])}: level with CLAP, which is simpler (--method {rival})"
-        )
+    reason = f"best on average over {row['datasets']} sets with {pictures}"
+    if head != RIVAL and min(leads[RIVAL][1], row["left_out"][1]) <= 0:
+        reason += f", but CLAP, which is simpler, may be as good (--method {RIVAL})"
     return head, reason
-
-
-def _points(lead: list[float]) -> str:
-    mean, low, high = lead
-    return f"{mean:+.1f} points [{low:+.1f}, {high:+.1f}]"

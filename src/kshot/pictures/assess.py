@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from kshot.methods import registry
 from kshot.pictures.advice import Advice
-from kshot.pictures.held_out import Curve, Interval, Shots, folds, left_out_scores, mean_interval, wilson
+from kshot.pictures.held_out import Interval, Shots, carried, folds, gain, left_out_scores, paired_difference, wilson
 from kshot.solvers.rows import class_counts
 from kshot.solvers.softmax import calibrate
 from kshot.types import Array
 
-# Share of the recognised left-out pictures that stays above the "none of these" threshold.
+# Share of the recognised left-out pictures that are not called unsure.
 KEPT_SHARE = 0.95
 # Share of pictures whose set of classes shall include the right one.
 SET_SHARE = 0.95
@@ -21,6 +21,9 @@ NEAR_DUPLICATE = 0.995
 # The left-out head must find another class this many times as likely as the given one.
 ODDS = 3.0
 BLOCK = 1024
+ZERO_SHOT = "zero_shot"
+# Heads whose softmax is a probability already: a temperature of left-out heads, which had fewer shots, makes it worse.
+CALIBRATED = ("gauss_probe",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,40 +37,47 @@ class Mislabelled:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Measurements on left-out pictures; `accuracy` is None if no class has two pictures."""
+    """Measurements on left-out pictures; `accuracy` is None if no class has two pictures.
+
+    `accuracy`, `per_class` and `next_shot` are of the head that is kept, `zero_shot` and `over_zero_shot` of the
+    left-out pictures as they were scored.
+    """
 
     measured: int
     per_class: tuple[Interval | None, ...]
     zero_shot: Interval
     temperature: float
     accuracy: Interval | None = None
-    blend: Interval | None = None
     over_zero_shot: Interval | None = None
     confusion: tuple[tuple[int, ...], ...] = ()
-    next_shot: float | None = None
-    threshold: float = 0.0
+    next_shot: Interval | None = None
+    threshold: float | None = None
     set_threshold: float | None = None
     suspects: tuple[Mislabelled, ...] = ()
 
     @property
     def verdict(self) -> str:
-        if self.accuracy is None or self.over_zero_shot is None:
-            return "so few pictures that the head cannot be measured, only zero-shot can. Add one to each class."
-        gain = self.over_zero_shot
-        if gain.value < 0:
-            unsure = f", although {self.measured} pictures cannot settle it" if gain.high >= 0 else ""
+        """Whether the pictures help; empty for a head that learns nothing from them."""
+        if self.accuracy is None:
             return (
-                f"zero-shot is better here by {-100 * gain.value:.1f} points [{-100 * gain.high:.1f}, "
-                f"{-100 * gain.low:.1f}]{unsure}: take it with --method zero_shot, or add pictures."
+                "with one picture per class nothing can be left out: the head is not measured, its probabilities are "
+                "not calibrated, and no answer is called unsure. Add a picture to each class."
             )
-        if gain.value == 0:
-            return "zero-shot is as good here: the pictures add nothing that the names did not say."
-        if gain.low <= 0:
+        lead = self.over_zero_shot
+        if lead is None:
+            return ""
+        points = f"{abs(100 * lead.value):.1f} points"
+        if lead.low > 0:
+            return f"better than the names alone (zero-shot) by {points} [{100 * lead.low:.1f}, {100 * lead.high:.1f}]."
+        if lead.high < 0:
             return (
-                f"zero-shot is as good here, as far as {self.measured} pictures can tell "
-                f"({100 * gain.value:+.1f} points [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}])."
+                f"the names alone (zero-shot) are better by {points} [{-100 * lead.high:.1f}, {-100 * lead.low:.1f}]: "
+                "take them with --method zero_shot, or add pictures."
             )
-        return f"better than zero-shot by {100 * gain.value:.1f} points [{100 * gain.low:.1f}, {100 * gain.high:.1f}]."
+        return (
+            f"{self.measured} pictures cannot tell whether the head or the names alone (zero-shot) are better "
+            f"({100 * lead.value:+.1f} points [{100 * lead.low:+.1f}, {100 * lead.high:+.1f}])."
+        )
 
 
 def assess(advice: Advice, shots: Shots) -> Assessment:
@@ -79,59 +89,56 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
     zero_hits = zero_scores.argmax(axis=1) == shots.y
     if not len(rows) or _fewest_kept(shots, fold) < advice.make().info.min_shots:
         # Only zero-shot can be calibrated on these pictures: it has not learnt from them.
-        temperature = calibrate(zero_scores, shots.y) if advice.method == "zero_shot" else 1.0
+        temperature = calibrate(zero_scores, shots.y) if advice.method == ZERO_SHOT else 1.0
         return Assessment(0, (None,) * len(shots.text), wilson(int(zero_hits.sum()), len(zero_hits)), temperature)
     y = shots.y[rows]
-    scores = left_out_scores(advice.make, shots, fold)
+    scores = left_out_scores(advice.make, shots, fold).astype(np.float64)
     predicted = scores.argmax(axis=1)
     hits = predicted == y
-    temperature = calibrate(scores, y)
-    probabilities = softmax(scores.astype(np.float64) / temperature, axis=1)
+    temperature = 1.0 if advice.method in CALIBRATED else calibrate(scores, y)
+    probabilities = softmax(scores / temperature, axis=1)
     confusion = np.zeros((len(shots.text),) * 2, np.int64)
     np.add.at(confusion, (y, predicted), 1)
-    totals = confusion.sum(axis=1)
-    per_class = [wilson(int(confusion[c, c]), int(totals[c])) if totals[c] else None for c in range(len(totals))]
-    curve = _curve(advice, shots, fold, hits, zero_hits[rows])
-    now = _mean_count(shots.y)
+    now = len(shots.y) / len(np.unique(shots.y))
+    before = now - len(rows) / (fold.max() + 1) / len(np.unique(shots.y))
+    # Zero-shot learns nothing, so its left-out accuracy is its accuracy.
+    before = now if advice.method == ZERO_SHOT else before
+    accuracy = carried(int(hits.sum()), len(hits), before, now)
+    lead = paired_difference(int((hits & ~zero_hits[rows]).sum()), int((~hits & zero_hits[rows]).sum()), len(rows))
     return Assessment(
         measured=len(rows),
-        accuracy=curve.accuracy(now),
-        per_class=tuple(per_class),
+        accuracy=accuracy,
+        per_class=tuple(_class_interval(row, c, before, now) for c, row in enumerate(confusion)),
         zero_shot=wilson(int(zero_hits[rows].sum()), len(rows)),
-        blend=_blend(shots, fold),
-        over_zero_shot=mean_interval(hits.astype(float) - zero_hits[rows]),
+        over_zero_shot=None if advice.method == ZERO_SHOT else lead,
         confusion=tuple(map(tuple, confusion.tolist())),
-        next_shot=curve.gain(now, now + 1),
+        next_shot=None if advice.method == ZERO_SHOT else gain(accuracy.value, now, now + 1),
         temperature=temperature,
-        threshold=float(np.quantile(probabilities.max(axis=1)[hits], 1 - KEPT_SHARE)) if hits.any() else 0.0,
+        threshold=float(np.quantile(margins(scores / temperature)[hits], 1 - KEPT_SHARE)) if hits.any() else None,
         set_threshold=conformal_threshold(probabilities[np.arange(len(y)), y]),
         suspects=tuple(_mislabelled(shots, rows, probabilities)),
     )
 
 
-def _curve(
-    advice: Advice, shots: Shots, fold: Int[Array, " N"], hits: Bool[Array, " M"], zero_hits: Bool[Array, " M"]
-) -> Curve:
-    """The learning curve through the left-out heads and heads with half their shots, or zero-shot for too few."""
-    had = _mean_count(shots.y) - (fold >= 0).sum() / (fold.max() + 1) / len(np.unique(shots.y))
-    fewer = int(had) // 2
-    if fewer < max(1, advice.make().info.min_shots):
-        return Curve((0.0, had), (zero_hits, hits))
-    scores = left_out_scores(advice.make, shots, fold, fewer)
-    return Curve((float(fewer), had), (scores.argmax(axis=1) == shots.y[fold >= 0], hits))
+def margins(logits: Float[Array, "n C"]) -> Float[Array, " n"]:
+    """How far the likeliest class lies above the mean class: small where a picture is unlike every class.
+
+    On sets with a quarter of the classes left out it finds more pictures of these than the probability does; see
+    docs/promises.md.
+    """
+    return logits.max(axis=1) - logits.mean(axis=1)
 
 
-def _mean_count(y: Int[Array, " N"]) -> float:
-    """Mean number of pictures of the classes that have some."""
-    return len(y) / len(np.unique(y))
-
-
-def _blend(shots: Shots, fold: Int[Array, " N"]) -> Interval | None:
-    """Left-out accuracy of the LOO blend, whose own leave-one-out needs two pictures of each class."""
-    if _fewest_kept(shots, fold) < 2:
+def _class_interval(row: Int[Array, " C"], label: int, before: float | int, now: float | int) -> Interval | None:
+    """Wilson's interval of a class's hits, its high end carried to the shots that the head has; None without any."""
+    correct, total = int(row[label]), int(row.sum())
+    if not total:
         return None
-    scores = left_out_scores(lambda: registry.create("loo_blend"), shots, fold)
-    return wilson(int((scores.argmax(axis=1) == shots.y[fold >= 0]).sum()), len(scores))
+    measured = wilson(correct, total)
+    if measured.high >= 1:
+        return measured
+    high = measured.high + max(0.0, gain(measured.high, before, now).high)
+    return Interval(measured.value, measured.low, high)
 
 
 def _fewest_kept(shots: Shots, fold: Int[Array, " N"]) -> int:

@@ -191,6 +191,8 @@ def stacked_rows(rows: Iterable[Encoded]) -> Float[Array, "N d"]:
 
 
 def _read(path: PictureFile) -> tuple[str, bytes] | InputError:
+    if isinstance(path, Path) and path.exists() and not path.is_file():
+        return InputError(f"{path} is a folder, pipe or device, not a picture; it was not read.")
     try:
         return str(path), path.read_bytes()
     except OSError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
@@ -142,8 +143,10 @@ def learn(texts: Mapping[str, ClassText], pictures: Sequence[Labelled], setting:
         EncoderConstants({name: value for name, value in constants.items() if value is not None}),
     )
     advice = advise(shots.counts, setting.wanted)
-    head = shots.fit(advice.make())
-    assessment = assess(advice, shots)
+    # More threads than one make these small products slower, most of all on a loaded machine.
+    with threadpool_limits(1, user_api="blas"):
+        head = shots.fit(advice.make())
+        assessment = assess(advice, shots)
     about = About(
         **vars(setting),
         classes=tuple(texts),

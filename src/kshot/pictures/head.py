@@ -40,7 +40,7 @@ class About(Setting):
     method: str
     reason: str
     temperature: float
-    threshold: float
+    threshold: float | None
     accuracy: tuple[float, float, float] | None
     shot_names: tuple[str, ...]
     shot_sha256: tuple[str, ...]
@@ -61,11 +61,15 @@ class PictureHead:
     thumbnails: tuple[bytes, ...]
     about: About
 
+    def logits(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
+        """Scores over the temperature that was fitted on left-out pictures; their softmax is the probabilities."""
+        return self.head.scores(X).astype(np.float64) / self.about.temperature
+
     def probabilities(self, X: Float[Array, "n d"]) -> Float[Array, "n C"]:
-        """Softmax of the scores over the temperature that was fitted on left-out pictures."""
+        """Probabilities of the classes."""
         from scipy.special import softmax
 
-        return softmax(self.head.scores(X).astype(np.float64) / self.about.temperature, axis=1)
+        return softmax(self.logits(X), axis=1)
 
     def predict(self, pictures: Sequence[Any], encoder: Encoder | None = None, device: str = "auto") -> list[str]:
         """The class name of each picture file, or picture of Pillow; an unreadable file is an error.
@@ -130,13 +134,13 @@ def mean_norm(norms: Sequence[float]) -> float | None:
 
 
 def _about(stored: Mapping[str, Any]) -> About:
-    if "text_norm" in stored:
-        # Earlier files keep the mean alone.
-        stored = {**stored, "text_norms": [stored["text_norm"]] * len(stored["classes"])}
     known = {field.name for field in fields(About)}
     values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in stored.items() if key in known}
     about = About(**values)
-    sound = {"temperature": 0 < about.temperature < np.inf, "threshold": np.isfinite(about.threshold)}
+    sound = {
+        "temperature": 0 < about.temperature < np.inf,
+        "threshold": about.threshold is None or np.isfinite(about.threshold),
+    }
     for name in (name for name, is_sound in sound.items() if not is_sound):
         raise InputError(
             f"the head's {name} is {getattr(about, name)}, so its probabilities are wrong. Fit it again: `kshot fit`."

@@ -9,11 +9,12 @@ import numpy as np
 from kshot.encode.encoders import load_encoder
 from kshot.encode.protocol import Encoder
 from kshot.errors import InputError
+from kshot.pictures.assess import margins
 from kshot.pictures.encoded import encode_files
 from kshot.pictures.head import PictureHead
 from kshot.types import Array
 
-NONE = "none of these"
+UNSURE = "unsure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +29,19 @@ class Guess:
 class Prediction:
     """The likeliest classes of a picture, or the `error` that prevented it.
 
-    `one_of` are classes that include the right one for 95 of 100 pictures; empty if fewer than 19 were left out.
+    `one_of` are classes that include the right one for 95 of 100 pictures of the head's classes; empty if fewer than 19
+    pictures were left out. A picture that is not `sure` may show none of them.
     """
 
     picture: str
     top: tuple[Guess, ...]
-    known: bool
+    sure: bool
     one_of: tuple[str, ...] = ()
     error: str = ""
 
     @property
     def answer(self) -> str:
-        return self.error or (self.top[0].name if self.known else NONE)
+        return self.error or (self.top[0].name if self.sure else UNSURE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +98,23 @@ def predict_files(
 def predict_feature(
     head: PictureHead, picture: str, feature: Array, top: int = 3, threshold: float | None = None
 ) -> Prediction:
-    """Predict a picture; below the `threshold` (the head's unless given) the answer is "none of these"."""
-    own = head.probabilities(feature[None])[0]
-    order, classes = np.argsort(-own, kind="stable"), head.about.classes
-    limit = head.about.threshold if threshold is None else threshold
+    """Predict a picture. The answer is "unsure" where its margin is below the head's, or its probability below the
+    `threshold` if one is given."""
+    from scipy.special import softmax
+
+    logits = head.logits(feature[None])
+    own = softmax(logits, axis=1)[0]
+    order, classes, about = np.argsort(-own, kind="stable"), head.about.classes, head.about
+    if threshold is not None:
+        sure = bool(own[order[0]] >= threshold)
+    else:
+        sure = about.threshold is None or bool(margins(logits)[0] >= about.threshold)
     guesses = tuple(Guess(classes[c], float(own[c])) for c in order[:top])
     reach = 0
-    if head.about.set_threshold is not None:
+    if about.set_threshold is not None:
         # The likeliest class is named even if it is below the threshold.
-        reach = max(1, int((own >= head.about.set_threshold).sum()))
-    one_of = tuple(classes[c] for c in order[:reach])
-    return Prediction(picture, guesses, bool(own[order[0]] >= limit), one_of)
+        reach = max(1, int((own >= about.set_threshold).sum()))
+    return Prediction(picture, guesses, sure, tuple(classes[c] for c in order[:reach]))
 
 
 def nearest_shots(head: PictureHead, feature: Array, count: int = 5) -> list[Neighbour]:

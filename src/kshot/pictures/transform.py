@@ -22,8 +22,9 @@ PROMPT = "a photo of a {}."
 class EncodePictures(Estimator):
     """Picture files, or pictures of Pillow, to unit features: `make_pipeline(EncodePictures(), CLAP())`.
 
-    It learns nothing. Give the head behind it the class names as `text`, and what is known of the encoder as
-    `constants`: `pipeline.fit(pictures, y, clap__text=step.text_of(names), clap__constants=step.constants_of(names))`.
+    It learns nothing. Give the head behind it the class names as `text` and `classes`, and what is known of the encoder
+    as `constants`: `about = {"clap__text": step.text_of(names), "clap__classes": names, "clap__constants":
+    step.constants_of(names)}` and `pipeline.fit(pictures, y, **about)`.
     Without constants a head assumes CLIP's. To keep a pipeline, keep its head with `save_head`.
 
     Parameters

@@ -84,8 +84,8 @@ class MethodText:
 
 @dataclass(frozen=True)
 class Context:
-    """`own`: methods that do not come with kshot. `headroom`: by (dataset, backbone).
-    `measured`: the same cells by every metric, where answers are kept.
+    """`own`: methods that do not come with kshot.
+    `headroom`: by (dataset, backbone). `measured`: the same cells by every metric, where answers are kept.
     `other_precision`, `without_views`: the same cells computed so."""
 
     own: Sequence[str] = ()

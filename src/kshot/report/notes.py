@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import numpy as np
 
 from kshot.report.slices import CLAP, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, primary
-from kshot.stats.bootstrap import number_of_datasets
 from kshot.stats.panel import Panel
 
 INTERVALS = (
@@ -34,8 +33,13 @@ def sentences(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def counted(panel: Panel) -> str:
-    return f"n = {len(panel)} cells, {number_of_datasets(len(panel.names('dataset')))}"
+def cells_in_words(panel: Panel) -> str:
+    """`100 cells of 4 datasets`."""
+    return f"{len(panel):,} cell{'s' * (len(panel) != 1)} of {datasets_in_words(len(panel.names('dataset')))}"
+
+
+def datasets_in_words(number: int) -> str:
+    return f"{number} dataset{'s' * (number != 1)}"
 
 
 def draws_in_words(panel: Panel) -> str:
@@ -89,19 +93,27 @@ def _back(options: str) -> str:
     return BACK.format(options=options) if options else ""
 
 
-def cut_short(shown: Panel) -> str:
-    """The combinations that are not there at every K, each with what it lacks: `food101 with RN50 (without K=16)`."""
+def lacking_shots(shown: Panel) -> dict[tuple[str, str], list[int]]:
+    """The (dataset, backbone) that are not there at every K, each with the K that it lacks."""
     short = shown.where(~shown.present_at_every_shot_count())
-    found: dict[tuple[str, str], set[int]] = {}
+    held: dict[tuple[str, str], set[int]] = {}
     for dataset, backbone, shots in short.cell_keys(("dataset", "backbone", "shots")):
-        found.setdefault((dataset, backbone), set()).add(shots)
-    every, named = set(shown.shots.tolist()), []
-    common = every.intersection(*found.values())
-    for (dataset, backbone), own in sorted(found.items()):
-        lacking = ", ".join(f"K={k}" for k in sorted(every - own))
-        named.append(f"{dataset} with {backbone} (without {lacking})")
-    options = " ".join(f"--shots {k}" for k in sorted(common))
+        held.setdefault((dataset, backbone), set()).add(shots)
+    every = set(shown.shots.tolist())
+    return {pair: sorted(every - its) for pair, its in sorted(held.items())}
+
+
+def cut_short(shown: Panel) -> str:
+    """The combinations that are not there at every K: `food101 with RN50 (without K=16)`, and how to count them."""
+    lacking = lacking_shots(shown)
+    absent = {k for shots in lacking.values() for k in shots}
+    named = [f"{dataset} with {backbone} (without {_listed(shots)})" for (dataset, backbone), shots in lacking.items()]
+    options = " ".join(f"--shots {k}" for k in np.unique(shown.shots) if k not in absent)
     return NOT_AT_EVERY_K.format(named=", ".join(named), back=_back(options)) if named else ""
+
+
+def _listed(shots: Iterable[int]) -> str:
+    return ", ".join(f"K={k}" for k in shots)
 
 
 def missing(panel: Panel, wanted: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kshot.report.notes import counted, intervals, lost_cells, missing, provenance, sentences, where
+from kshot.report.notes import cells_in_words, intervals, lost_cells, missing, provenance, sentences, where
 from kshot.report.slices import CLAP, LPP, ORACLE, ZERO_SHOT
 from kshot.report.table import Table, count, in_words, interval, number
 from kshot.stats.bootstrap import Estimate, cluster_mean
@@ -39,7 +39,7 @@ def five_questions(panel: Panel, method: str, knob: OwnKnob | None) -> tuple[Tab
         columns=("question", "all K", "n", "K≥4", "in words"),
         rows=tuple(rows),
         caption=sentences(
-            f"New method minus the other, percentage points on identical shots; {counted(panel)}.",
+            f"New method minus the other, percentage points on identical shots; {cells_in_words(panel)}.",
             intervals(panel),
             f"Its own knob: {knob.name}, tuned on the test labels."
             if knob

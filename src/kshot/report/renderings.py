@@ -53,14 +53,16 @@ def markdown(table: "Table") -> str:
     return "\n".join([f"### {markdown_text(table.title)}", "", *head, *body, "", markdown_text(table.caption), ""])
 
 
-def html(table: "Table", captioned: bool = True) -> str:
-    """`captioned=False`: the rows alone, for a page that has title and caption elsewhere."""
+def html(table: "Table", captioned: bool = True, marked: int | None = None) -> str:
+    """`captioned=False`: the rows alone, for a page that has title and caption elsewhere; `marked`: a row to stand
+    out."""
     if not table.rows:
         return f"<p><b>{escape(table.title)}</b>: {escape(table.caption)}</p>"
     head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.columns)
     rows = []
     for index, (name, *cells) in enumerate(_rows(table, escape, "<b>{}</b>")):
         mark = " class=reference" if table.rule is not None and index >= table.rule else ""
+        mark = " class=marked" if index == marked else mark
         shown = "".join(f"<td>{cell}</td>" for cell in cells)
         rows.append(f"<tr{mark}><th scope=row>{name}</th>{shown}</tr>")
     caption = f"<caption><b>{escape(table.title)}</b> {escape(table.caption)}</caption>" if captioned else ""

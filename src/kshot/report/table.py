@@ -3,8 +3,9 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, SupportsInt, TypeAlias
 
 import numpy as np
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 ABSENT = "–"
 SECONDS = "seconds"
-PARTS = ("mean", "low", "high", "n")
+ENDS = ("low", "high", "n")
+# Signs of titles as they are in plain names.
+SIGNS = {"K≥": "from_k", "−": " minus ", "λ": "lambda", "Δ": "change ", "≥": " from ", "'": "", "++": "p", "+": " plus"}
 FORMULA_STARTS = tuple("=+-@\t\r")
 # A number, perhaps with its interval.
 _NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?( ?%)?( \[[-+\d., ]+\])?")
@@ -82,7 +85,8 @@ class Table:
     """Rows of words and numbers; rows from `rule` on stand below a line (reference points, means).
 
     `best` marks cells (row, column) to set in bold, `second` those to underline in LaTeX; `key` names the table's
-    files; `picture` is an SVG that a page shows above it. A table without rows is shown as one line: its title, and its
+    files; `picture` is an SVG that a page shows above it; `names` are those of columns in data frames, where the
+    title does not make a good one. A table without rows is shown as one line: its title, and its
     caption as the reason.
     """
 
@@ -96,6 +100,7 @@ class Table:
     key: str = ""
     below_rule: str = "reference points"
     picture: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_figures(self) -> bool:
@@ -108,15 +113,22 @@ class Table:
         return [tuple(map(str, row)) for row in self.rows]
 
     def values(self) -> dict[str, list[str | float | int | None]]:
-        """Columns of plain values; an estimate takes four of them: mean, low, high and n."""
+        """Columns of plain values under plain names (`k4`, `mean`, `behind`).
+
+        An estimate takes four of them: its own, and `low`, `high`, `n`; after the first estimate of a table these bear
+        its name, too (`here_low`).
+        """
         columns: dict[str, list[str | float | int | None]] = {}
-        for index, name in enumerate(self.columns):
+        names = [self.names.get(title) or plain_name(title) for title in self.columns]
+        estimates = 0
+        for index, name in enumerate(names):
             cells = [row[index] for row in self.rows]
+            columns[_unused(name, columns)] = [_plain(cell, "mean") for cell in cells]
             if any(isinstance(cell, Number) and cell.is_estimate for cell in cells):
-                for part in PARTS:
-                    columns[_unused(f"{name} {part}", columns)] = [_plain(cell, part) for cell in cells]
-            else:
-                columns[_unused(name, columns)] = [_plain(cell, "mean") for cell in cells]
+                for part in ENDS:
+                    alone = not estimates and part not in names
+                    columns[_unused(part if alone else f"{name}_{part}", columns)] = [_plain(c, part) for c in cells]
+                estimates += 1
         return columns
 
     def to_arrow(self) -> "pa.Table":
@@ -163,8 +175,16 @@ def _plain(cell: TableCell, part: str) -> str | float | int | None:
 
 
 def _unused(name: str, used: dict[str, Any]) -> str:
-    """Make a title unique: two columns of a page may share one, two columns of a data frame may not."""
-    return name if name not in used else _unused(f"{name} (again)", used)
+    """Make a name unique: two columns of a page may share a title, two columns of a data frame may not."""
+    return name if name not in used else _unused(f"{name}_again", used)
+
+
+def plain_name(title: str) -> str:
+    """`K=4` as `k4`, `accuracy (%)` as `accuracy`, `LOO blend` as `loo_blend`."""
+    for sign, word in SIGNS.items():
+        title = title.replace(sign, word)
+    ascii_title = unicodedata.normalize("NFKD", re.sub(r"K\s*=\s*", "k", title)).lower()
+    return re.sub(r"[^a-z0-9]+", "_", ascii_title).strip("_") or "column"
 
 
 def csv_text(value: str | float | int | None) -> str | float | int:

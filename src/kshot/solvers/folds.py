@@ -1,4 +1,12 @@
-"""Exact held-out scores of a Gaussian head whose class means lean on text; derivation in docs/fold-gda.md.
+"""Leaving shots out: which ones, and Gaussian heads fitted without them in closed form.
+
+Folds that leave shots out.
+
+Fold j leaves out shot j of every class, so that all classes compete with equally many. Two rules number the shots.
+`shot_numbers` (of `rows`) takes them as they come, which needs nothing but labels. `ranks_by_text` sorts them by
+closeness to their class's text, so that the order in which shots were given does not matter; it needs text.
+
+Exact held-out scores of a Gaussian head whose class means lean on text; derivation in docs/fold-gda.md.
 
 Folds are balanced: all classes compete with one shot fewer. The row being
 scored has shaped the covariance S = ZᵀZ/(N−C) as well; with z = x − mu_y and R = S + ridge·I taking it out is a
@@ -17,9 +25,44 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from kshot.solvers.leaving_out import Fold
-from kshot.solvers.rows import class_counts, class_means, span_basis, squared_norms
+from kshot.solvers.rows import class_counts, class_means, shot_numbers, span_basis, squared_norms
 from kshot.types import Array
+
+
+class Fold(NamedTuple):
+    """Rows to learn from and left-out rows to score."""
+
+    kept: Bool[Array, " N"]
+    scored: Bool[Array, " N"]
+
+
+def ranks_by_text(X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"]) -> Int[Array, " N"]:
+    """The number of each shot within its class, the closest to the class's text first."""
+    order = np.lexsort((-np.einsum("nd,nd->n", X, text[y]), y))
+    numbers = np.empty(len(y), np.int64)
+    numbers[order] = shot_numbers(y[order])
+    return numbers
+
+
+def has_siblings(y: Int[Array, " N"]) -> Bool[Array, " N"]:
+    """Rows whose class has another shot; a class's only shot cannot be left out."""
+    return np.bincount(y)[y] > 1
+
+
+def balanced_folds(number: Int[Array, " N"], y: Int[Array, " N"], most_scored: int | None = None) -> Iterator[Fold]:
+    """As many folds as the largest class has shots; every shot with a sibling is scored in exactly one.
+
+    A class with fewer shots than there are folds starts over, and so loses one shot in each of them as well. Where
+    about `most_scored` rows are enough, folds at equal distances stand for all.
+    """
+    siblings = has_siblings(y)
+    counts = np.bincount(y)[y]
+    folds = int(number.max()) + 1
+    taken = folds if most_scored is None else min(folds, max(1, round(folds * most_scored / len(y))))
+    for fold in ((np.arange(taken) + 0.5) * folds / taken).astype(int).tolist():
+        scored = siblings & (number == fold)
+        if scored.any():
+            yield Fold(~siblings | (number != fold % counts), scored)
 
 
 class PrincipalAxes(NamedTuple):
@@ -123,21 +166,11 @@ def blended(image: Float[Array, "n C"], prior: Float[Array, "n C"], w: Float[Arr
     return mixed
 
 
-def held_out_folds(
-    axes: PrincipalAxes, folds: Iterable[Fold], gamma: float, *, downdate: bool = True
-) -> Iterator[HeldOut]:
+def held_out_folds(axes: PrincipalAxes, folds: Iterable[Fold], gamma: float) -> Iterator[HeldOut]:
     """For each fold its left-out rows, scored without themselves."""
-    fixed = _Fixed.of(axes, gamma, downdate)
+    fixed = _Fixed.of(axes, gamma)
     for kept, scored in folds:
         yield _held_out(axes, fixed, np.flatnonzero(scored), *means_without(axes, ~kept))
-
-
-def held_out_among_whole(
-    axes: PrincipalAxes, gamma: float, rows: Int[Array, " n"], *, downdate: bool = True
-) -> HeldOut:
-    """These rows scored without themselves against classes that keep all their shots: leave-one-out, not balanced."""
-    counts = class_counts(axes.y, len(axes.means))
-    return _held_out(axes, _Fixed.of(axes, gamma, downdate), rows, axes.means, counts)
 
 
 class _Fixed(NamedTuple):
@@ -150,12 +183,12 @@ class _Fixed(NamedTuple):
     influence: Float[Array, " C"]
 
     @classmethod
-    def of(cls, axes: PrincipalAxes, gamma: float, downdate: bool) -> "_Fixed":
+    def of(cls, axes: PrincipalAxes, gamma: float) -> "_Fixed":
         P = axes.precision(gamma)
         text = axes.text * P
         counts = class_counts(axes.y, len(axes.means))
         freedom = max(1, len(axes.y) - len(counts))
-        k = counts / (np.maximum(counts - 1, 1) * freedom) if downdate else np.zeros(len(counts))
+        k = counts / (np.maximum(counts - 1, 1) * freedom)
         energy = np.einsum("cr,cr->c", axes.text, text)
         return cls(P, text, energy, axes.means @ text.T, k.astype(P.dtype))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.leaving_out import Fold
+from kshot.solvers.folds import Fold
 from kshot.solvers.rows import span_basis
 from kshot.solvers.softmax import losses_and_residuals
 from kshot.types import Array

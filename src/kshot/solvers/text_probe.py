@@ -1,15 +1,87 @@
-"""LP++'s trajectory: a linear probe plus learnt class weights on the text logits (Huang et al., 2024).
+"""Heads that move text: LP++'s weights on text, SS-Text's shifted prototypes, TaskRes's residuals.
+
+SS-Text's closed form: text prototypes moved by the sums of the shots, and their repulsion.
+
+Silva-Rodríguez et al. solve min over p_c of −mean_i <x_i, p_y>·tau + ½·sum_c lambda_c·|p_c − t_c|², which is
+p_c = t_c + tau·S_c/(N·lambda_c) with S_c the sum of the class's shots.
+
+TaskRes' trajectory (Yu et al., 2023): Adam on a residual added to the text prototypes.
+
+With w_c = a_c + alpha·x_c, U = W/|W|, S = X·Uᵀ and R = tau·(softmax(tau·S) − Y)/|b| the gradient of x_c is
+alpha·(RᵀX − (sum_i R_ic S_ic)·U_c)/|w_c|, and as sum_i R_ic S_ic = (RᵀX)_c·U_c no product with S is needed.
+
+LP++'s trajectory: a linear probe plus learnt class weights on the text logits (Huang et al., 2024).
 
 logits = F·Wᵀ + b + alpha ⊙ (F·Tᵀ) = F·(W + alpha·T)ᵀ + b, so one product gives all three terms; and as
 g_W = RᵀF, the gradient of alpha_c is g_W,c·t_c: no text logits are kept. The bias is a column of ones.
 """
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from jaxtyping import Float, Int
 
-from kshot.solvers.rows import row_blocks, span_basis, squared_norms
-from kshot.solvers.training import softmax_residual
+from kshot.solvers.rows import class_counts, class_sums, row_blocks, span_basis, squared_norms
+from kshot.solvers.training import adam, softmax_residual, training_steps
 from kshot.types import Array
+
+SMALLEST_PENALTY = 1e-3
+
+
+def penalties(y: Int[Array, " N"], n_classes: int, *, own_count: bool) -> Float[Array, " C"]:
+    """lambda_c: 1/N for all classes, or 1/n_c, which is infinite for a class without shots; at least 1e-3."""
+    counts = class_counts(y, n_classes) if own_count else np.full(n_classes, len(y))
+    with np.errstate(divide="ignore"):
+        return np.maximum(1 / counts, SMALLEST_PENALTY)
+
+
+def pulled_prototypes(
+    X: Float[Array, "N d"], y: Int[Array, " N"], text: Float[Array, "C d"], penalty: Float[Array, " C"], scale: float
+) -> Float[Array, "C d"]:
+    weights = (scale / (len(y) * penalty)).astype(text.dtype)
+    return text + weights[:, None] * class_sums(X, y, len(text))
+
+
+def repelled(prototypes: Float[Array, "C d"]) -> tuple[Float[Array, "C d"], Float[Array, " C"]]:
+    """p_c − unit(2·p_c − mean p), and the lengths |2·p_c − mean p|.
+
+    With p_c = m + r_c the result is m(1 − 1/n_c) + r_c(1 − 2/n_c), n_c that length: below 2 the part that
+    belongs to the class changes sign, and the classifier is turned over.
+    """
+    directions = 2 * prototypes - prototypes.mean(axis=0)
+    lengths = np.sqrt(squared_norms(directions))
+    return prototypes - directions / np.where(lengths > 0, lengths, 1)[:, None], lengths
+
+
+def train_residual(
+    views: Sequence[Float[Array, "N d"]],
+    y: Int[Array, " N"],
+    base: Float[Array, "C d"],
+    steps: Iterator[Int[Array, " b"] | None],
+    rates: Float[Array, " T"],
+    *,
+    steps_per_epoch: int,
+    alpha: float,
+    scale: float,
+    weight_decay: float,
+) -> Iterator[Float[Array, "C d"]]:
+    """The residual after every step, always the same array; epoch e learns from view e mod V."""
+    residual, gradient = np.zeros_like(base), np.empty_like(base)
+    update = adam([residual], weight_decay=weight_decay)
+    directions, scratch = np.empty_like(base), np.empty_like(base)
+    for X, labels, rate in training_steps(views, y, steps, rates, steps_per_epoch):
+        np.multiply(residual, alpha, out=directions)
+        directions += base
+        inverse = 1 / np.sqrt(squared_norms(directions))[:, None]
+        directions *= inverse
+        errors = X @ np.multiply(directions, scale, out=scratch).T
+        softmax_residual(errors, labels, scale / len(labels))
+        np.matmul(errors.T, X, out=gradient)
+        radial = np.einsum("cd,cd->c", gradient, directions)[:, None]
+        gradient -= np.multiply(directions, radial, out=scratch)
+        gradient *= alpha * inverse
+        update([gradient], rate)
+        yield residual
 
 
 def step_sizes(

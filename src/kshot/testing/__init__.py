@@ -4,7 +4,8 @@
     def test_contract(check):
         check()
 
-Needs no pytest itself: a broken promise is an AssertionError that says which one.
+Needs no pytest itself: a broken promise is an AssertionError that says which one, and any other error of the method has
+a note with the name of the check.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,12 +29,23 @@ def method_checks(method: type[Classifier] | Classifier) -> Iterator[partial[Non
     """Every check of this method, to be called without arguments."""
     make = _maker(method)
     for check in CHECKS:
-        yield partial(check, make)
+        yield partial(_named, check, make)
+
+
+def _named(check: Callable[..., None], make: Callable[[], Classifier]) -> None:
+    """Run the check; what goes wrong in it says its name."""
+    try:
+        check(make)
+    except AssertionError as error:
+        raise AssertionError(f"{check.__name__}: {error or 'not kept; see the line above'}") from error
+    except Exception as error:
+        error.add_note(f"in the check {check.__name__} of kshot.testing")
+        raise
 
 
 def check_name(check: "partial[None]") -> str:
     """The name of a check, for a test runner."""
-    return check.func.__name__
+    return check.args[0].__name__
 
 
 def _maker(method: type[Classifier] | Classifier) -> Callable[[], Classifier]:

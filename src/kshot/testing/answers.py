@@ -121,9 +121,9 @@ def labels_of_any_kind_are_given_back(make: Make) -> None:
     expected = fitted(make, data).predict(data.test.X)
     names = np.array(["ant", "bee", "cat", "dog", "eel", "fox"])
     for labels in (names, np.arange(1, 7), names.astype(object)):
-        head = fitted(make, data.sent_through(lambda rows: rows, lambda y, named=labels: named[y]))
-        if "support" not in head.info.sees:
-            head = make().fit(text=data.text, classes=labels.tolist())
+        sees = make().info.sees
+        named = data.sent_through(lambda rows: rows, lambda y, labels=labels: labels[y])
+        head = make().fit(**named.evidence(sees), classes=labels.tolist() if "text" in sees else None)
         predicted = head.predict(data.test.X)
         assert np.array_equal(predicted, labels[expected]), f"labels {labels[0]!r} … {labels[-1]!r} come back wrong"
         accuracy = float(np.mean(expected == data.test.y))
@@ -150,6 +150,23 @@ def linear_heads_reproduce_their_scores(make: Make) -> None:
     expected = data.test.X @ head.coef_.T + head.intercept_
     near = np.allclose(head.scores(data.test.X), expected, atol=1e-9 * np.abs(expected).max())
     assert near, "coef_ and intercept_ do not give the scores; else declare linear=False"
+
+
+def every_coordinate_counts(make: Make) -> None:
+    sees = make().info.sees
+    plain = problem(shots=3, dim=640)
+    # Blends that lean on the text alone need shots where two classes have the text of each other.
+    problems = [plain, replace(plain, text=plain.text[[1, 0, 2, 3, 4, 5]])]
+    for name, part in {"text": "text", "support": "X"}.items():
+        if name in sees:
+            changes = []
+            for data in problems:
+                rows = getattr(data, part).copy()
+                # The other sign: rows keep their length.
+                rows[:, 512:] *= -1
+                elsewhere = replace(data, **{part: rows})
+                changes.append(not np.array_equal(scores(make, data), scores(make, elsewhere)))
+            assert any(changes), f"columns of {name} beyond the 512th change no score: does the head cut features off?"
 
 
 def views_stand_in_for_the_shots(make: Make) -> None:
@@ -185,7 +202,7 @@ def parameters_are_read_set_and_cloned(make: Make) -> None:
 
     method = make()
     twin: Any = clone(method)
-    assert twin is not method
+    assert twin is not method, "clone gives the same object"
     assert twin.get_params() == method.get_params(), "clone changes parameters"
     strange = method.info.constants - set(parameter_names(type(method)))
     assert not strange, f"info.constants names {sorted(strange)}, which are no parameters"
@@ -241,6 +258,7 @@ CHECKS = (
     relabelling_classes_permutes_predictions,
     labels_of_any_kind_are_given_back,
     rotation_changes_nothing,
+    every_coordinate_counts,
     linear_heads_reproduce_their_scores,
     views_stand_in_for_the_shots,
     round_trip_through_the_head_file,

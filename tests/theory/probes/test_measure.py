@@ -1,20 +1,16 @@
 """Probes of a stratum and of a study: the same numbers on any engine, resumed, never measured twice, and printed."""
 
-import csv
 import json
-import shutil
 from itertools import product
 
 import numpy as np
 import pytest
-from kshot.bench.engines.local import LocalEngine
-from kshot.bench.work import find_work
-from kshot.theory.probes.stored import ProbeFolder, probe_rows
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
+from kshot.bench.probes import ALL_PROBES, probe_query, probe_table
 from kshot.bench.records import Records
-from kshot.bench.run import ThisProcess, compute, open_run
+from kshot.bench.run import missing_tasks
 from kshot.bench.study import load_study
 from kshot.cli.main import app
 from kshot.data.simulated import World, put, sample
@@ -25,15 +21,9 @@ from kshot.report.context import Context, Probed
 from kshot.report.tables import make_table
 from kshot.report.tables.stratum_probes import OF_ONE_STRATUM, stratum_tables
 from kshot.results import load_records
+from kshot.runs import measure, run
 from kshot.stats.panel import panel
-from kshot.theory.probes.measure import (
-    EVERYTHING,
-    GROUPS,
-    measure_stratum,
-    probe_batches,
-    probe_workload,
-    run_probe_batch,
-)
+from kshot.theory.probes.measure import EVERYTHING, measure_stratum
 from kshot.theory.probes.per_class import per_class_row
 from kshot.theory.probes.ratio import headroom_row
 from kshot.theory.probes.spread import class_moments, measured_spread, predicted_row
@@ -49,10 +39,6 @@ shots = [1, 2, 16]
 seeds = {seeds}
 methods = ["zero_shot", "js_blend", "oracle_lambda"]
 """
-
-
-def everything(cell):
-    return True
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +58,13 @@ def stored(tmp_path_factory):
 @pytest.fixture(scope="module")
 def records(stored):
     """Two draws, run and probed here."""
-    target = Records(stored / "records")
-    work = open_run(load_study(stored / "two.toml"), stored / "features", target)
-    compute(work, stored / "features", target, ThisProcess())
-    for batch in probe_batches(work, ProbeFolder(target.folder), GROUPS, everything):
-        run_probe_batch(work.study, stored / "features", ProbeFolder(target.folder), batch)
-    return target
+    where = {"features": stored / "features", "records": stored / "records", "workers": 1}
+    run(stored / "two.toml", **where)
+    return measure(stored / "two.toml", **where)
 
 
 def quantities(folder):
-    return by_key(ProbeFolder(folder).load().to_pylist())
+    return by_key(probe_table(Records(folder), "probed").to_pylist())
 
 
 def by_key(rows):
@@ -106,24 +89,23 @@ def test_stored_probes_are_those_of_the_stratum(stored, records):
 def test_one_stratum_alone_has_the_same_numbers_without_thin_shot_counts(stored, records):
     store = Store(stored / "features")
     stratum, text = load_stratum(store, "sim-b", "one"), load_prior(store, "sim-b", "one", "dataset").text
-    measured = measure_stratum(stratum, text, "dataset", [1, 2, 16], [0, 1], lambda what: None)
-    kept = {key: value for key, value in quantities(records.folder).items() if key[0] == "sim-b" and key[3] != 16}
-    assert by_key(probe_rows(measured)) == kept
+    measured = measure_stratum(stratum, text, [1, 2, 16], [0, 1], lambda what: None)
+    kept = {key[3:]: value for key, value in quantities(records.folder).items() if key[0] == "sim-b" and key[3] != 16}
+    assert {(*at, name): value for at, own in measured.items() for name, value in own.items()} == kept
     with pytest.raises(InputError, match="--seeds"):
-        measure_stratum(stratum, text, "dataset", [2], [0], lambda what: None)
+        measure_stratum(stratum, text, [2], [0], lambda what: None)
     with pytest.raises(InputError, match="--shots"):
-        measure_stratum(stratum, text, "dataset", [8, 16], [0, 1], lambda what: None)
+        measure_stratum(stratum, text, [8, 16], [0, 1], lambda what: None)
 
 
-def test_on_prints_one_table_per_probe_and_those_of_the_records(stored, records):
+def test_on_prints_one_table_per_probe(stored, records):
     arguments = ["--on", "sim-a/one/dataset", "--shots", "1", "--shots", "2", "--seeds", "2"]
     arguments += ["--features", str(stored / "features")]
-    result = CliRunner().invoke(app, ["records", "probe", str(records.folder), *arguments])
+    result = CliRunner().invoke(app, ["records", "probe", *arguments])
     assert result.exit_code == 0, result.output
     for title, _ in OF_ONE_STRATUM.values():
         assert title in result.stdout
     assert "These features are simulated" in result.stdout
-    assert "Probes, pooled over the strata" in result.stdout
 
 
 def test_one_stratums_table_has_means_over_draws_and_quotients_of_means():
@@ -185,28 +167,20 @@ def test_a_dropped_shot_count_has_a_prediction_and_no_draw(records):
 
 
 def test_what_is_stored_is_not_measured_again_and_new_draws_are(stored, records):
-    folder = ProbeFolder(records.folder)
-    work = find_work(load_study(stored / "two.toml"), Store(stored / "features"), records)
-    assert probe_batches(work, folder, GROUPS, everything) == []
-    path = next(iter(sorted(folder.folder.glob("draws/sim-a/*/*/K02.*.parquet"))))
-    path.unlink()
-    (batch,) = probe_batches(work, folder, GROUPS, everything)
-    assert (batch.cells[0].dataset, batch.cells[0].shots, len(batch.cells)) == ("sim-a", 2, 2)
-    grown = find_work(load_study(stored / "three.toml"), Store(stored / "features"), records)
-    missing = probe_batches(grown, folder, ["draws"], everything)
-    assert {len(batch.cells) for batch in missing} == {3}
-    run_probe_batch(work.study, stored / "features", folder, batch)
-    assert path.is_file()
+    def lacking(study):
+        asked = probe_query(load_study(stored / study), Store(stored / "features"), ALL_PROBES, lambda cell: True)
+        return sorted(one.spec.name for task in missing_tasks(asked, asked.cells, records) for one in task.wanted)
+
+    assert lacking("two.toml") == []
+    # Three sets at two shot counts and one at a third, which has too small a pool in one of them.
+    assert set(lacking("three.toml")) == {"probe:draws", "probe:per_class", "probe:spread"}
 
 
-def test_an_engine_gives_the_same_numbers_and_shards_share_the_work(stored, records):
-    copy = Records(stored / "again")
-    work = open_run(load_study(stored / "two.toml"), stored / "features", copy)
-    folder = ProbeFolder(copy.folder)
-    parts = [probe_batches(work, folder, GROUPS, everything, shard, 2) for shard in (0, 1)]
-    assert sum(map(len, parts)) == len(probe_batches(work, folder, GROUPS, everything))
-    LocalEngine(2)(probe_workload(work.study, stored / "features", folder, parts[0] + parts[1]), lambda cells: None)
-    assert quantities(copy.folder) == quantities(records.folder)
+def test_processes_and_shards_give_the_same_numbers(stored, records):
+    where = {"features": stored / "features", "records": stored / "again"}
+    for index in range(2):
+        measure(stored / "two.toml", shard=(index, 2), workers=1 + index, **where)
+    assert quantities(stored / "again") == quantities(records.folder)
 
 
 def test_the_report_shows_what_is_stored(records):
@@ -221,43 +195,8 @@ def test_the_report_shows_what_is_stored(records):
     assert float(row[strata.columns.index("SD λ K=2")]) == pytest.approx(spread)
 
 
-def test_the_command_says_how_much_it_measures(stored, records):
-    options = ["--features", str(stored / "features"), "--workers", "1"]
-    result = CliRunner().invoke(app, ["records", "probe", str(records.folder), *options])
+def test_the_command_measures_what_is_lacking(stored, records):
+    options = ["--features", str(stored / "features"), "--records", str(records.folder), "--workers", "1"]
+    result = CliRunner().invoke(app, ["records", "probe", str(stored / "two.toml"), *options])
     assert result.exit_code == 0, result.output
-    assert "0 batches" in result.stdout
-
-
-def test_records_of_other_datasets_answer_only_what_is_a_formula(records, tmp_path):
-    target = tmp_path / "beside.csv"
-    arguments = ["paper", "published", str(records.folder), "--output", str(target), "--show", "agrees"]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert "theory.js_constant" in result.stdout
-    assert "SIMULATED" in result.stdout
-    with target.open(encoding="utf-8", newline="") as file:
-        lines = {line["id"]: line for line in csv.DictReader(file)}
-    assert len(lines) == 917
-    assert lines["theory.js_constant"]["verdict"] == "agrees"
-    assert lines["headline.clap.allk"]["verdict"] == "not computed"
-    beside_itself = ["paper", "published", str(records.folder), "--against", str(records.folder), "-o", str(target)]
-    said = " ".join(CliRunner().invoke(app, beside_itself).stdout.split())
-    assert said.startswith("These are the same results as")
-    assert "to the bit" in said
-
-
-def test_a_damaged_file_of_probes_is_missing_and_a_folder_named_like_a_column_changes_nothing(
-    stored, records, tmp_path
-):
-    folder = tmp_path / "seed=7" / "records"
-    shutil.copytree(records.folder, folder)
-    assert quantities(folder) == quantities(records.folder)
-    work = find_work(load_study(stored / "two.toml"), Store(stored / "features"), Records(folder))
-    assert not list(probe_batches(work, ProbeFolder(folder), GROUPS, everything))
-    damaged = sorted(ProbeFolder(folder).folder.glob("*/*/*/*/K*.parquet"))[0]
-    content = bytearray(damaged.read_bytes())
-    content[len(content) // 2] ^= 1
-    damaged.write_bytes(content)
-    (batch,) = probe_batches(work, ProbeFolder(folder), GROUPS, everything)
-    run_probe_batch(work.study, stored / "features", ProbeFolder(folder), batch)
-    assert quantities(folder) == quantities(records.folder)
+    assert "probes in" in result.stdout

@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -90,6 +90,48 @@ class Listed:
         for row in self.rows:
             parts.setdefault(row.part, []).append(row)
         return parts
+
+
+@dataclass(frozen=True)
+class LeavingOut:
+    """A source without some of its classes; the others are numbered anew, in their order."""
+
+    whole: Source
+    names: tuple[str, ...]
+
+    @property
+    def origin(self) -> str:
+        return f"{self.whole.origin} without {', '.join(self.names)}"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return tuple(name for name in self.whole.classes if name not in self.names)
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        return self.whole.templates
+
+    def shards(self) -> Sequence[Shard]:
+        return self.whole.shards()
+
+    def pictures(self, shard: Shard) -> Iterator[Picture]:
+        number = {name: place for place, name in enumerate(self.classes)}
+        for picture in self.whole.pictures(shard):
+            label = number.get(self.whole.classes[picture.label])
+            if label is not None:
+                yield replace(picture, label=label)
+
+
+def leave_out(source: Source, names: Sequence[str]) -> Source:
+    """The source without those of the names that are its classes."""
+    named = tuple(name for name in source.classes if name in names)
+    if not named:
+        return source
+    rest = LeavingOut(source, named)
+    if not isinstance(source, Listed):
+        return rest
+    rows = [row for shard in source.shards() for row in rest.pictures(shard)]
+    return Listed(rest.origin, rest.classes, rows, source.templates)
 
 
 def _listing(rows: Sequence[Picture]) -> list[tuple[str, int]]:

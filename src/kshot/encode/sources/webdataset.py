@@ -6,16 +6,19 @@ memory and never written to disk; links, devices and other kinds of members are 
 """
 
 import tarfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
+from threading import Thread
 from typing import Any
 
 from kshot.encode.hub import HubDataset, is_url
 from kshot.encode.pictures import decode
 from kshot.encode.sources.source import Picture, Shard, text_lines
-from kshot.errors import InputError
+from kshot.errors import InputError, KshotError
 
 PICTURES = frozenset({".webp", ".png", ".jpg", ".jpeg"})
 MOST_SHARDS = 100_000
@@ -34,15 +37,44 @@ class WebDataset:
     templates: tuple[str, ...]
     listed: list[Shard]
     find: Find
+    drop: Callable[[Path], None]
+    ahead: dict[str, Future[Path | None]] = field(default_factory=dict, compare=False)
 
     def shards(self) -> list[Shard]:
         return self.listed
 
     def pictures(self, shard: Shard) -> Iterator[Picture]:
         where = f"{self.origin.rstrip('/')}/{shard.key}"
-        file = self.find(shard.key)
+        file = self._fetched(shard)
         if file is None:
             raise InputError(f"there is no {where}, but {COUNT} counts it.")
+        try:
+            yield from self._pictures_of(shard, file, where)
+        finally:
+            self.drop(file)
+
+    def fetch_ahead(self, shards: Sequence[Shard]) -> None:
+        """Begin to fetch the shards, one after another, while others are encoded; call it with two at most."""
+        new = [shard.key for shard in shards if shard.key not in self.ahead]
+        if new and not isinstance(self.find, partial):
+            self.ahead.update((key, Future()) for key in new)
+            # A daemon: nobody waits for a hub when the encoding has ended.
+            Thread(target=self._fetch, args=(new,), daemon=True).start()
+
+    def _fetch(self, keys: Sequence[str]) -> None:
+        for key, future in [(key, self.ahead[key]) for key in keys]:
+            try:
+                future.set_result(self.find(key))
+            except BaseException as error:
+                future.set_exception(error)
+
+    def _fetched(self, shard: Shard) -> Path | None:
+        """A shard that was fetched ahead; where that failed, perhaps for want of space, it is fetched now."""
+        with suppress(KshotError):
+            return self.ahead.pop(shard.key).result() if shard.key in self.ahead else self.find(shard.key)
+        return self.find(shard.key)
+
+    def _pictures_of(self, shard: Shard, file: Path, where: str) -> Iterator[Picture]:
         for name, content, label in _samples(file, where):
             if not 0 <= label < len(self.classes):
                 raise InputError(f"{where}: {name} has class {label}; allowed is 0..{len(self.classes) - 1}.")
@@ -55,7 +87,8 @@ def webdataset_source(origin: str, evaluation_only: bool = False, keep: Path | N
 
     `evaluation_only` takes the test shards as one part `all`, for datasets that kshot splits itself.
     """
-    find = HubDataset(origin, keep).find if is_url(origin) else partial(_find_local, Path(origin))
+    hub = HubDataset(origin, keep) if is_url(origin) else None
+    find = hub.find if hub else partial(_find_local, Path(origin))
     splits = ("test",) if evaluation_only else ("test", "train")
     counts = {split: _count(file) for split in splits if (file := find(f"{split}/{COUNT}"))}
     classes, templates = (text_lines(file) if (file := find(name)) else [] for name in (CLASSES, TEMPLATES))
@@ -63,7 +96,12 @@ def webdataset_source(origin: str, evaluation_only: bool = False, keep: Path | N
         raise InputError(f"{origin} lacks test/{COUNT} or {CLASSES}; expected clip-benchmark's webdataset layout.")
     parts = SPLITS if "train" in counts else {"test": "all"}
     shards = [Shard(part, f"{split}/{n}.tar") for split, part in parts.items() for n in range(counts[split])]
-    return WebDataset(origin, tuple(classes), tuple(line.replace("{c}", "{}") for line in templates), shards, find)
+    prompts = tuple(line.replace("{c}", "{}") for line in templates)
+    return WebDataset(origin, tuple(classes), prompts, shards, find, hub.drop if hub else _keep)
+
+
+def _keep(file: Path) -> None:
+    """What lies in a folder stays there."""
 
 
 def is_webdataset(folder: Path) -> bool:

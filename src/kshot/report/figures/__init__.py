@@ -23,6 +23,7 @@ FIGURES = {
     "accuracy_by_shots": comparisons.accuracy_by_shots,
     "other_heads": comparisons.other_heads,
     "headroom": comparisons.headroom_against_surplus,
+    "text_strength": comparisons.text_strength,
     "offset_and_per_class": comparisons.offset_and_per_class,
 }
 # These show one backbone and are drawn again for each of the others.

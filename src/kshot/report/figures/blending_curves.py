@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OFFSET_ON, OBJECTIVES_ON, PROFILES_ON = "Pets", "Food101", ("Aircraft", "DTD", "Pets")
 # The choice for most accuracy, and the one for least prototype error.
 OBJECTIVES = ((ORACLE, "*", "oracle", 9), ("mse_oracle", "^", "least prototype error", 6))
-RATIO_AXIS = "ratio λ (marks: the accuracy of each choice, at its mean ratio)"
+ON_MARKS = "marks: the accuracy of each choice, at its mean ratio"
 MARKS = ((ORACLE, "*", "oracle", 9), (LOO, "D", "LOO", 5), (JS, "^", "James–Stein", 6))
 
 
@@ -72,7 +72,7 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
     grid = ratio_grid(len(curve))
     axis.plot(grid, curve, color=COLOURS[0], label="accuracy")
     _marks(axis, cells)
-    axis.set(xlabel=RATIO_AXIS, ylabel="accuracy (%)")
+    axis.set(xlabel=f"ratio λ ({ON_MARKS})", ylabel="accuracy (%)")
     v, d2 = finite_mean(cells.v), finite_mean(cells.d2)
     if v == v:
         error = grid**2 * v + (1 - grid) ** 2 * max(d2 - v, 0)
@@ -81,7 +81,7 @@ def accuracy_and_error(panel: Panel, context: Context) -> "Figure | str":
         other.set_ylabel("prototype error (dashed)")
         other.grid(visible=False)
         other.spines["right"].set_visible(True)
-    axis.set_title(f"{name}, {_cells_in_words(panel, cells)}")
+    axis.set_title(f"{name}, {_setting(panel, cells)}, mean over {draws_in_words(cells)}")
     figure.legend(handles=axis.get_legend_handles_labels()[0], loc="outside lower center", ncols=4)
     return figure
 
@@ -99,10 +99,9 @@ def risk_profiles(panel: Panel, context: Context) -> "Figure | str":
     for axis, (name, cells, curve) in zip(axes, picked, strict=True):
         axis.plot(ratio_grid(len(curve)), curve, color=COLOURS[0], label="accuracy at one ratio")
         _marks(axis, cells)
-        axis.set(title=name)
+        axis.set(title=f"{name}, {draws_in_words(cells)}", xlabel="ratio λ")
     axes[0].set_ylabel("accuracy (%)")
-    axes[len(picked) // 2].set_xlabel(RATIO_AXIS)
-    figure.suptitle(_cells_in_words(panel, picked[0][1]), fontsize=8.5)
+    figure.suptitle(f"{_setting(panel, picked[0][1])}\n{ON_MARKS}", fontsize=8)
     figure.legend(handles=axes[0].get_legend_handles_labels()[0], loc="outside lower center", ncols=4)
     return figure
 
@@ -155,8 +154,8 @@ def _marks(axis: "Axes", cells: Panel) -> None:
             axis.plot(ratio, accuracy, marker, color=colour, markersize=size, label=name)
 
 
-def _cells_in_words(panel: Panel, cells: Panel) -> str:
-    return f"{focus(panel).backbone}, tier {focus(panel).tier}, K = {cells.shots[0]}, mean over {draws_in_words(cells)}"
+def _setting(panel: Panel, cells: Panel) -> str:
+    return f"{focus(panel).backbone}, tier {focus(panel).tier}, K = {cells.shots[0]}"
 
 
 def _no_curves(panel: Panel) -> str:

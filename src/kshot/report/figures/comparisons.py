@@ -12,6 +12,7 @@ from kshot.report.figures.style import COLOURS, DATASET_COLOURS, MARKERS, label_
 from kshot.report.notes import HOW_TO_PROBE, draws_in_words
 from kshot.report.slices import CLAP, JS, LOO, LPP, ORACLE, ZERO_SHOT, focus, in_stratum, primary, single
 from kshot.report.table import interval
+from kshot.report.tables.encoders import FINDINGS, LEAST_STRATA, STRENGTH_SHOTS, minus_oracle, strengths
 from kshot.stats.bootstrap import Estimate, cluster_mean
 from kshot.stats.correlation import spearman
 from kshot.stats.leaderboard import leaderboard, paired
@@ -159,6 +160,28 @@ def headroom_against_surplus(panel: Panel, context: Context) -> "Figure | str":
         xlabel="predicted headroom (points)",
         ylabel="CLAP − oracle ratio (points)",
         title=f"Spearman {interval(spearman(predicted, surplus, names))}, {len(strata)} strata",
+    )
+    axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def text_strength(panel: Panel, context: Context) -> "Figure | str":
+    """Each finding minus the oracle ratio against the strength of text, a point a stratum: its table, drawn."""
+    shown, methods = primary(panel), [m for m in FINDINGS if m in panel.methods]
+    strength = strengths(shown)
+    if len(strength) < LEAST_STRATA or len(shown.names("backbone")) < 2 or not methods:
+        return "it needs zero-shot, NCM and the oracle ratio on three strata of two backbones"
+    later = shown.where(shown.shots >= STRENGTH_SHOTS).with_all((ORACLE, *methods))
+    lines = np.array([minus_oracle(in_stratum(later, *place), methods) for place in strength])
+    figure, (axis,) = new_figure(4.2, 2.8)
+    for index, (method, values) in enumerate(zip(methods, lines.T, strict=True)):
+        style = line_style(index) | {"linestyle": "none"}
+        axis.plot(list(strength.values()), values, label=panel.titles[method], **style)
+    axis.axhline(0, color="#888888", linewidth=0.8)
+    axis.set(
+        xlabel=f"zero-shot − NCM at K = {STRENGTH_SHOTS} (points)",
+        ylabel="minus the oracle ratio (points)",
+        title=f"{len(strength)} strata, K ≥ {STRENGTH_SHOTS}",
     )
     axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
 from kshot.files import write_atomically
+from kshot.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,15 +55,21 @@ def label_ends(axis: "Axes") -> None:
     gap = (high - low) * LABEL_HEIGHT / inches
     ends = [float(np.asarray(line.get_ydata())[-1]) for line in axis.get_lines()]
     order = np.argsort(ends, kind="stable")
-    places = np.array(ends)[order]
+    places = spread_apart(np.array(ends)[order], gap)
+    for line, place in zip([axis.get_lines()[i] for i in order], places, strict=True):
+        words: dict[str, Any] = {"color": line.get_color(), "fontsize": 7, "va": "center"}
+        axis.text(1.03, place, str(line.get_label()), transform=axis.get_yaxis_transform(), **words)
+
+
+def spread_apart(places: Float[Array, " n"], gap: float) -> Float[Array, " n"]:
+    """Rising places, moved until each is that far from the next."""
+    places = places.astype(float)
     for _ in range(SPREADING):
         for i in range(1, len(places)):
             if (lacking := gap - (places[i] - places[i - 1])) > 0:
                 places[i - 1] -= lacking / 2
                 places[i] += lacking / 2
-    for line, place in zip([axis.get_lines()[i] for i in order], places, strict=True):
-        words: dict[str, Any] = {"color": line.get_color(), "fontsize": 7, "va": "center"}
-        axis.text(1.03, place, str(line.get_label()), transform=axis.get_yaxis_transform(), **words)
+    return places
 
 
 def write_figure(figure: "Figure", folder: Path, name: str) -> list[Path]:

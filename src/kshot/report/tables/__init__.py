@@ -11,12 +11,14 @@ from kshot.report.table import Table, metric_name
 from kshot.report.tables import (
     about_study,
     contrasts,
+    encoders,
     knob_atlas,
     ratio_estimates,
     shot_profiles,
     standings,
     strata,
     stratum_probes,
+    which_head,
 )
 from kshot.stats.panel import Panel
 
@@ -40,6 +42,7 @@ class TableEntry:
 
 
 TABLES: Mapping[str, TableEntry] = {
+    "which_head": TableEntry("Which head to use, by shots", which_head.which_head, any_metric=True),
     "leaderboard": TableEntry("Leaderboard: mean {metric} by shots", standings.leaderboard_table, any_metric=True),
     "transductive": TableEntry("Transductive heads: mean {metric} by shots", standings.transductive, any_metric=True),
     "metrics": TableEntry("Beyond accuracy: means over the same cells", standings.metrics, answers=True, optional=True),
@@ -57,7 +60,6 @@ TABLES: Mapping[str, TableEntry] = {
         answers=True,
         optional=True,
     ),
-    "base_to_new": TableEntry("Base to new: accuracy (%)", shot_profiles.base_to_new, all_profiles=True, optional=True),
     "headline": TableEntry("Against the oracle ratio (percentage points)", standings.headline),
     "per_dataset": TableEntry("{Metric} per dataset", standings.per_dataset, any_metric=True),
     "per_backbone": TableEntry(
@@ -68,6 +70,10 @@ TABLES: Mapping[str, TableEntry] = {
         "Text-free reference points: logistic probe against the oracle ratio (points)", contrasts.text_free
     ),
     "further_contrasts": TableEntry("Further contrasts, K ≥ 2 (percentage points)", contrasts.further_contrasts),
+    "text_strength": TableEntry(
+        "By strength of text: against the oracle ratio (percentage points)", encoders.text_strength, optional=True
+    ),
+    "encoder_order": TableEntry("The order of encoders, head by head", encoders.encoder_order, optional=True),
     "strata": TableEntry("Strata: surplus over the oracle ratio (percentage points)", strata.strata, headroom=True),
     "probes": TableEntry("Probes, pooled over the strata", stratum_probes.probes),
     "sample_level": TableEntry("Picture by picture: McNemar's exact test within cells", strata.sample_level),

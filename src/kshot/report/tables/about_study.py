@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from kshot.report.context import Context
-from kshot.report.notes import counted, over_datasets
+from kshot.report.notes import cells_in_words, over_datasets
 from kshot.report.slices import ZERO_SHOT
 from kshot.report.table import ABSENT, SECONDS, Number, Table, content, count, interval, number
 from kshot.stats.bootstrap import cluster_mean, finite_median
@@ -48,7 +48,7 @@ def datasets(panel: Panel, context: Context) -> Table:
         rows,
         [
             f"Zero-shot accuracy must lie in the published band, which is known for {bands}. Where it is not known, "
-            f"the table shows the mean over all backbones and tiers, without a judgement. {counted(panel)}; no "
+            f"the table shows the mean over all backbones and tiers, without a judgement. {cells_in_words(panel)}; no "
             "intervals: the figures do not vary over draws."
         ],
     )
@@ -79,7 +79,7 @@ def cost(panel: Panel, context: Context) -> Table:
         rows,
         [
             f"Wall time on cached features as the records hold it; medians over the {len(common)} cells where "
-            f"every method exists, of {counted(panel)}; longest over the n cells of a method. It depends on the "
+            f"every method exists, of {cells_in_words(panel)}; longest over the n cells of a method. It depends on the "
             "machine and on what else ran there. An oracle's fit includes scoring the test set."
         ],
     )
@@ -106,8 +106,8 @@ def precision(panel: Panel, context: Context) -> Table | str:
         ("method", "cells", "identical", "mean |move|", "largest move", "mean move"),
         rows,
         [
-            f"{other.origin.dtype} minus {panel.origin.dtype}, n = {len(shared)} shared cells, G = "
-            f"{len(shared.names('dataset'))} datasets; Student-t intervals, cluster bootstrap. Other study: "
+            f"{other.origin.dtype} minus {panel.origin.dtype}, {cells_in_words(shared)} that both have; "
+            "Student-t intervals, cluster bootstrap. Other study: "
             f"{other.origin.study}, inputs {other.origin.inputs}."
         ],
     )

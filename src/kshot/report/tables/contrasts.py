@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.notes import counted, intervals, left_out, missing, over_datasets
+from kshot.report.notes import cells_in_words, intervals, left_out, missing, over_datasets
 from kshot.report.slices import CLAP, FOLD_GDA, JS, LOO, LPP, NCM, ORACLE, ZERO_SHOT, focus, primary, single
 from kshot.report.table import Number, Table, content, count, interval, number, signed
 from kshot.stats.bootstrap import Estimate, cluster_mean
@@ -45,7 +45,7 @@ def per_backbone(panel: Panel, context: Context) -> Table:
         rows,
         [
             f"Tier {focus(panel).tier}; share: class-independent part of the squared text–image distance, over all "
-            f"tiers. {counted(shown)}{SAME_CELLS}",
+            f"tiers. {cells_in_words(shown)}{SAME_CELLS}",
             left_out(panel, shown),
             _rank_sentence(rows),
             intervals(shown),
@@ -85,7 +85,7 @@ def further_contrasts(panel: Panel, context: Context) -> Table | str:
         ("contrast", "mean", "n"),
         rows,
         [
-            f"Tier {focus(panel).tier}; {counted(two_shots)}.",
+            f"Tier {focus(panel).tier}; {cells_in_words(two_shots)}.",
             left_out(panel, shown),
             intervals(two_shots),
             missing(panel, (JS, LOO)),
@@ -100,9 +100,13 @@ def by_shots(panel: Panel, context: Context) -> Table:
     pooled = {f"K≥{k} pooled": shown.where(shown.shots >= k) for k in (2, 4) if (shown.shots >= k).any()}
     return content(
         ("shots", *(panel.titles.get(m, m) for m in methods), "n"),
-        [(name, *_minus_oracle(cells, methods)) for name, cells in (slices | pooled).items()],
         [
-            f"Tier {focus(panel).tier}; {counted(shown)}{SAME_CELLS}",
+            *((name, *_minus_oracle(cells, methods)) for name, cells in slices.items()),
+            ("all K pooled", *map(interval, paired_with(shown, methods, ORACLE).values()), count(len(shown))),
+            *((name, *_minus_oracle(cells, methods)) for name, cells in pooled.items()),
+        ],
+        [
+            f"Tier {focus(panel).tier}; {cells_in_words(shown)}{SAME_CELLS} All K: every cell that a method has.",
             left_out(panel, shown, focus(panel).backbone),
             intervals(shown),
             missing(panel, (ORACLE, *methods)),
@@ -131,7 +135,7 @@ def text_free(panel: Panel, context: Context) -> Table | str:
         ],
         [
             f"Paired within dataset, K and seed with the oracle ratio of {backbone}, tier {focus(panel).tier}; "
-            f"{counted(reference)}. The last backbone is the control: the same probe on its own features.",
+            f"{cells_in_words(reference)}. The last backbone is the control: the same probe on its own features.",
             left_out(panel, reference, backbone),
             over_datasets(reference),
             missing(panel, (ORACLE, *PROBES)),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context
-from kshot.report.notes import counted, left_out, missing, over_datasets
+from kshot.report.notes import cells_in_words, left_out, missing, over_datasets
 from kshot.report.slices import JS, LOO, ORACLE, ZERO_SHOT, focus, primary
 from kshot.report.table import Table, content, count, interval, number
 from kshot.stats.bootstrap import cluster_means
@@ -39,7 +39,7 @@ def prior_upgrade(panel: Panel, context: Context) -> Table | str:
         ("tier", "Δ zero-shot, points", "Δ d²", "Δ oracle λ", "Δ LOO λ", "n"),
         rows,
         [
-            f"Tier minus {GENERIC}, paired within dataset, backbone, K and seed; {counted(known)} in all tiers. "
+            f"Tier minus {GENERIC}, paired within dataset, backbone, K and seed; {cells_in_words(known)} in all tiers. "
             "n: draws where all of a row's figures exist but the LOO λ, which begins at K = 2.",
             over_datasets(panel),
             missing(panel, (ZERO_SHOT, ORACLE, LOO)),
@@ -64,9 +64,9 @@ def ratio_tracking(panel: Panel, context: Context) -> Table:
         ("estimate", "mean λ", "mean oracle λ", "mean |error|", "Spearman", "given zero-shot", "n"),
         rows,
         [
-            f"Tier {focus(panel).tier}, one pair per cell, {counted(shown)}; per-class ratios are averaged. Spearman's "
-            "rho with cluster-bootstrap Student-t intervals over datasets (10,000 resamples, ranks taken anew), then "
-            "with the ranks of zero-shot accuracy taken out.",
+            f"Tier {focus(panel).tier}, one pair per cell, {cells_in_words(shown)}; means of per-class ratios. "
+            "Spearman's rho with cluster-bootstrap Student-t intervals over datasets (10,000 resamples, ranks anew), "
+            "then with the ranks of zero-shot accuracy taken out.",
             left_out(panel, shown),
             missing(panel, (ORACLE,)),
         ],

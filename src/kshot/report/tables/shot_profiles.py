@@ -1,4 +1,4 @@
-"""Uneven and missing shots, and classes that were not trained: the same draws under every profile."""
+"""Uneven and missing shots: the same draws under every profile."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from kshot.report.table import Table, best_cells, content, interval, metric_cell
 from kshot.stats.bootstrap import Estimate, cluster_means
 from kshot.stats.leaderboard import best_first, counting
 from kshot.stats.panel import Panel
-from kshot.types import BALANCED, HALVES, PROFILES, Array
+from kshot.types import BALANCED, PROFILES, Array
 
 
 def profiles(panel: Panel, context: Context) -> Table | str:
@@ -44,46 +44,31 @@ def profiles(panel: Panel, context: Context) -> Table | str:
 
 
 def unseen(panel: Panel, context: Context) -> Table | str:
-    """Where some classes have no shots: the accuracy on pictures of the others, and on theirs."""
+    """Where some classes have no shots: the accuracy on pictures of the others and on theirs, the harmonic mean of both
+    within each cell, and what training changes on classes without shots."""
     if "unseen" not in context.measured:
         return 'no class is without shots, or no answers are kept; a study asks for it with profiles = ["missing"].'
     seen, unseen = (
         part.where((part.tier == focus(panel).tier) & (part.profile == "missing"))
         for part in (context.measured["seen"], context.measured["unseen"])
     )
-    note = "All classes are asked for at once; the text of those without shots is known."
-    return _both(("with shots", "without shots"), seen, unseen, note)
-
-
-def base_to_new(panel: Panel, context: Context) -> Table | str:
-    """Either half of the classes on its own, after shots of the first."""
-    if not set(panel.names("profile")).issuperset(HALVES):
-        return 'these records do not go from base to new; a study asks for it with profiles = ["base", "new"].'
-    parts = _same_draws(panel.where(panel.tier == focus(panel).tier), list(HALVES))
-    meanings = "; ".join(f"{name}: {what}" for name, what in HALVES.items())
-    return _both(tuple(HALVES), parts["base"], parts["new"], f"{meanings}.")
-
-
-def _both(names: tuple[str, ...], trained: Panel, untrained: Panel, note: str) -> Table:
-    """Two means, their harmonic mean within each cell, and what training changes on classes that were not trained."""
-    recorded = np.any(trained.row >= 0, axis=0)
-    inductive = [
-        m for m, there in zip(trained.methods, recorded, strict=True) if there and m not in trained.transductive
-    ]
-    left, right = (_columns(part, inductive) for part in (trained, untrained))
+    recorded = np.any(seen.row >= 0, axis=0)
+    inductive = [m for m, there in zip(seen.methods, recorded, strict=True) if there and m not in seen.transductive]
+    left, right = (_columns(part, inductive) for part in (seen, unseen))
     harmonic = 2 * left * right / np.maximum(left + right, np.finfo(float).tiny)
     means = dict(zip(inductive, np.stack([part.mean(axis=0) for part in (left, right, harmonic)], axis=1), strict=True))
-    apart = right - untrained.column(ZERO_SHOT)[:, None]
-    gains = dict(zip(inductive, _where_complete(apart, untrained), strict=True))
-    free = set(trained.free_methods())
+    apart = right - unseen.column(ZERO_SHOT)[:, None]
+    gains = dict(zip(inductive, _where_complete(apart, unseen), strict=True))
+    free = set(seen.free_methods())
     order = sorted(inductive, key=lambda m: (m not in free, *(-np.nan_to_num(means[m][[2, 0]])), m))
     return content(
-        ("method", *names, "harmonic mean", f"{names[1]} − zero-shot"),
-        [(trained.titles[m], *map(number, means[m]), interval(gains[m])) for m in order],
+        ("method", "with shots", "without shots", "harmonic mean", "without shots − zero-shot"),
+        [(seen.titles[m], *map(number, means[m]), interval(gains[m])) for m in order],
         [
-            f"{note} {len(left)} draws, tier {focus(trained).tier}; the harmonic mean is taken within each of them. –: "
-            "undefined. Below the rule: reference points.",
-            over_datasets(trained),
+            f"All classes are asked for at once; the text of those without shots is known. {len(left)} draws, tier "
+            f"{focus(seen).tier}; the harmonic mean is taken within each of them. –: undefined. Below the rule: "
+            "reference points.",
+            over_datasets(seen),
         ],
         rule=len([m for m in order if m in free]),
     )

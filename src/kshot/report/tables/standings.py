@@ -7,8 +7,9 @@ import numpy as np
 from kshot.report.context import Context
 from kshot.report.notes import (
     BESIDE,
-    counted,
+    cells_in_words,
     cut_short,
+    datasets_in_words,
     incomplete,
     intervals,
     left_out,
@@ -30,7 +31,7 @@ from kshot.report.table import (
     metric_name,
     second_cells,
 )
-from kshot.stats.bootstrap import number_of_datasets, simultaneous
+from kshot.stats.bootstrap import simultaneous
 from kshot.stats.leaderboard import Leaderboard, Placing, best_first, counting, leaderboard, paired_with, side_by_side
 from kshot.stats.metrics import ACCURACY, BINS, METRICS, Metric
 from kshot.stats.panel import Panel
@@ -54,14 +55,15 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
         rows.append((f"{title}{mark}", *cells, *_behind(panel.metric, board, placing)))
     means = [np.array([p.by_shots[k] for p in board.ranked]) for k in board.shots]
     means.append(np.array([p.mean for p in board.ranked]))
+    named = (_shot_columns(board)[-1], *_distance_columns(board))
     guarded = shown.where(shown.present_at_every_shot_count())
     holes = np.isnan([[*placing.by_shots.values(), placing.mean] for placing in placings]).any()
     return content(
         ("method", *_shot_columns(board), *_distance_columns(board)),
         rows,
         [
-            f"n = {board.cells} cells of tier {focus(panel).tier}, {board.combinations} dataset × backbone "
-            f"combinations present at every K, {number_of_datasets(board.datasets)}.",
+            f"{board.cells} cells of tier {focus(panel).tier}: {board.combinations} pairs of dataset and backbone "
+            f"that are there at every K, in {datasets_in_words(board.datasets)}.",
             cut_short(shown),
             left_out(panel, shown),
             *_interval_notes(panel.metric, board, guarded),
@@ -78,6 +80,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
         rule=len(board.ranked),
         best=best_cells(panel.metric, means),
         second=second_cells(panel.metric, means),
+        names=dict(zip(named, ("mean", "behind", "here"), strict=False)),
     )
 
 
@@ -95,7 +98,7 @@ def transductive(panel: Panel, context: Context) -> Table | str:
         [
             "They see all test pictures without labels, and a picture's prediction depends on the others; so they are "
             "not ranked.",
-            f"n = {board.cells} cells of tier {focus(panel).tier}, {number_of_datasets(board.datasets)}.",
+            f"{board.cells} cells of tier {focus(panel).tier}, {datasets_in_words(board.datasets)}.",
             cut_short(shown),
             left_out(panel, shown),
             intervals(guarded),
@@ -123,7 +126,7 @@ def metrics(panel: Panel, context: Context) -> Table | str:
         [(panel.titles[m], *cells) for m, *cells in zip(order, *columns, strict=True)],
         [
             f"Means over the {first.counted} cells of tier {focus(panel).tier} with all K, "
-            f"{number_of_datasets(first.datasets)}; probabilities as each head gives them. NLL, Brier score, ECE, "
+            f"{datasets_in_words(first.datasets)}; probabilities as each head gives them. NLL, Brier score, ECE, "
             f"selective risk: less is better. ECE has {BINS} bins of equal mass and is biased upwards: the column "
             "beside it bounds what a head without any calibration error would show. Intervals of one metric: "
             "`kshot report --metric`.",
@@ -172,8 +175,8 @@ def headline(panel: Panel, context: Context) -> Table | str:
         columns,
         rows,
         [
-            f"Method minus oracle ratio, tier {focus(panel).tier}, {counted(shown)}. All K: every cell that a method "
-            f"has, so rows differ in n{same_cells}. Bold: the interval lies above zero.",
+            f"Method minus oracle ratio, tier {focus(panel).tier}, {cells_in_words(shown)}. All K: every cell that a "
+            f"method has, so rows differ in n{same_cells}. Bold: the interval lies above zero.",
             left_out(panel, shown),
             intervals(shown),
             BESIDE.format(marked="") if OF_THESE in columns else "",
@@ -203,8 +206,8 @@ def per_dataset(panel: Panel, context: Context) -> Table:
         ("method", *names, *(["mean"] if len(names) > 1 else [])),
         [(panel.titles[m], *metric_cells(panel.metric, row)) for m, row in zip(order, values, strict=True)],
         [
-            f"Tier {focused.tier}, means over {len(np.unique(at.seed))} seeds; {counted(at)}; no interval: the columns "
-            "are the clusters. Bold: best validation-free method. Below the rule: reference points.",
+            f"Tier {focused.tier}, means over {len(np.unique(at.seed))} seeds; {cells_in_words(at)}; no interval: the "
+            "columns are the clusters. Bold: best validation-free method. Below the rule: reference points.",
             f"Without cells at K={shots}: {', '.join(without)}." if without else "",
             left_out(panel, shown, focused.backbone),
         ],
@@ -212,6 +215,7 @@ def per_dataset(panel: Panel, context: Context) -> Table:
         best=best_cells(panel.metric, values[: len(free)].T, ties=True),
         second=second_cells(panel.metric, values[: len(free)].T, ties=True),
         title=f"{metric_name(panel.metric, capital=True)} per dataset at K={shots}, {focused.backbone}",
+        names={name: name for name in names},
     )
 
 
@@ -236,7 +240,7 @@ def _two_intervals(board: Leaderboard) -> bool:
 
 
 def _behind(metric: Metric, board: Leaderboard, placing: Placing) -> list[Number]:
-    """The distance to the leader with the interval of each column, ≈ where that reaches zero."""
+    """The distance to the leader with the interval of each column, ≈ where that holds zero."""
     both = _two_intervals(board)
     if board.ranked and placing is board.ranked[0] and placing.mean == placing.mean:
         return [Number(float("nan"), G=board.datasets, instead="leader")] * (1 + both)
@@ -251,9 +255,9 @@ def _interval_notes(metric: Metric, board: Leaderboard, shown: Panel) -> list[st
     if here and metric is not ACCURACY:
         return ["No intervals: fewer than three datasets, and those over draws and pictures exist for accuracy only."]
     if here:
-        return [intervals(shown), f"≈: not told apart from the leader {here}, because that interval reaches zero."]
+        return [intervals(shown), f"≈: not told apart from the leader {here}, because that interval holds zero."]
     over = f"over {board.datasets} datasets"
-    notes = [intervals(shown), f"≈: not told apart from the leader, because the interval {over} reaches zero."]
+    notes = [intervals(shown), f"≈: not told apart from the leader, because the interval {over} holds zero."]
     if _two_intervals(board):
         notes.append(BESIDE.format(marked=", with its own ≈"))
     return notes

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kshot.report.context import Context, Probed
-from kshot.report.notes import HOW_TO_PROBE, counted, left_out, missing
+from kshot.report.notes import HOW_TO_PROBE, cells_in_words, left_out, missing
 from kshot.report.slices import CLAP, FOLD_GDA, LOO, LPP, ORACLE, ZERO_SHOT, focus, in_stratum, primary
 from kshot.report.table import Number, Table, content, count, interval, number, signed
 from kshot.stats.bootstrap import finite_mean, finite_median
@@ -55,7 +55,7 @@ def strata(panel: Panel, context: Context) -> Table:
             *positive,
             _headroom_sentence(shown, context, pairs, surplus),
             left_out(panel, shown),
-            f"Tier {tier}; {counted(shown)}; means over the cells of a stratum where all of these heads "
+            f"Tier {tier}; {cells_in_words(shown)}; means over the cells of a stratum where all of these heads "
             "exist, no interval within one cluster. Path/full: what the blend path reaches of the best separation. "
             "d_eff: participation ratio. SD λ: spread of the James–Stein ratio over draws, measured and predicted, "
             "medians over classes" + (f"; {HOW_TO_PROBE}." if not context.probed.values else "."),
