@@ -113,10 +113,9 @@ readme: bench  ## put the tables of `make bench` into the README
 	$(PY) -m tools.update_readme
 
 open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep its report in docs/open
-	$(KSHOT) run open
-	$(KSHOT) records compact records/open
-	$(KSHOT) report records/open --headroom
-	$(PY) tools/update_kept.py open
+	$(KSHOT) run open --records docs/open/records
+	$(KSHOT) report open --records docs/open/records --headroom --output build/open
+	cp build/open/report.md build/open/figures/accuracy_by_shots.png build/open/figures/bars.png docs/open
 
 clip-features: $(VENV)/.installed  ## import the eight real CLIP sets of ../shared
 	$(KSHOT) import $(SHARED)/real/caltech101_vitb16.npz --dataset caltech101 --backbone ViT-B-16 \
@@ -148,11 +147,10 @@ clip-features: $(VENV)/.installed  ## import the eight real CLIP sets of ../shar
 	done
 
 clip: clip-features  ## run the real CLIP study (some hours) and keep its report in docs/clip
-	$(KSHOT) run clip
-	$(KSHOT) records compact records/clip
-	$(KSHOT) report records/clip
-	$(PY) tools/update_kept.py clip
-	$(PY) tools/update_clip.py
+	$(KSHOT) run clip --records docs/clip/records
+	$(KSHOT) report clip --records docs/clip/records --output build/clip
+	cp build/clip/report.md build/clip/figures/bars.png build/clip/figures/text_strength.png docs/clip
+	$(PY) -m tools.update_clip
 
 benchmarks: $(VENV)/.installed-encode  ## speed, as ratios against named baselines
 	$(PY) -m benchmarks

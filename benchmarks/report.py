@@ -15,7 +15,7 @@ from benchmarks import SMALL
 from benchmarks.measure import best_seconds, children_seconds, verdict
 from kshot.stats.bootstrap import LEVEL, RESAMPLES, cluster_means, critical_value, shared_draws
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 CELLS, METHODS, CLUSTERS = (200, 9, 4) if SMALL else (1200, 15, 10)
 LOOPED = 200

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
+from tools import leave_one_out
 from tools.calibration import with_interval
 
 from kshot.results import load_records
 from kshot.stats.bootstrap import Estimate, cluster_mean
-from tools import leave_one_out
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / "docs" / name / "records" for name in ("open", "clip", "gauss")]

@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import pytest
-
 from campaigns.mutation import ROOMS, ROOT
 
 pytestmark = pytest.mark.ci

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tools import refill
 
 from processes import in_this_folder, wait_until
-from tools import refill
 
 pytestmark = pytest.mark.ci
 

@@ -177,7 +177,7 @@ class Classifier(Estimator):
         further = {"pool": pool, "validation": validation, "few_shot_validation": few_shot_validation, "test": test}
         further |= {"text": text, "views": views, "queries": queries}
         task = prepare(self.info, self._min_shots(), X, y, classes=classes, constants=known, **further)
-        if self.info.sees >= FREE_EVIDENCE and not is_shared():
+        if self.info.sees >= FREE_EVIDENCE and task.counts.all() and not is_shared():
             warn_of_text(task)
         self.selected_ = {}
         for left_over in ("has_shots_", "missing_rows_", "subset_", "scale_"):

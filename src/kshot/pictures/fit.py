@@ -143,7 +143,7 @@ def learn(texts: Mapping[str, ClassText], pictures: Sequence[Labelled], setting:
         EncoderConstants({name: value for name, value in constants.items() if value is not None}),
     )
     advice = advise(shots.counts, setting.wanted)
-    # More threads than one make these small products slower, on a loaded machine forty times.
+    # More threads than one make these small products slower, most of all on a loaded machine.
     with threadpool_limits(1, user_api="blas"):
         head = shots.fit(advice.make())
         assessment = assess(advice, shots)

@@ -4,8 +4,8 @@ Fold j leaves out the j-th picture of every class, so that all classes lose equa
 by a head that has not seen it. A class's only picture cannot be left out and is not measured.
 
 The left-out heads had fewer shots than the head that is kept. Its accuracy follows from one rule: the odds of a right
-answer grow like K^0.4. The exponent is the same to two digits when any of fifteen sets is left out of its choice; on
-single sets it lies within 0.4 ± 0.5. `python -m tools.promises` measures the rule, docs/promises.md has its table.
+answer grow like K^0.4, on single sets with an exponent within 0.4 ± 0.5. docs/promises.md judges the rule on every set
+with the exponent of the others; `python -m tools.promises` measures it.
 """
 
 import math

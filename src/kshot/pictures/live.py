@@ -14,7 +14,7 @@ from kshot.pictures.fit import learn_picture
 from kshot.pictures.head import PictureHead
 from kshot.pictures.predict import nearest_shots, predict_feature
 
-# A picture of a phone with 108 megapixels is decoded in 0.4 GB; one at a time.
+# Phones take pictures of 108 megapixels; one at a time is decoded.
 MOST_PIXELS = 120_000_000
 
 

@@ -56,7 +56,7 @@ def file(name: str, content: bytes) -> dict:
 
 def killable(head: Path, token: str | None = None) -> tuple[subprocess.Popen, int]:
     """The same in a process of its own, and its port."""
-    source = str(HERE.parent / "src")
+    source = str(HERE.parents[1] / "src")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), source])}
     environment |= {} if token is None else {"KSHOT_TOKEN": token}
     process = subprocess.Popen(

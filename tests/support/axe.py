@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-AXE = Path(__file__).resolve().parents[1] / "build/node_modules/axe-core/axe.min.js"
+AXE = Path(__file__).resolve().parents[2] / "build/node_modules/axe-core/axe.min.js"
 GRAVE = ("serious", "critical")
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-COPIES = Path(__file__).parent / "reference"
+COPIES = Path(__file__).parents[1] / "reference"
 BOTH = [("f64", np.float64), ("f32", np.float32)]
 
 
