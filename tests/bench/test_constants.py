@@ -90,7 +90,7 @@ def test_a_record_and_an_episode_give_the_same_answers(dataset):
     names = ("zero_shot", "loo_blend", "clap", "taskres", "tip_adapter_loo", "tip_adapter_test", "proker", "fold_gda")
     for name in names:
         spec = MethodSpec(name, name)
-        record = run_method(cell, spec, episode, stored.stratum, stored.priors["dataset"])
+        record = run_method(spec, episode)
         head = episode.fit(registry.create(name))
         assert record.accuracy == episode.score(head), name
         assert record.selected_from.get("logit_scale") == head.selected_["logit_scale"].from_ == "encoder"

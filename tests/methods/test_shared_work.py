@@ -46,7 +46,7 @@ def test_methods_that_share_tell_what_each_tells_alone_to_the_bit(satellite):
     _, together = run_cell(CELL, specs, stratum, prior, keep_answers=True)
     episode = stratum.episode(CELL.shots, CELL.seed, prior)
     for spec, record in zip(specs, together, strict=True):
-        alone = run_method(CELL, spec, episode, stratum, prior, keep_answers=True)
+        alone = run_method(spec, episode, keep_answers=True)
         assert told(record) == told(alone), spec.name
 
 
