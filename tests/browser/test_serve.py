@@ -53,7 +53,7 @@ def test_large_pictures_of_phones_are_reduced(page):
     rng = np.random.default_rng(0)
     out = io.BytesIO()
     picture = Image.fromarray(rng.integers(0, 90, (6000, 8000, 3), dtype=np.uint8) + np.array([160, 0, 0], np.uint8))
-    picture.save(out, "JPEG", quality=97)
+    picture.save(out, "JPEG", quality=100, subsampling=0)
     assert len(out.getvalue()) > MOST_BYTES
     page.set_input_files("#files", [file("phone.jpg", out.getvalue())])
     page.get_by_text("1 of 1 picture").wait_for()
