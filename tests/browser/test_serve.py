@@ -57,7 +57,7 @@ def test_large_pictures_of_phones_are_reduced(page):
     assert len(out.getvalue()) > MOST_BYTES
     page.set_input_files("#files", [file("phone.jpg", out.getvalue())])
     page.get_by_text("1 of 1 picture").wait_for()
-    assert "red" in page.locator("#results > li .answer").inner_text()
+    assert "red" in page.locator("#results > li .said").inner_text()
 
 
 def test_an_address_without_its_token_says_so(browser, served_head):
