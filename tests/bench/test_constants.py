@@ -85,7 +85,6 @@ def test_what_the_study_sets_stays(stratum):
 def test_a_record_and_an_episode_give_the_same_answers(dataset):
     """Every registered head on one cell of a bundled set, by a study's cell and by a stranger's episode."""
     stored = load_features(dataset, "lite0")
-    cell = Cell(dataset, "lite0", "dataset", 4, 0)
     episode = stored.episode(4, 0)
     names = ("zero_shot", "loo_blend", "clap", "taskres", "tip_adapter_loo", "tip_adapter_test", "proker", "fold_gda")
     for name in names:
