@@ -258,3 +258,13 @@ def test_a_judgement_is_a_table_of_places_and_a_csv(truth):
     assert any("once in 33" in sentence for sentence in verdict_sentences(judged))
     assert {SHOWN, AGREES} <= {line.verdict for line in judged.lines}
     assert LEVEL == 0.03
+
+
+def test_the_same_number_of_draws_under_other_numbers_is_compared(truth, ours):
+    shifted = observed(truth, run(truth, (3, 2)))[MATRIX]
+    for seeds in (shifted.keys["seed"], shifted.panel.cells["seed"]):
+        seeds[seeds >= 0] += 5
+    judged = judge(SOME[:5], RULES, ours, {MATRIX: shifted}, "the other run")
+    assert judged.same
+    assert judged.lacking == ([], [])
+    assert 0.03 < judged.p < 1

@@ -56,6 +56,8 @@ class Exchange:
 def same_draws(ours: Observations, theirs: Observations) -> bool:
     """Whether draws of the same number are the same draws: most of what varies with them varies alike."""
     a, b = _common(ours, theirs)
+    if not np.isfinite(a.values + b.values).any():
+        return False
     if a.values.shape[4] < 2:
         return bool(np.nanmean(np.where(np.isfinite(a.values + b.values), a.values == b.values, np.nan)) > SAME_DRAWS)
     known = np.isfinite(a.values) & np.isfinite(b.values)

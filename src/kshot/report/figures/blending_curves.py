@@ -118,7 +118,8 @@ def estimated_ratio(panel: Panel, context: Context) -> "Figure | str":
     for method, colour, marker in zip(methods, (COLOURS[1], COLOURS[2]), "^o", strict=False):
         ratio = shown.column(method, "ratio")
         rho = spearman(ratio, oracle, shown.dataset)
-        label = f"{panel.titles[method]}, ρ = {interval(rho)}"
+        error = np.nanmean(np.abs(ratio - oracle))
+        label = f"{panel.titles[method]}, ρ = {interval(rho)}, mean |difference| {error:.2f}"
         axis.plot(oracle, ratio, marker, color=colour, alpha=0.5, label=label, markeredgewidth=0)
     axis.set(xlabel="oracle ratio", ylabel="estimated ratio", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1))
