@@ -5,7 +5,7 @@ BASE_PYTHON ?= python3
 # Elsewhere users choose their torch; the tests run on one.
 TORCH := torch==2.13.0
 SHARED := ../shared
-TESTS_NEED := $(shell sed -n 's/^  "\(\(pytest\|pytest-xdist\|hypothesis\|beartype\)==.*\)",/\1/p' pyproject.toml)
+TESTS_NEED := $(shell sed -n 's/^  "\(\(pytest\|pytest-benchmark\|pytest-xdist\|hypothesis\|beartype\)==.*\)",/\1/p' pyproject.toml)
 NUMBERS := tests/solvers tests/stats tests/theory/test_closed_forms.py tests/methods/test_blends.py tests/data/test_draw.py tests/package/test_systems.py
 AXE := axe-core@4.14.0
 .DEFAULT_GOAL := help

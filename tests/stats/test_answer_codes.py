@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy.special import softmax
-from stored_answers import stored
 
 from kshot.stats.answers import LARGEST, RELATIVE_ERROR, answers_of
+from stored_answers import stored
 
 PROBABILITY_ERROR = 0.0015
 

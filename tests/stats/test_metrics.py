@@ -7,7 +7,6 @@ import pytest
 from scipy.special import softmax
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss
-from stored_answers import stored
 
 from kshot.stats.answers import answers_of
 from kshot.stats.bootstrap import cluster_means
@@ -23,6 +22,7 @@ from kshot.stats.metrics import (
     selective_risk,
     worst_decile_accuracy,
 )
+from stored_answers import stored
 
 
 def drawn(classes=12, n=40 * BINS, sharpness=1.0, seed=0):
