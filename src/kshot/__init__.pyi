@@ -45,4 +45,5 @@ from kshot.runs import judge as judge
 from kshot.runs import run as run
 from kshot.stats.bootstrap import Estimate as Estimate
 
+__all__: list[str]
 __version__: str

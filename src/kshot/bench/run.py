@@ -141,7 +141,8 @@ def _hand_out(tasks: Sequence[CellTask], setting: RunSetting, records: Records, 
     from joblib import Parallel, delayed
 
     jobs = (delayed(compute)(setting, task) for task in tasks)
-    finished = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(jobs)
+    parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")  # pyright: ignore[reportArgumentType]
+    finished = parallel(jobs)
     for number, _ in enumerate(finished, 1):
         # Shards run side by side, and the last one joins the files.
         if number % MANY == 0 and shard.count == 1:
