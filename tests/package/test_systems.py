@@ -8,17 +8,35 @@ import pytest
 
 HIDDEN = ("fcntl", "grp", "posix_ipc", "pty", "pwd", "resource", "syslog", "termios", "tty")
 # `posix` itself stays: the interpreter has loaded it, and takes `os` from it.
-IMPORT_ALL = f"""
-import importlib, os, pkgutil, sys
+# What the standard library or another package asks for there, such as threadpoolctl for the libraries in /proc/self/maps,
+# is theirs; kshot itself opens nothing below /proc.
+HIDE = f"""
+import importlib, os, pkgutil, signal, sys
 for name in {HIDDEN!r}:
     sys.modules[name] = None
 for name in ("fork", "forkpty", "getuid", "geteuid", "getgid", "killpg", "setsid", "register_at_fork"):
     vars(os).pop(name, None)
+for name in ("SIGKILL", "SIGHUP", "SIGUSR1", "SIGALRM", "pthread_sigmask"):
+    vars(signal).pop(name, None)
+def refuse(event, arguments):
+    if event == "open" and str(arguments[0]).startswith("/proc") and "kshot" in sys._getframe(1).f_code.co_filename:
+        raise AssertionError(f"{{arguments[0]}} was opened")
+sys.addaudithook(refuse)
+"""
+IMPORT_ALL = f"""
+{HIDE}
 import kshot
 names = [m.name for m in pkgutil.walk_packages(kshot.__path__, "kshot.") if not m.name.endswith("__main__")]
 print(sum(importlib.import_module(name) is not None for name in names))
 """
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "kshot"
+
+
+RUN = f"""
+{HIDE}
+import kshot
+study = kshot.load_study("embedded")
+"""
 
 
 def test_every_module_is_imported_without_those_of_posix():
