@@ -94,16 +94,16 @@ def computed(jobs: Iterable[Any]) -> Iterator[Any]:
 @contextmanager
 def _deaf() -> Iterator[None]:
     """Start processes that do not hear Ctrl-C, which would end them with a traceback: their driver ends them."""
-    from multiprocessing import resource_tracker
+    from multiprocessing.resource_tracker import ensure_running
 
-    from joblib.externals.loky.backend import resource_tracker as of_loky
+    from joblib.externals.loky.backend.resource_tracker import ensure_running as ensure_of_loky
 
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     # Who starts one of these hears it again.
-    resource_tracker.ensure_running()
-    of_loky.ensure_running()
+    ensure_running()
+    ensure_of_loky()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
