@@ -12,7 +12,7 @@ from typing import Any
 from kshot.bench.heads import Heads, method_specs
 from kshot.bench.knobs import knob_oracle, made, oracle_accuracies
 from kshot.bench.leak_check import leak_check
-from kshot.bench.probes import ALL_PROBES, Selection, probe_query
+from kshot.bench.probes import ALL_PROBES, ProbeSelection, probe_query
 from kshot.bench.query import query, thin_draws
 from kshot.bench.record import cells_of
 from kshot.bench.records import PROBES, Records
@@ -289,7 +289,7 @@ def measure(
     *,
     records: Path | str = RECORDS,
     features: Path | str = FEATURES,
-    chosen: Selection = ALL_PROBES,
+    chosen: ProbeSelection = ALL_PROBES,
     workers: int = CORES,
     backend: str = "loky",
     shard: tuple[int, int] = (0, 1),
