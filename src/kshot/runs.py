@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kshot.bench.heads import Heads, method_specs
 from kshot.bench.knobs import knob_oracle, made, oracle_accuracies
 from kshot.bench.leak_check import leak_check
-from kshot.bench.probes import ALL_PROBES, Selection, probe_query, probe_table
+from kshot.bench.probes import ALL_PROBES, ProbeSelection, probe_query, probe_table
 from kshot.bench.query import query, thin_draws
 from kshot.bench.record import cells_of
 from kshot.bench.records import PROBES, Records
@@ -308,7 +308,7 @@ def measure(
     *,
     records: Path | str = RECORDS,
     features: Path | str | Store = FEATURES,
-    chosen: Selection = ALL_PROBES,
+    chosen: ProbeSelection = ALL_PROBES,
     workers: int = CORES,
     backend: str = "loky",
     shard: tuple[int, int] = (0, 1),
@@ -349,7 +349,7 @@ def probe(
     """
     strata, store = gather_features(features, folder, (tiers,) if isinstance(tiers, str) else tiers)
     study = Study("probe", _grids("probe", strata, shots, seeds))
-    chosen, temporary = Selection(tiers=sorted({tier for *_, tier in strata})), TemporaryFolder()
+    chosen, temporary = ProbeSelection(tiers=sorted({tier for *_, tier in strata})), TemporaryFolder()
     cache = measure(study, records=temporary.path, features=store, chosen=chosen, workers=workers)
     return probe_table(cache, study.name)
 
