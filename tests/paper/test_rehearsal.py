@@ -38,12 +38,12 @@ def test_the_paper_is_rehearsed(tmp_path, datasets, least):
     assert len(answered) >= least
     assert all(line["why"] for line in lines if line["verdict"] == "not computed")
     assert all(line["ours"] for line in answered)
-    page = (tmp_path / "records" / "paper" / "report" / "report.html").read_text(encoding="utf-8")
+    reports = tmp_path / "records" / "reports"
+    page = (reports / "paper" / "report.html").read_text(encoding="utf-8")
     assert "Beside the published" in page
     assert "Probes, pooled over the strata" in page
     assert "SIMULATED" in page
-    arm = (tmp_path / "records" / "augmentation" / "report" / "tables" / "augmentation.csv").read_text("utf-8")
+    arm = (reports / "augmentation" / "tables" / "augmentation.csv").read_text("utf-8")
     assert "clap × 20" in arm
     assert "clap × 10" in arm
-    figures = tmp_path / "records" / "paper" / "report" / "figures"
-    assert (figures / "offset_and_per_class.pdf").is_file()
+    assert (reports / "paper" / "figures" / "offset_and_per_class.pdf").is_file()
