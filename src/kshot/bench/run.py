@@ -22,7 +22,7 @@ from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.store import Store
 from kshot.errors import StudyError
 from kshot.progress import Progress, human_seconds
-from kshot.workers import WHOLE, Shard, Workers, counted, end_with, ticker
+from kshot.workers import WHOLE, Shard, Workers, computed, counted, end_with, ticker
 
 logger = logging.getLogger("kshot")
 
@@ -138,11 +138,9 @@ def _compute_all(tasks: list[CellTask], setting: RunSetting, records: Records, w
 
 
 def _hand_out(tasks: Sequence[CellTask], setting: RunSetting, records: Records, shard: Shard) -> None:
-    from joblib import Parallel, delayed
+    from joblib import delayed
 
-    jobs = (delayed(compute)(setting, task) for task in tasks)
-    finished = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(jobs)
-    for number, _ in enumerate(finished, 1):
+    for number, _ in enumerate(computed(delayed(compute)(setting, task) for task in tasks), 1):
         # Shards run side by side, and the last one joins the files.
         if number % MANY == 0 and shard.count == 1:
             records.compact(MANY)

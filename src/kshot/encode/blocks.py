@@ -28,7 +28,7 @@ from kshot.encode.targets import Decoded, Target
 from kshot.errors import FeatureError, InputError, KshotError
 from kshot.progress import Progress
 from kshot.types import Array
-from kshot.workers import WHOLE, Shard, Workers, counted, end_with, ticker
+from kshot.workers import WHOLE, Shard, Workers, computed, counted, end_with, ticker
 
 logger = logging.getLogger("kshot")
 
@@ -91,7 +91,7 @@ class CrewSetting(NamedTuple):
 
 def _hand_out(blocks: Sequence[Block], crew: Crew, progress: Progress) -> None:
     """Give the blocks to the workers until all are there; blocks of workers that died are given out again."""
-    from joblib import Parallel, delayed
+    from joblib import delayed
     from joblib.externals.loky.backend.reduction import dumps
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -106,8 +106,7 @@ def _hand_out(blocks: Sequence[Block], crew: Crew, progress: Progress) -> None:
                 for block in blocks
             )
             with crew.workers.joined(), suppress(TerminatedWorkerError):
-                jobs = (delayed(compute)(setting, task) for task in tasks)
-                list(Parallel(batch_size=1, pre_dispatch="2*n_jobs")(jobs))  # pyright: ignore[reportArgumentType]
+                list(computed(delayed(compute)(setting, task) for task in tasks))
         left = lacking(blocks)
         if len(left) == len(blocks):
             raise KshotError(
