@@ -109,7 +109,7 @@ dist: $(VENV)/.installed  ## sdist and wheel in dist, checked
 	$(PY) -m build --no-isolation --outdir dist .
 	$(PY) -m twine check --strict dist/*
 
-readme: bench  ## put the tables of `make bench` into the README
+readme: $(VENV)/.installed  ## put the findings of the kept records into the README
 	$(PY) -m tools.update_readme
 
 open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep its report in docs/open
