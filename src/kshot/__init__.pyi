@@ -46,4 +46,5 @@ from kshot.runs import probe as probe
 from kshot.runs import run as run
 from kshot.stats.bootstrap import Estimate as Estimate
 
+__all__: list[str]
 __version__: str

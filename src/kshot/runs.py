@@ -28,6 +28,7 @@ from kshot.data.supports import read_supports
 from kshot.errors import InputError, StudyError
 from kshot.files import safe_name
 from kshot.methods import registry
+from kshot.methods.knob import Knob
 from kshot.report.questions import OwnKnob, five_questions
 from kshot.report.table import Table
 from kshot.results import Results, TemporaryFolder, load_records
@@ -386,10 +387,10 @@ def judge(
     tables, words = [], []
     for spec in specs:
         knob = None
-        if spec.name in oracles:
+        if isinstance(method := made(spec), Knob):
             values = oracle_accuracies(asked, plan.records, spec)
             by_cell = {tuple(getattr(cell, name) for name in CELL): 100 * value for cell, value in values.items()}
-            knob = OwnKnob(made(spec).knob_name(), by_cell)
+            knob = OwnKnob(method.knob_name(), by_cell)
         table, answers = five_questions(results.panel, spec.name, knob)
         if len(specs) > 1:
             table = replace(table, key=f"{table.key}-{_slug(spec.name)}")
