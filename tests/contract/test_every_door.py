@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import onnxruntime
+import pyarrow.parquet as pq
 import pytest
 import sklearn
 import torch
@@ -18,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import kshot
-from kshot.bench.records import Records
+from kshot.bench.record import ANSWERS, answers_of_row
 from kshot.bench.study import Cell, parse_study
 from kshot.data.store import Store
 from kshot.encode.preprocess import Preprocessing
@@ -131,7 +132,15 @@ def evidence(world, method):
 
 
 def kept(results):
-    return SimpleNamespace(to_arrow=results.to_arrow, answers=Records(results.folder).answers(CELL), results=results)
+    table = results.to_arrow()
+    names, keys = (table[column].to_pylist() for column in ("method", "key"))
+    stored = {
+        row["key"]: row for path in results.cache.folder.glob("*.parquet") for row in pq.read_table(path).to_pylist()
+    }
+    arrays = {key: {name: np.array(row[name]) for name in ANSWERS} for key, row in stored.items() if row["answered"]}
+    rows = dict(zip(names, keys, strict=True))
+    answers = {name: answers_of_row(arrays[key], len(CLASSES), None) for name, key in rows.items() if key in arrays}
+    return SimpleNamespace(to_arrow=results.to_arrow, answers=answers, results=results)
 
 
 def ran(world, study=None, **options):
@@ -151,10 +160,7 @@ def ran_on_given_shots(world):
 
 
 def judged(world):
-    with pytest.MonkeyPatch.context() as patch:
-        # Three processes for each head look for cheats; other tests do that.
-        patch.setattr("kshot.runs.verify_methods", lambda *arguments: ())
-        found = kshot.judge(NAMES, world.study, records=world.folder / "judged", features=world.features, workers=1)
+    found = kshot.judge(NAMES, world.study, records=world.folder / "judged", features=world.features, workers=1)
     assert len(found.tables) == len(NAMES)
     return kept(found.results)
 
@@ -172,7 +178,10 @@ def compared(world, heads):
         backbone=CELL.backbone,
         constants=CONSTANTS,
     )
-    return kept(kshot.compare(heads, features, shots=[CELL.shots], seeds=1, workers=1, min_residue=0, verify=False))
+    with pytest.MonkeyPatch.context() as patch:
+        # Three more fits of each head; other tests look for leaks.
+        patch.setattr("kshot.runs.check_own", lambda *arguments: {})
+        return kept(kshot.compare(heads, features, shots=[CELL.shots], seeds=1, workers=1, least_left=0))
 
 
 STUDIES = {
