@@ -422,7 +422,7 @@ def check_features(records: "pa.Table", store: Store) -> None:
     told = {row for row in zip(*rows.values(), strict=True) if row[-1]}
     hashes = store.hashes({row[:2] for row in told})
     for dataset, backbone, text in sorted(told):
-        for part, digest in json.loads(text).items():
+        for part, digest in dict[str, str](json.loads(text)).items():
             if not hashes.get(f"{dataset}/{backbone}/{part}", digest).startswith(digest):
                 raise StudyError(f"{dataset}/{backbone}/{part} in {store.root} is not what the records were made of.")
 

@@ -222,6 +222,7 @@ class Records:
         """The rows of all files, listed again where another process joined some of them meanwhile."""
         import pyarrow as pa
 
+        tables: list[pa.Table] = []
         for _ in range(ATTEMPTS):
             files = self._files()
             tables = [_whole(path, columns) for path in files.values()]
