@@ -62,8 +62,8 @@ test-ci: $(VENV)/.installed-encode docs  ## run the tests of the docs, and those
 test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes
 	$(PY) -m pytest -m slow
 
-campaigns: $(VENV)/.installed-encode  ## 1,700 corruptions, 10,000 made-up inputs, 760 mutants, 300 kills (KSHOT_KILLS for another number)
-	$(PY) -m pytest -s tests/campaigns tests/bench/engines/test_storm.py -k "corruption or fuzz or two_drivers or mutants"
+campaigns: $(VENV)/.installed-encode  ## corruptions, made-up inputs, mutants of the code, and kills (KSHOT_KILLS says how many)
+	$(PY) -m pytest -s tests/campaigns tests/bench/test_kills.py -k "corruption or fuzz or two_drivers or mutants"
 
 # $(1) is the folder, $(2) a Python, $(3) what pip is told besides.
 define in-an-environment
