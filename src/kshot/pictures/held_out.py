@@ -32,7 +32,7 @@ GROWTH, SPREAD = 0.4, 0.5
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A share with its 95 % interval."""
+    """A share with an interval; docs/promises.md shows how often it holds."""
 
     value: float
     low: float
