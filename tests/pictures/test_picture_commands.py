@@ -133,6 +133,7 @@ def test_one_picture_per_class_says_what_is_not_measured(kshot, place):
     assert "6 pictures" in done.stdout
     assert "not calibrated" in done.stdout
     assert "0 pictures" not in done.stdout
+    assert "not calibrated" in kshot("predict", "new.safetensors", "drawings/new").stderr
 
 
 @pytest.mark.slow
