@@ -62,8 +62,8 @@ test-ci: $(VENV)/.installed-encode docs  ## run the tests of the docs, and those
 test-slow: $(VENV)/.installed-encode  ## run the tests that take minutes
 	$(PY) -m pytest -m slow
 
-campaigns: $(VENV)/.installed-encode  ## 1,700 corruptions, 10,000 made-up inputs, 760 mutants, 300 kills (KSHOT_KILLS for another number)
-	$(PY) -m pytest -s tests/campaigns tests/bench/engines/test_storm.py -k "corruption or fuzz or two_drivers or mutants"
+campaigns: $(VENV)/.installed-encode  ## corruptions, made-up inputs, mutants of the code, and kills (KSHOT_KILLS says how many)
+	$(PY) -m pytest -s tests/campaigns tests/bench/test_kills.py -k "corruption or fuzz or two_drivers or mutants"
 
 # $(1) is the folder, $(2) a Python, $(3) what pip is told besides.
 define in-an-environment
@@ -109,13 +109,14 @@ dist: $(VENV)/.installed  ## sdist and wheel in dist, checked
 	$(PY) -m build --no-isolation --outdir dist .
 	$(PY) -m twine check --strict dist/*
 
-readme: bench  ## put the tables of `make bench` into the README
+readme: $(VENV)/.installed  ## put the findings of the kept records into the README
 	$(PY) -m tools.update_readme
 
 open: $(VENV)/.installed  ## run the open benchmark (some 20 minutes) and keep its report in docs/open
 	$(KSHOT) run open --records docs/open/records
 	$(KSHOT) report open --records docs/open/records --headroom --output build/open
-	cp build/open/report.md build/open/figures/accuracy_by_shots.png build/open/figures/bars.png docs/open
+	sed '/^!\[/d' build/open/report.md > docs/open/report.md
+	cp build/open/figures/accuracy_by_shots.png build/open/figures/bars.png docs/open
 
 clip-features: $(VENV)/.installed  ## import the eight real CLIP sets of ../shared
 	$(KSHOT) import $(SHARED)/real/caltech101_vitb16.npz --dataset caltech101 --backbone ViT-B-16 \
@@ -149,7 +150,8 @@ clip-features: $(VENV)/.installed  ## import the eight real CLIP sets of ../shar
 clip: clip-features  ## run the real CLIP study (some hours) and keep its report in docs/clip
 	$(KSHOT) run clip --records docs/clip/records
 	$(KSHOT) report clip --records docs/clip/records --output build/clip
-	cp build/clip/report.md build/clip/figures/bars.png build/clip/figures/text_strength.png docs/clip
+	sed '/^!\[/d' build/clip/report.md > docs/clip/report.md
+	cp build/clip/figures/bars.png build/clip/figures/text_strength.png docs/clip
 	$(PY) -m tools.update_clip
 
 benchmarks: $(VENV)/.installed-encode  ## speed, as ratios against named baselines

@@ -118,7 +118,7 @@ def products(rows: Any, weights: Any, steps: int) -> None:
     """The two products of every step of a probe: scores of a batch, and the gradient of the weights."""
     for _ in range(steps):
         scores = rows @ weights.T
-        scores.T @ rows
+        _ = scores.T @ rows
 
 
 def children_seconds() -> float:

@@ -35,7 +35,8 @@ from kshot.paper.claims import paper_rules
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.judge import judge
 
-RULES, FIRST = paper_rules(), 50_000
+# The worlds below UNSEEN chose the rule for few draws; false alarms are counted on others.
+RULES, FIRST, UNSEEN = paper_rules(), 50_000, 1_000
 SMALL = ("DTD", "EuroSAT", "Pets")
 TESTED = [claim for claim in CLAIMS if not (RULES.rule(claim).over or RULES.rule(claim).association)]
 # Draws, datasets and encoder that a run beside printed numbers has.
@@ -166,7 +167,7 @@ FAULTS = {
 def alarms(count, modes):
     print("| mode | runs | called different | p < 0.05 |\n|---|---:|---:|---:|")
     for mode in modes or [*PARTS, *RUNS, SAME]:
-        found = [judged(mode, seed) for seed in range(count)]
+        found = [judged(mode, UNSEEN + seed) for seed in range(count)]
         low = sum(one.p < 0.05 for one in found)
         print(f"| {mode} | {count} | {sum(not one.same for one in found)} | {low} |", flush=True)
         why = Counter(s for one in found for s in (*one.signs, *(x.claim.id for x in one.fixed_apart)))

@@ -47,6 +47,61 @@ def test_a_paired_difference_is_a_value(results):
         results.paired("clapp", "ncm")
 
 
+def test_a_paired_difference_is_that_of_the_leaderboard_unless_all_cells_are_asked_for(results):
+    part = results.where(tier="dataset", method=["clap", "loo_blend", "ncm"])
+    board = part.leaderboard().to_pandas().set_index("method")
+    # The LOO blend is undefined at K = 1, so the leaderboard's mean begins at 2; the other two exist there, too.
+    gap = part.paired("clap", "ncm")
+    assert gap.over == "K = 2, 4, 8, 16"
+    assert gap.mean == pytest.approx(board.loc["CLAP", "mean"] - board.loc["NCM", "mean"])
+    whole = part.paired("clap", "ncm", cells="all")
+    assert whole.over == "K = 1, 2, 4, 8, 16"
+    assert (whole.n, gap.n) == (175, 140)
+    assert whole.mean != pytest.approx(gap.mean, abs=1e-6)
+
+
+def test_a_curve_is_the_sweep_that_chose_the_ratio(results):
+    frame = results.where(tier="dataset", dataset="digits").curve("loo_lambda").to_pandas()
+    cells = frame.groupby(["backbone", "shots", "seed"])
+    assert len(cells) == 4 * 5, "K = 1 leaves no shot out"
+    chosen = results.where(tier="dataset", dataset="digits", method="loo_blend").to_pandas()
+    chosen = chosen.set_index(["backbone", "shots", "seed"]).selected
+    for place, cell in cells:
+        assert (cell["lambda"].min(), cell["lambda"].max()) == (0, 1)
+        kept = json.loads(chosen.loc[place])["lambda"]
+        assert cell.accuracy[np.isclose(cell["lambda"], kept)].item() == cell.accuracy.max()
+    with pytest.raises(StudyError, match="ncm keeps no curve"):
+        results.curve("ncm")
+
+
+def test_probes_of_features_in_memory_are_those_of_stored_ones(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y, text = np.repeat(np.arange(4), 12), np.eye(4, 16)
+    X, Z = (text[y] + 0.3 * rng.normal(size=(48, 16)) for _ in range(2))
+    made = kshot.Features.from_arrays("mine", pool=(X, y), test=(Z, y), text=text)
+    found = kshot.probe(made, shots=[2, 4], seeds=3, workers=1)
+    assert not list(tmp_path.iterdir()), "nothing is stored"
+    made.save("features")
+    stored = kshot.probe(f"mine/{made.backbone}/{made.tiers[0]}", shots=[2, 4], seeds=3, workers=1)
+    assert stored.equals(found)
+    values = found.to_pandas().set_index(["quantity", "shots", "seed"]).value
+    unit, T = X / np.linalg.norm(X, axis=1, keepdims=True), text
+    offset = np.mean([unit[y == c].mean(axis=0) - T[c] for c in range(4)], axis=0)
+    assert values["offset.length", 0, -1] == pytest.approx(np.linalg.norm(offset), rel=1e-4)
+    assert values["spread.draws", 4, -1] == 3
+    assert {seed for name, _, seed in values.index if name.startswith("per_class")} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("call", [kshot.compare, kshot.run, kshot.judge])
+@pytest.mark.parametrize(
+    ("old", "new"), {"engine": "backend", "min_residue": "least_left", "method": "heads", "verify": "nothing"}.items()
+)
+def test_a_word_of_before_is_refused_with_the_new_one(call, old, new):
+    with pytest.raises(TypeError, match=rf"{call.__name__}\(\) got an unexpected keyword argument '{old}'; .* {new}"):
+        call("clap", "embedded", **{old: 1}) if call is not kshot.run else call("embedded", **{old: 1})
+
+
 def test_features_without_any_text_are_compared_all_the_same():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(4), 12)

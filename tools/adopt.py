@@ -73,7 +73,7 @@ def of_version_1(spec: MethodSpec) -> MethodInfo:
 
 def with_meanings(features: dict[str, str]) -> dict[str, str]:
     """The hashes of a header; one of kshot 0.1 lacks those of manifests, which the bundled features give."""
-    bundled = Store(BUNDLED).hashes({tuple(name.split("/")[:2]) for name in features})
+    bundled = Store(BUNDLED).hashes({(parts[0], parts[1]) for parts in (name.split("/") for name in features)})
     named = {name for name in features if f"{name}.json" not in features and not name.endswith(".json")}
     same = {name for name in named if bundled.get(name) == features[name]}
     return features | {f"{name}.json": bundled[f"{name}.json"] for name in same}
@@ -106,7 +106,7 @@ def old_answers(old: Path) -> dict[tuple[Cell, str], dict[str, Any]]:
         cell = Cell(dataset, backbone, tier, int(shots), int(seed), profile or "balanced")
         table = pq.read_table(path)
         for method in table["method"].unique().to_pylist():
-            part = table.filter(pc.equal(table["method"], method))
+            part = table.filter(pc.field("method") == method)
             columns = {name: part[old_name].fill_null(0).to_numpy() for name, old_name in OLD_ANSWERS.items()}
             found[cell, method] = columns | {"answered": True}
     return found

@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MEANS = ROOT / "docs" / "gauss" / "leave-one-out.csv"
 FIRST_SEED, MOST_JUDGED = 400, 2000
 HEAD, RIVAL, BEFORE = "gauss-probe", "CLAP", "the probe alone"
-COLUMNS = ("group", "dataset", "variant", "cells", "pool", "test", "nll")
+COLUMNS: tuple[str, ...] = ("group", "dataset", "variant", "cells", "pool", "test", "nll")
 GROUPS = {"K=1": (1,), "K=2": (2,), "K≥4": (4, 8, 16)}
 ONE_SHOT = "K=1"
 FAMILIES = {"GeoRSCLIP-B-32": "aerial", "SkyCLIP-B-32": "aerial", "RemoteCLIP-B-32": "aerial", "lite0": "lite"}
@@ -183,9 +183,9 @@ def left_out(minus: str = RIVAL) -> dict[str, Estimate]:
 
 
 def write_means(rows: Iterator[tuple[str, str, float, float, float]]) -> None:
-    found: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    found: dict[tuple[str, str], list[list[float]]] = {}
     for place, name, *values in rows:
-        found.setdefault((place, name), []).append(tuple(values))
+        found.setdefault((place, name), []).append(values)
     with MEANS.open(encoding="utf-8", newline="") as file:
         kept = [
             row

@@ -66,11 +66,13 @@ def promise(draw: PictureDraw, shots: int) -> list[float]:
     named[np.arange(len(right)), logits.argmax(axis=1)] = True
     correct = sum(row[c] for c, row in enumerate(said.confusion))
     before = shots - said.measured / len(said.confusion) / min(shots, 8)
-    own = said.accuracy, said.next_shot
+    accuracy, gain = said.accuracy, said.next_shot
+    assert accuracy is not None
+    assert gain is not None
     return [
         *(said.measured, correct, before),
-        *(own[0].value, own[0].low, own[0].high, right.mean()),
-        *(own[1].value, own[1].low, own[1].high, more.mean() - right.mean()),
+        *(accuracy.value, accuracy.low, accuracy.high, right.mean()),
+        *(gain.value, gain.low, gain.high, more.mean() - right.mean()),
         _classes_inside(said, right, draw.y),
         named[np.arange(len(right)), draw.y].mean(),
         named.sum(axis=1).mean(),

@@ -13,7 +13,6 @@ from tools.open_pictures import OPEN_SETS, PictureDraw, draw_pictures
 
 from kshot.methods.base import Classifier
 from kshot.pictures.advice import advise
-from kshot.pictures.held_out import mean_interval
 from kshot.pictures.suggest import entropy, most_useful
 
 SHOTS, MORE = 2, 2
@@ -55,11 +54,9 @@ if __name__ == "__main__":
     better = 0
     for dataset in wanted:
         found = 100 * np.array([gain(dataset, seed, given.times) for seed in range(given.draws)])
-        difference = mean_interval(found[:, 2] - found[:, 1])
-        better += difference.value > 0
+        gains = found[:, 2] - found[:, 1]
+        value, half = gains.mean(), 1.96 * gains.std(ddof=1) / np.sqrt(len(gains))
+        better += value > 0
         means = " | ".join(f"{x:.1f}" for x in found.mean(axis=0))
-        print(
-            f"| {dataset} | {means} | {difference.value:+.1f} [{difference.low:+.1f}, {difference.high:+.1f}] |",
-            flush=True,
-        )
+        print(f"| {dataset} | {means} | {value:+.1f} [{value - half:+.1f}, {value + half:+.1f}] |", flush=True)
     print(f"\nbetter than chance on average: {better} of {len(wanted)} sets")

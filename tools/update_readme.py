@@ -1,4 +1,4 @@
-"""Put the tables of the kept records and of `make bench` into the README: `make readme`."""
+"""Put the findings of the kept records into the README: `make readme`."""
 
 from pathlib import Path
 
@@ -7,8 +7,6 @@ from tools.update_clip import (
     OPEN,
     ORACLE,
     RECORDS,
-    SHARED_SHOTS,
-    SHOWN,
     filled,
     one_encoder,
     paper_numbers,
@@ -16,7 +14,6 @@ from tools.update_clip import (
     with_interval,
 )
 
-from kshot.report.table import Table
 from kshot.results import load_records
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,12 +28,7 @@ WHY = {
 
 def blocks() -> dict[str, str]:
     """The generated parts of the README by name."""
-    clip = one_encoder(load_records(RECORDS).where(tier="text", shots=SHARED_SHOTS))
-    found = {"findings": findings(), "clip": as_text(clip.where(method=SHOWN).leaderboard())}
-    embedded = ROOT / "records" / "embedded"
-    if embedded.is_dir():
-        found["leaderboard"] = as_text(load_records(embedded).leaderboard())
-    return found
+    return {"findings": findings()}
 
 
 def findings() -> str:
@@ -53,16 +45,6 @@ def findings() -> str:
         whole = " | ".join(shown).replace(" [", f"{NO_BREAK}[").replace(", ", f",{NO_BREAK}")
         rows.append(f"| {title}, {cells} | {whole} | {WHY[title]} |")
     return "\n".join(rows)
-
-
-def as_text(table: Table) -> str:
-    from rich.console import Console
-
-    console = Console(width=118, highlight=False)
-    with console.capture() as capture:
-        console.print(table)
-    lines = "\n".join(line.rstrip() for line in capture.get().splitlines())
-    return f"```text\n{lines}\n```"
 
 
 if __name__ == "__main__":

@@ -60,12 +60,11 @@ def walk(folder: Path) -> tuple[list[str], list[str]]:
     seen: dict[str, None] = {}
     to_record: list[str] = []
 
-    def note_written(*arguments: Any) -> int:
-        done = compute_batch(*arguments)
+    def note_written(*arguments: Any) -> None:
+        compute(*arguments)
         to_record.extend(seen)
-        return done
 
-    compute_batch, running.run_batch = running.run_batch, note_written
+    compute, running.compute = running.compute, note_written
     records = folder / "records"
     places = ["--records", str(records), "--features", str(folder / "features")]
     # One worker is this process, where it can be watched.

@@ -42,7 +42,9 @@ from kshot.results import Results as Results
 from kshot.results import load_records as load_records
 from kshot.runs import compare as compare
 from kshot.runs import judge as judge
+from kshot.runs import probe as probe
 from kshot.runs import run as run
 from kshot.stats.bootstrap import Estimate as Estimate
 
+__all__: list[str]
 __version__: str

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshot.bench.heads import Heads, method_specs
 from kshot.bench.knobs import knob_oracle, made, oracle_accuracies
-from kshot.bench.leak_check import leak_check
-from kshot.bench.probes import ALL_PROBES, Selection, probe_query
-from kshot.bench.query import query, thin_draws
-from kshot.bench.record import cells_of
+from kshot.bench.leak_check import check_own
+from kshot.bench.probes import ALL_PROBES, ProbeSelection, probe_query, probe_table
+from kshot.bench.query import Query, query, thin_draws
 from kshot.bench.records import PROBES, Records
 from kshot.bench.run import fill
 from kshot.bench.study import AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
@@ -28,12 +27,17 @@ from kshot.data.supports import read_supports
 from kshot.errors import InputError, StudyError
 from kshot.files import safe_name
 from kshot.methods import registry
+from kshot.methods.knob import Knob
+from kshot.report.notes import leak_words
 from kshot.report.questions import OwnKnob, five_questions
 from kshot.report.table import Table
 from kshot.results import Results, TemporaryFolder, load_records
 from kshot.stats.panel import CELL
 from kshot.types import BALANCED
 from kshot.workers import WHOLE, Shard, Workers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 logger = logging.getLogger("kshot")
 FEATURES, RECORDS = Path("features"), Path("records")
@@ -72,6 +76,7 @@ def run(
     retry: bool = False,
     shard: tuple[int, int] = (0, 1),
     keep: Callable[[Cell], bool] | None = None,
+    **renamed: Any,
 ) -> Results:
     """Compute what a study lacks, and give back all its records; what is there is never computed again.
 
@@ -102,6 +107,7 @@ def run(
     keep : function of a cell
         Only cells for which it is true, and whose features are stored.
     """
+    refuse_renamed("run", renamed)
     strata, store = gather_features(on, features)
     asked = load_study(study).on_features(strata).with_methods(method_specs(heads))
     asked = with_supports(asked.with_shots(shots).with_seeds(seeds), supports, store)
@@ -132,7 +138,18 @@ class Plan:
         self.records.save(shown)
         _warn_of_gates(study, store)
         fill(asked, self.features, self.records, self.workers, self.shard, self.retry)
-        return load_records(self.records.folder, study.name, features=self.features)
+        return self._checked(shown, load_records(self.records.folder, study.name, features=self.features))
+
+    def _checked(self, asked: Query, results: Results) -> Results:
+        """The results with what the leak check finds; of shards, the last one looks."""
+        if results.saved and not (self.shard.count > 1 and results.unfinished):
+            checked = check_own(asked, results.records, as_store(self.features), results.saved.checked)
+            if checked:
+                self.records.save(asked, checked=checked)
+                results = replace(results, saved=self.records.saved(asked.study.name))
+        for words in leak_words(results.leaks):
+            logger.warning(words)
+        return results
 
 
 def compare(
@@ -182,21 +199,33 @@ def compare(
     """
     refuse_renamed("compare", renamed)
     strata, store = gather_features(features, folder, (tiers,) if isinstance(tiers, str) else tiers)
-    drawn = whole_numbers("shots", [int(shots)] if isinstance(shots, int | Integral) else shots, "compare")
-    numbered = whole_numbers("seeds", range(int(seeds)) if isinstance(seeds, int | Integral) else seeds, "compare")
     specs = tuple(method_specs(heads))
-    if not strata or not specs or not drawn or not numbered:
-        raise InputError("compare needs at least one head, one of features, one K in shots and one seed.")
-    grids = tuple(Grid((d,), (b,), (t,), drawn, numbered, specs) for d, b, t in sorted(set(strata)))
+    if not specs:
+        raise InputError("compare needs at least one head.")
+    grids = _grids("compare", strata, shots, seeds, specs)
     temporary = TemporaryFolder() if records is None else None
     cache = Records(temporary.path if temporary else Path(str(records)))
     plan = Plan(store, cache, Workers(workers, backend))
     results = plan.results(Study("compare", grids, least_left=least_left))
     for words in results.failures():
         logger.warning(words)
-    for finding in check_leaks(results, specs, store):
-        logger.warning(finding)
     return replace(results, temporary=temporary)
+
+
+def _grids(
+    function: str,
+    strata: Iterable[tuple[str, str, str]],
+    shots: int | Integral | Iterable[int],
+    seeds: int | Integral | Iterable[int],
+    specs: tuple[MethodSpec, ...] = (),
+) -> tuple[Grid, ...]:
+    """The draws of given strata: a number of seeds stands for the first ones."""
+    drawn = whole_numbers("shots", [int(shots)] if isinstance(shots, int | Integral) else shots, function)
+    numbered = whole_numbers("seeds", range(int(seeds)) if isinstance(seeds, int | Integral) else seeds, function)
+    grids = tuple(Grid((d,), (b,), (t,), drawn, numbered, specs) for d, b, t in sorted(set(strata)))
+    if not grids or not drawn or not numbered:
+        raise InputError(f"{function} needs at least one of features, one K in shots and one seed.")
+    return grids
 
 
 RENAMED = {
@@ -212,17 +241,6 @@ def refuse_renamed(function: str, given: dict[str, Any]) -> None:
     for name in given:
         now = f"; it is called {RENAMED[name]} now" if name in RENAMED else ""
         raise TypeError(f"{function}() got an unexpected keyword argument '{name}'{now}")
-
-
-def check_leaks(results: Results, specs: Sequence[MethodSpec], features: Path | Store) -> list[str]:
-    """What one cell a stratum, computed again with shuffled test labels, tells of heads that are not part of kshot."""
-    own = [spec for spec in specs if spec.use not in registry.BUILTIN]
-    if not own or results.saved is None:
-        return []
-    rows = results.records.select(["method", "status", "hits"]).to_pylist()
-    cells = cells_of(results.records)
-    hits = {(c, row["method"]): row["hits"] for c, row in zip(cells, rows, strict=True) if row["status"] == "ok"}
-    return [str(finding) for finding in leak_check(results.saved.study, own, as_store(features), hits)]
 
 
 def drop_head(study: Study, name: str, records: Path | str, features: Path | str) -> int:
@@ -288,8 +306,8 @@ def measure(
     study: AnyStudy,
     *,
     records: Path | str = RECORDS,
-    features: Path | str = FEATURES,
-    chosen: Selection = ALL_PROBES,
+    features: Path | str | Store = FEATURES,
+    chosen: ProbeSelection = ALL_PROBES,
     workers: int = CORES,
     backend: str = "loky",
     shard: tuple[int, int] = (0, 1),
@@ -297,13 +315,42 @@ def measure(
 ) -> Records:
     """Measure the probes that are not stored yet, of the study's cells whose features are there."""
     cache, loaded = Records(records), load_study(study)
-    asked = probe_query(loaded, Store(features), chosen, keep)
+    asked = probe_query(loaded, as_store(features), chosen, keep)
     if not asked.keys():
         reasons = {*asked.absent.values(), f"the study has no cell of the tier {', '.join(chosen.tiers)}."}
         raise StudyError(sorted(reasons)[0])
     cache.save(asked, loaded.name + PROBES)
-    fill(asked, Path(features), cache, Workers(workers, backend), Shard(*shard))
+    where = features if isinstance(features, Store) else Path(features)
+    fill(asked, where, cache, Workers(workers, backend), Shard(*shard))
     return cache
+
+
+def probe(
+    features: Where,
+    *,
+    shots: int | Integral | Iterable[int] = (1, 2, 4, 8, 16),
+    seeds: int | Integral | Iterable[int] = 5,
+    tiers: str | Sequence[str] = (),
+    folder: Path | str = FEATURES,
+    workers: int = CORES,
+) -> "pa.Table":
+    """Measure what the theory predicts on features in memory or stored ones, one row a cell and quantity.
+
+    Arguments are those of `compare`. A quantity of the whole stratum has shots 0 and seed -1, one of all draws seed -1.
+    The probes see test labels: they explain a result, and choose nothing.
+
+    Examples
+    --------
+    >>> import kshot
+    >>> table = kshot.probe("tuxpaint/lite0/photo", shots=[2], seeds=2, workers=1)
+    >>> "optimum.mean James–Stein" in table["quantity"].to_pylist()
+    True
+    """
+    strata, store = gather_features(features, folder, (tiers,) if isinstance(tiers, str) else tiers)
+    study = Study("probe", _grids("probe", strata, shots, seeds))
+    chosen, temporary = ProbeSelection(tiers=sorted({tier for *_, tier in strata})), TemporaryFolder()
+    cache = measure(study, records=temporary.path, features=store, chosen=chosen, workers=workers)
+    return probe_table(cache, study.name)
 
 
 def judge(
@@ -315,6 +362,7 @@ def judge(
     features: Path | str = FEATURES,
     workers: int = CORES,
     backend: str = "loky",
+    **renamed: Any,
 ) -> Judgement:
     """Run methods beside zero-shot, the oracle ratio, the LOO blend, CLAP and LP++, and answer the five questions of
     each.
@@ -326,6 +374,7 @@ def judge(
     study, on, records, features, workers, backend
         As in `run`.
     """
+    refuse_renamed("judge", renamed)
     strata, store = gather_features(on, features)
     specs = method_specs(heads)
     judged = judged_study(load_study(study).on_features(strata), specs)
@@ -336,18 +385,17 @@ def judge(
     tables, words = [], []
     for spec in specs:
         knob = None
-        if spec.name in oracles:
+        if isinstance(method := made(spec), Knob):
             values = oracle_accuracies(asked, plan.records, spec)
             by_cell = {tuple(getattr(cell, name) for name in CELL): 100 * value for cell, value in values.items()}
-            knob = OwnKnob(made(spec).knob_name(), by_cell)
+            knob = OwnKnob(method.knob_name(), by_cell)
         table, answers = five_questions(results.panel, spec.name, knob)
         if len(specs) > 1:
             table = replace(table, key=f"{table.key}-{_slug(spec.name)}")
             answers = [f"{results.panel.titles[spec.name]}: {answer}" for answer in answers]
         tables.append(table)
         words += answers
-    leaks = check_leaks(results, specs, store)
-    return Judgement(results, tuple(tables), (*words, *leaks), tuple(leaks))
+    return Judgement(results, tuple(tables), tuple(words), tuple(leak_words(results.leaks)))
 
 
 def judged_study(study: Study, specs: Sequence[MethodSpec]) -> Study:

@@ -4,14 +4,16 @@ Whatever is computed is written whole or not at all, so a worker that dies leave
 """
 
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
 
 from kshot.errors import InputError, KshotError, need, unknown
 from kshot.progress import Progress
@@ -69,6 +71,44 @@ class Workers:
                 yield 4 * max(1, len(client.scheduler_info()["workers"]))
         finally:
             client.close()
+
+
+def computed(jobs: Iterable[Any]) -> Iterator[Any]:
+    """The results of joblib's delayed calls as they come, by the workers that are joined."""
+    from joblib import Parallel
+
+    results: Any = None
+    try:
+        with _deaf():
+            pool = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")  # pyright: ignore[reportArgumentType]
+            results = pool(jobs)
+        for result in results:  # noqa: UP028 (closed below, where joblib would warn of what was interrupted)
+            yield result
+    finally:
+        if results is not None:
+            with catch_warnings():
+                simplefilter("ignore")
+                results.close()
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Start processes that do not hear Ctrl-C, which would end them with a traceback: their driver ends them."""
+    from multiprocessing.resource_tracker import ensure_running
+
+    from joblib.externals.loky.backend.resource_tracker import ensure_running as ensure_of_loky
+
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Who starts one of these hears it again.
+    ensure_running()
+    ensure_of_loky()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def ticker(pulse: str) -> Callable[..., None]:

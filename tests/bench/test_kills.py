@@ -14,7 +14,7 @@ from kshot.bench.records import Records
 from processes import kill, spawned_workers, wait_until
 from steady_study import cells_of
 
-pytestmark = [pytest.mark.ci, pytest.mark.slow]
+pytestmark = pytest.mark.ci
 
 SEEDS, KILLS = 15, int(os.environ.get("KSHOT_KILLS", "12"))
 RUN = [sys.executable, "-m", "kshot", "run", "steady.toml", "--workers", "2", "--records"]
@@ -24,6 +24,7 @@ def start(folder) -> subprocess.Popen:
     return subprocess.Popen([*RUN, str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 def test_kills_among_two_drivers(steady):
     steady(seeds=SEEDS, seconds=0)
     assert start("calm").wait() == 0
@@ -47,3 +48,12 @@ def test_kills_among_two_drivers(steady):
         assert comparable(records.folder).equals(comparable("calm"))
         rounds += 1
     wait_until(lambda: not spawned_workers(), "workers outlived their drivers")
+
+
+def test_workers_end_with_their_driver(steady):
+    steady(seeds=2, seconds=600)
+    driver = start(Path("records"))
+    wait_until(lambda: Path("fits.log").exists() and len(spawned_workers()) == 2, "no worker is at work")
+    kill(driver.pid)
+    driver.wait()
+    wait_until(lambda: not spawned_workers(), "workers outlived their driver", seconds=20)

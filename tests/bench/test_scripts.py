@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from folders import comparable
-from kshot.bench.records import Records
 
 pytestmark = pytest.mark.ci
 
@@ -22,7 +21,7 @@ from kshot.methods.ncm import NCM
 class Half(NCM):
     pass
 
-kshot.run("small.toml", method=["__main__:Half"], workers={workers})
+kshot.run("small.toml", heads=["__main__:Half"], workers={workers})
 """
 
 
@@ -54,21 +53,6 @@ def test_a_method_of_the_script_itself_is_refused_and_binds_nothing(folder, reco
     done = start("file", OWN.format(workers=workers))
     assert done.returncode == 1
     assert "'__main__:Half' lives in the script" in done.stderr.splitlines()[-1]
-    assert not Path("records/small").exists()
+    assert not Path("records/queries/half").exists()
     again = start("file", 'import kshot; kshot.run("small.toml", workers=1)')
     assert again.returncode == 0, again.stderr
-
-
-def test_a_folder_without_a_record_is_free_for_any_study(folder, records):
-    from kshot.bench.run import open_run
-    from kshot.bench.study import load_study
-    from kshot.errors import StudyError
-
-    study = load_study("small.toml")
-    other = study.on_datasets(["sim-pets"])
-    begun = Records(folder / "begun")
-    open_run(study, folder / "features", begun)
-    open_run(other, folder / "features", begun)
-    assert begun.study() == other
-    with pytest.raises(StudyError, match="lacks 6 cells"):
-        open_run(other, folder / "features", records)

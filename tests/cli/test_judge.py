@@ -128,5 +128,5 @@ def test_each_of_several_methods_has_its_table_on_the_features_and_shots_asked_f
     page = Path("records/reports/tiny-judge/report.html").read_text()
     assert "Text only: 1 against zero-shot" in page
     assert "Half: 1 against zero-shot" in page
-    planned = kshot_with_heads("plan", "tiny.toml", *asked[:6]).stdout
-    assert "(a class has fewer pool pictures than shots; methods that look at further ones need 3)" in planned
+    planned = kshot_with_heads("run", "tiny.toml", *asked[:6], "--method", "clap", "--plan").stdout
+    assert "records  1 there, 1 missing" in planned, "a study shares the companions' records, and NCM is none"

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -28,10 +29,15 @@ def test_an_interrupted_run_says_so_once_and_continues(kshot, moment):
     listens = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes, start_new_session=True, preexec_fn=listens) as running:
-        wait_until(lambda: running.poll() is not None or reached(), f"never: {moment}")
-        # As a terminal does: to the command and all that it has started.
-        os.killpg(running.pid, signal.SIGINT)
-        _, told = running.communicate(timeout=120)
+        try:
+            wait_until(lambda: running.poll() is not None or reached(), f"never: {moment}")
+            # As a terminal does: to the command and all that it has started.
+            os.killpg(running.pid, signal.SIGINT)
+            _, told = running.communicate(timeout=120)
+        finally:
+            # What does not end must not be waited for.
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
     assert (running.returncode, told) == (130, SENTENCE)
     kept = Records("records").keys()
     assert kshot("run", "tiny.toml").returncode == 0

@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import kshot
-from kshot.bench.records import Records
 from kshot.bench.study import Cell, parse_study
 from kshot.data.store import Store
 from kshot.encode.preprocess import Preprocessing
@@ -130,12 +129,16 @@ def evidence(world, method):
     return {name: value for name, value in arguments.items() if name != "constants"}
 
 
-def kept(results):
-    return SimpleNamespace(to_arrow=results.to_arrow, answers=Records(results.folder).answers(CELL), results=results)
+def answers(results, name):
+    """What the record of a method keeps of every test picture."""
+    rows, caught = results.where(method=name).records, []
+    results.cache.answers(rows, {"caught": lambda kept: caught.append(kept) or 0.0})
+    (kept,) = caught
+    return kept
 
 
 def ran(world, study=None, **options):
-    return kept(kshot.run(study or world.study, features=world.features, workers=1, **options))
+    return kshot.run(study or world.study, features=world.features, workers=1, **options)
 
 
 def ran_on_given_shots(world):
@@ -151,12 +154,9 @@ def ran_on_given_shots(world):
 
 
 def judged(world):
-    with pytest.MonkeyPatch.context() as patch:
-        # Three processes for each head look for cheats; other tests do that.
-        patch.setattr("kshot.runs.verify_methods", lambda *arguments: ())
-        found = kshot.judge(NAMES, world.study, records=world.folder / "judged", features=world.features, workers=1)
-    assert len(found.tables) == len(NAMES)
-    return kept(found.results)
+    judgement = kshot.judge(NAMES, world.study, records=world.folder / "judged", features=world.features, workers=1)
+    assert len(judgement.tables) == len(NAMES)
+    return judgement.results
 
 
 def compared(world, heads):
@@ -172,7 +172,10 @@ def compared(world, heads):
         backbone=CELL.backbone,
         constants=CONSTANTS,
     )
-    return kept(kshot.compare(heads, features, shots=[CELL.shots], seeds=1, workers=1, min_residue=0, verify=False))
+    with pytest.MonkeyPatch.context() as patch:
+        # Every head is computed again three times to find leaks; other tests do that.
+        patch.setattr("kshot.runs.check_own", lambda *arguments: {})
+        return kshot.compare(heads, features, shots=[CELL.shots], seeds=1, workers=1, least_left=0)
 
 
 STUDIES = {
@@ -222,15 +225,15 @@ def by_records(door):
 
 def recorded(world, name, records):
     """A record keeps who was right, the class that was said, and how sure of it and of the truth the head was."""
-    head, answers = world.by_hand(name), records.answers[name]
+    head, kept = world.by_hand(name), answers(records, name)
     predicted, probabilities = head.predict(world.queries), head.predict_proba(world.queries).astype(float)
     rows = np.arange(len(predicted))
     (row,) = [row for row in records.to_arrow().to_pylist() if row["method"] == name]
     hits = np.unpackbits(np.frombuffer(row["hits"], np.uint8), count=row["n_test"]).astype(bool)
     assert np.array_equal(hits, predicted == world.truth)
-    assert np.array_equal(answers.predicted, predicted)
+    assert np.array_equal(kept.predicted, predicted)
     np.testing.assert_allclose(
-        answers.true_surprise,
+        kept.true_surprise,
         np.minimum(100, -np.log(probabilities[rows, world.truth])),
         rtol=2 * RELATIVE_ERROR,
         atol=1e-5,

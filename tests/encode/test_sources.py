@@ -7,7 +7,7 @@ import pytest
 from kshot.encode.hub import DATASETS, offline_reason
 from kshot.encode.pictures import decode
 from kshot.encode.sources import find_origins, find_source
-from kshot.encode.sources.source import Shard, leave_out
+from kshot.encode.sources.source import PictureShard, leave_out
 from kshot.errors import InputError, KshotError
 from picture_sets import CLASSES, add, picture, write_pictures, write_shards
 
@@ -231,7 +231,7 @@ def test_something_that_is_no_tar(tmp_path):
     root = write_shards(tmp_path / "wds", {"test": 1})
     (root / "test" / "0.tar").write_bytes(b"<html>login</html>" * 100)
     with pytest.raises(InputError, match="not a readable tar archive"):
-        list(find_source(str(root)).pictures(Shard("all", "test/0.tar")))
+        list(find_source(str(root)).pictures(PictureShard("all", "test/0.tar")))
 
 
 def test_pictures_beyond_our_limit_and_pillows(monkeypatch):

@@ -82,7 +82,9 @@ def test_from_nothing_to_published_and_the_same_after_ten_kills(world, tmp_path)
     assert f"not computed: {MISSING}/" in said
     assert f"not computed: {OUTSIDE}, outside its band" in said
     assert "cannot load DINOv2-B-14" in said
-    assert "logit bias -10.0" in said
+    biases = {(m.backbone, m.logit_bias) for m in Store(tmp_path / "whole" / "features").manifests()}
+    assert ("SigLIP-B-16", -10.0) in biases
+    assert ("RN50", None) in biases
     kept = features(tmp_path / "whole")
     assert {name.split("/")[0] for name in kept} == {*here, OUTSIDE}
     for name in here:

@@ -152,10 +152,10 @@ def test_an_arm_joins_the_matrix_only_on_the_same_features(rows, probes):
     truth = differences(rows, "clap", "oracle_lambda", tier="dataset", backbone="RN50", shots=(4, 16))
     assert found["siglip2.k4up.clap"].ours.mean == pytest.approx(np.mean(list(truth.values())))
     assert found["headline.clap.allk"].ours.n == len(differences(rows, "clap", "oracle_lambda", tier="dataset"))
-    known = [row | {"feature_hashes": '{"pool": "one"}'} for row in rows]
-    views = [row | {"study": "augmentation", "feature_hashes": '{"pool": "one", "views": "v"}'} for row in rows[:6]]
+    known = [row | {"features": '{"pool": "one"}'} for row in rows]
+    views = [row | {"study": "augmentation", "features": '{"pool": "one", "views": "v"}'} for row in rows[:6]]
     assert "clap+views" in gather([as_table(known), as_table(views)], [probes])["matrix"].panel.methods
-    moved = [row | {"study_hash": "d" * 16, "feature_hashes": '{"pool": "other"}'} for row in rows[:6]]
+    moved = [row | {"made_by": "d" * 16, "features": '{"pool": "other"}'} for row in rows[:6]]
     with pytest.raises(StudyError, match="different features"):
         gather([as_table(known), as_table(moved)], [probes])
 

@@ -1,9 +1,9 @@
 """One command computes every arm, goes on where it was stopped, and says what the paper would have said."""
 
+import pyarrow.compute as pc
 import pytest
 
-from kshot.bench.records import Records
-from kshot.bench.study import load_study
+from kshot.bench.records import PROBES, Records
 from kshot.data.store import Store
 from kshot.paper.rehearsal import WORLDS, write_stratum
 from kshot.paper.reproduce import Reproduction, Selection
@@ -42,18 +42,20 @@ def test_reproduction_goes_on_where_it_was_stopped(features, tmp_path):
     assert "paper: 2 of 2 pairs computed" in words
     assert any("simulated" in sentence.lower() for sentence in words)
     for arm in arms:
-        assert (records / arm / "report" / "report.html").is_file()
-    table = (records / "augmentation" / "report" / "tables" / "augmentation.csv").read_text()
+        assert (records / "reports" / arm / "report.html").is_file()
+    table = (records / "reports" / "augmentation" / "tables" / "augmentation.csv").read_text()
     assert "tip × 2" in table
-    assert (records / "paper" / "probes").is_dir()
+    cache = Records(records)
+    assert cache.has("paper" + PROBES)
     assert (records / "published.csv").is_file()
 
-    cell = next(iter(load_study("augmentation").cells()))
-    Records(records / "augmentation").cell_files(cell)[0].unlink()
-    kept = {path: path.stat().st_mtime_ns for path in records.glob("*/cells/**/*.parquet")}
+    asked = cache.saved("augmentation").table
+    lost = set(asked.filter(pc.equal(asked["dataset"], "DTD"))["key"].to_pylist()) - {""}
+    assert cache.drop(lost) == len(lost) > 0
+    kept = cache.table(others := cache.keys()).sort_by("key")
     Reproduction(features, records, Selection(["augmentation"])).arms()
-    assert Records(records / "augmentation").cell_files(cell)
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert lost <= cache.keys()
+    assert cache.table(others).sort_by("key").equals(kept), "seconds and all"
 
 
 @pytest.mark.parametrize(

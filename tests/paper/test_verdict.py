@@ -21,14 +21,18 @@ from benchmarks.verdict_world import (
 )
 from scipy import stats
 
+import kshot
+from kshot.data.store import Store
 from kshot.paper.arms import MATRIX
 from kshot.paper.beside import LEVEL, at_least_once, global_test, other_pictures
 from kshot.paper.claims import paper_rules
 from kshot.paper.comparable import other_cells, why_only_shown
 from kshot.paper.evaluate import Evaluator
 from kshot.paper.figures import Place, figure_table
+from kshot.paper.folders import gather_records
 from kshot.paper.judge import judge
 from kshot.paper.noise import draw_noise, moderate
+from kshot.paper.rehearsal import WORLDS, write_stratum
 from kshot.paper.signs import copies, recipes_apart
 from kshot.paper.summary import as_csv, places_table, verdict_sentences
 from kshot.paper.two_runs import exchange_cubes
@@ -222,9 +226,37 @@ def test_copies_are_named_and_chance_is_none(truth):
 
 
 def test_other_parameters_are_told_before_statistics():
-    here = {"clap": {"method": "x", "epochs": 150}, "lpp": {"method": "y"}}
-    there = {"clap": {"method": "x", "epochs": 300}, "lpp": {"method": "y", "restarts": 2}}
-    assert recipes_apart(here, there) == ["clap: epochs 150 here, 300 there", "lpp: restarts the default here, 2 there"]
+    here = {"clap": [{"method": "x", "epochs": 150}], "lpp": [{"method": "y"}, {"method": "y", "restarts": 3}]}
+    there = {"clap": [{"method": "x", "epochs": 300}], "lpp": [{"method": "y", "restarts": 2}, {"method": "y"}]}
+    assert recipes_apart(here, there) == ["clap: epochs 150 here, 300 there", "lpp: restarts 3 here, 2 there"]
+
+
+def test_parameters_in_records_are_held_against_the_papers_study(tmp_path):
+    """A tiny run with half of CLAP's epochs; loo_blend has no recipe at K = 1."""
+    write_stratum(Store(tmp_path / "features"), WORLDS["DTD"], "ViT-B-16")
+    study = TINY.format(clap="anchor_scale = 10.0, epochs = 150")
+    judged = _tiny(study, tmp_path)
+    told, *facts = judged.signs
+    assert told == "clap: epochs 150 here, 300 there"
+    assert told in verdict_sentences(judged)[0]
+    assert _tiny(TINY.format(clap="anchor_scale = 10.0"), tmp_path).signs == facts
+
+
+TINY = """
+name = "mine"
+datasets = ["DTD"]
+backbones = ["ViT-B-16"]
+tiers = ["dataset"]
+shots = [1, 2]
+seeds = [0]
+methods = ["zero_shot", "loo_blend", {{ as = "clap", use = "clap", {clap} }}]
+"""
+
+
+def _tiny(study, folder):
+    (folder / "mine.toml").write_text(study)
+    results = kshot.run(folder / "mine.toml", features=folder / "features", records=folder / "records", workers=1)
+    return judge(CLAIMS, RULES, gather_records(None, results.records))
 
 
 def test_a_missing_draw_is_not_computed(ours):

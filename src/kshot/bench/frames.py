@@ -54,7 +54,7 @@ def _accuracy(row: Mapping[str, Any]) -> float | None:
 
 
 def _record(row: Mapping[str, Any], study: str, percent: bool) -> dict[str, Any]:
-    given = {axis: safe_name(axis, row[axis]) for axis in ("dataset", "backbone", "tier")}
+    given: dict[str, Any] = {axis: safe_name(axis, row[axis]) for axis in ("dataset", "backbone", "tier")}
     for axis, least in (("shots", 1), ("seed", 0)):
         whole = float(row[axis])
         if not whole.is_integer() or not least <= whole <= LARGEST:

@@ -30,7 +30,7 @@ def method_specs(heads: Heads) -> list[MethodSpec]:
         given: list[tuple[Any, Any]] = list(heads.items())
     else:
         # "free" stands for all heads of that kind.
-        kinds = [registry.heads(head) if head in [*registry.KINDS] else [head] for head in heads]
+        kinds = [registry.heads(head) if isinstance(head, str) and head in registry.KINDS else [head] for head in heads]
         given = [(None, head) for kind in kinds for head in kind]
     specs: dict[str, MethodSpec] = {}
     for title, head in given:

@@ -21,7 +21,7 @@ GROUPS = ("geometry", "draws", "per_class")
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ProbeSelection:
     """Which probes of a study; all backbones and draws unless given."""
 
     groups: Sequence[str] = GROUPS
@@ -33,10 +33,10 @@ class Selection:
         return cell.tier in self.tiers and (not self.backbones or cell.backbone in self.backbones)
 
 
-ALL_PROBES = Selection()
+ALL_PROBES = ProbeSelection()
 
 
-def probe_query(study: Study, store: Store, chosen: Selection, keep: Callable[[Cell], bool]) -> Query:
+def probe_query(study: Study, store: Store, chosen: ProbeSelection, keep: Callable[[Cell], bool]) -> Query:
     """The probes of a study's cells whose features are stored."""
     whole = query(study, store, keep=lambda cell: chosen.keeps(cell) and keep(cell))
     seeds = sorted({cell.seed for cell in whole.cells})[: chosen.draws]

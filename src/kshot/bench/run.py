@@ -20,11 +20,14 @@ from kshot.bench.record import row, table_of
 from kshot.bench.records import MANY, Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.store import Store
-from kshot.errors import StudyError
+from kshot.errors import EvidenceError, HeadError, StudyError
+from kshot.methods import registry
 from kshot.progress import Progress, human_seconds
-from kshot.workers import WHOLE, Shard, Workers, counted, end_with, ticker
+from kshot.workers import WHOLE, Shard, Workers, computed, counted, end_with, ticker
 
 logger = logging.getLogger("kshot")
+# Mistakes of a class, which no other cell would be without.
+ALWAYS_FAIL = (HeadError.__name__, EvidenceError.__name__)
 
 
 class Wanted(NamedTuple):
@@ -36,7 +39,7 @@ class Wanted(NamedTuple):
     features: Mapping[str, str]
 
 
-class Task(NamedTuple):
+class CellTask(NamedTuple):
     """The records of one cell that are missing; `hashes` are those of its features."""
 
     cell: Cell
@@ -45,7 +48,7 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Setting:
+class RunSetting:
     """What all tasks share: `pulse` is a folder where workers of this machine count what they finished, `paths` the
     driver's places of modules."""
 
@@ -80,7 +83,7 @@ def fill(
     with Progress("records", todo) as progress, tempfile.TemporaryDirectory(prefix="kshot-") as pulse:
         # Workers outlive a run, so that their current folder may be another.
         where = (features if isinstance(features, Store) else features.absolute()), records.folder.absolute()
-        setting = Setting(asked.study, *where, os.getpid(), pulse, tuple(sys.path))
+        setting = RunSetting(asked.study, *where, os.getpid(), pulse, tuple(sys.path))
         with counted(Path(pulse), progress):
             _compute_all(tasks, setting, records, workers, shard)
     records.compact()
@@ -95,7 +98,7 @@ def fill(
     return lost
 
 
-def missing_tasks(asked: Query, cells: Iterable[Cell], records: Records, retry: bool = False) -> list[Task]:
+def missing_tasks(asked: Query, cells: Iterable[Cell], records: Records, retry: bool = False) -> list[CellTask]:
     """The records that the cache lacks, cell by cell; with `retry` also those that failed."""
     done = records.keys(failed=not retry, answers=asked.study.answers)
     # These have no answers to keep.
@@ -112,11 +115,11 @@ def missing_tasks(asked: Query, cells: Iterable[Cell], records: Records, retry: 
             for key, one in lacking.items()
         )
         if wanted:
-            tasks.append(Task(cell, asked.hashes_of(cell), wanted))
+            tasks.append(CellTask(cell, asked.hashes_of(cell), wanted))
     return tasks
 
 
-def _compute_all(tasks: list[Task], setting: Setting, records: Records, workers: Workers, shard: Shard) -> None:
+def _compute_all(tasks: list[CellTask], setting: RunSetting, records: Records, workers: Workers, shard: Shard) -> None:
     """Hand out all tasks. When a worker dies, those that were under way are tried again, one method at a time, and what
     dies once more is left out."""
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -137,27 +140,32 @@ def _compute_all(tasks: list[Task], setting: Setting, records: Records, workers:
                 tasks = tasks[at_once:]
 
 
-def _hand_out(tasks: Sequence[Task], setting: Setting, records: Records, shard: Shard) -> None:
-    from joblib import Parallel, delayed
+def _hand_out(tasks: Sequence[CellTask], setting: RunSetting, records: Records, shard: Shard) -> None:
+    from joblib import delayed
 
-    jobs = (delayed(compute)(setting, task) for task in tasks)
-    finished = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(jobs)
-    for number, _ in enumerate(finished, 1):
+    for number, _ in enumerate(computed(delayed(compute)(setting, task) for task in tasks), 1):
         # Shards run side by side, and the last one joins the files.
         if number % MANY == 0 and shard.count == 1:
             records.compact(MANY)
 
 
-def compute(setting: Setting, task: Task) -> None:
+def compute(setting: RunSetting, task: CellTask) -> None:
     """Compute the records of one cell and write them."""
     end_with(setting.driver)
     sys.path.extend(path for path in setting.paths if path not in sys.path)
     with threadpool_limits(1):
         rows = rows_of(setting, task)
     Records(setting.records).add(table_of(rows))
+    for one, record in zip(task.wanted, rows, strict=True):
+        mistake, _, words = record["reason"].partition(": ")
+        if mistake in ALWAYS_FAIL and one.spec.use not in registry.BUILTIN:
+            raise StudyError(
+                f"{one.spec.name} would fail in every cell, so the run stops: {words} What is computed is kept; repair "
+                "the class and run again."
+            )
 
 
-def rows_of(setting: Setting, task: Task) -> list[dict[str, Any]]:
+def rows_of(setting: RunSetting, task: CellTask) -> list[dict[str, Any]]:
     """The rows of one cell."""
     for one in task.wanted:
         _check_code(one)

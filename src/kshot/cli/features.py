@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from kshot.cli.shared import FEATURES, FeaturesOption, command_group
 from kshot.data.catalog import not_encoded
-from kshot.data.gate import Finding, check_stratum
+from kshot.data.gate import GateCheck, check_stratum
 from kshot.data.simulated import WORLDS, write
 from kshot.data.store import Store
 from kshot.errors import FeatureError, unknown
@@ -38,17 +38,17 @@ def check(
         )
     bad = 0
     for stratum in chosen:
-        for finding in check_stratum(store, *stratum):
-            bad += not finding.passed
-            print_finding("/".join(stratum), finding)
+        for check in check_stratum(store, *stratum):
+            bad += not check.passed
+            print_check("/".join(stratum), check)
     if bad:
         typer.echo(f"kshot: {bad} check(s) failed; do not use these features.", err=True)
         raise typer.Exit(2)
     typer.echo(f"{len(chosen)} stratum(s) pass every check")
 
 
-def print_finding(where: str, finding: Finding) -> None:
-    typer.echo(f"{'ok  ' if finding.passed else 'FAIL'} {where}: {finding.what}")
+def print_check(where: str, check: GateCheck) -> None:
+    typer.echo(f"{'ok  ' if check.passed else 'FAIL'} {where}: {check.what}")
 
 
 @app.command()

@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from kshot.bench.diff import Difference, Move, compare
-from kshot.bench.probes import Selection
+from kshot.bench.probes import ProbeSelection
 from kshot.cli import shared
 from kshot.cli.shared import CORES, FEATURES, RECORDS, console, records_and_study
 from kshot.data.store import Store
@@ -128,7 +128,7 @@ def probe(
         study,
         records=records,
         features=features,
-        chosen=Selection(groups, tier or ["dataset"], backbone or (), seeds),
+        chosen=ProbeSelection(groups, tier or ["dataset"], backbone or (), seeds),
         workers=workers,
         backend=backend,
         shard=Shard.parse(shard),

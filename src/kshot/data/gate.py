@@ -17,27 +17,27 @@ MOST_SCORES = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GateCheck:
     """One check and its outcome in a sentence."""
 
     passed: bool
     what: str
 
 
-def check_stratum(store: Store, dataset: str, backbone: str) -> Iterator[Finding]:
+def check_stratum(store: Store, dataset: str, backbone: str) -> Iterator[GateCheck]:
     """All checks of one (dataset, backbone); a damaged file ends them."""
     manifests = [m for m in store.readable() if (m.dataset, m.backbone) == (dataset, backbone)]
     try:
         for manifest in manifests:
             store.verify(manifest)
-        yield Finding(True, f"{len(manifests)} file(s) match their sha256")
+        yield GateCheck(True, f"{len(manifests)} file(s) match their sha256")
         yield from _check_images(store, dataset, backbone, [m.part for m in manifests])
         stratum = load_stratum(store, dataset, backbone)
-        yield Finding(True, f"pool of {len(stratum.pool.y)} and test of {len(stratum.test.y)} are disjoint")
+        yield GateCheck(True, f"pool of {len(stratum.pool.y)} and test of {len(stratum.test.y)} are disjoint")
         for tier in store.tiers(dataset, backbone):
             yield _judged(stratum, load_prior(store, dataset, backbone, tier).text, tier)
     except KshotError as error:
-        yield Finding(False, str(error))
+        yield GateCheck(False, str(error))
 
 
 def failed_gates(store: Store, strata: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -55,7 +55,7 @@ def failed_gates(store: Store, strata: Iterable[tuple[str, str]]) -> dict[tuple[
     return failed
 
 
-def _judged(stratum: Stratum, text: Float[Array, "C d"], tier: str) -> Finding:
+def _judged(stratum: Stratum, text: Float[Array, "C d"], tier: str) -> GateCheck:
     """Compare zero-shot accuracy with the published band, which exists for one backbone and tier."""
     # In blocks: of 100,000 classes all scores at once would take tens of gigabytes.
     block = max(1, MOST_SCORES // len(text))
@@ -64,12 +64,12 @@ def _judged(stratum: Stratum, text: Float[Array, "C d"], tier: str) -> Finding:
     accuracy = 100 * float(np.mean(best == stratum.test.y))
     entry, said = datasets().get(stratum.dataset), f"zero-shot with tier {tier}: {accuracy:.1f} %"
     if entry is None or entry.band is None or (stratum.backbone, tier) != (BAND_BACKBONE, BAND_TIER):
-        return Finding(True, f"{said} (no published band)")
+        return GateCheck(True, f"{said} (no published band)")
     low, high = entry.band
-    return Finding(low <= accuracy <= high, f"{said}, published {low}–{high} %")
+    return GateCheck(low <= accuracy <= high, f"{said}, published {low}–{high} %")
 
 
-def _check_images(store: Store, dataset: str, backbone: str, parts: list[str]) -> Iterator[Finding]:
+def _check_images(store: Store, dataset: str, backbone: str, parts: list[str]) -> Iterator[GateCheck]:
     entry, encoder = datasets().get(dataset), backbones().get(backbone)
     for part in parts:
         if part.startswith("text-"):
@@ -77,18 +77,18 @@ def _check_images(store: Store, dataset: str, backbone: str, parts: list[str]) -
         images = store.images(dataset, backbone, part)
         manifest = images.manifest
         shape = (manifest.rows, manifest.dim)
-        yield Finding(images.X.shape == shape == (len(images.y), images.X.shape[1]), f"{part} has shape {shape}")
+        yield GateCheck(images.X.shape == shape == (len(images.y), images.X.shape[1]), f"{part} has shape {shape}")
         norms = np.linalg.norm(np.asarray(images.X, np.float32), axis=1)
         worst = float(np.abs(norms - 1).max())
         unit = bool(worst <= NORM_TOLERANCE)
         mend = "" if unit else "; write X / np.linalg.norm(X, axis=1, keepdims=True), or use `kshot import`"
-        yield Finding(unit, f"{part} rows have unit length (worst off by {worst:.1e}){mend}")
+        yield GateCheck(unit, f"{part} rows have unit length (worst off by {worst:.1e}){mend}")
         top = len(manifest.classes) - 1
         inside = images.y.min() >= 0 and images.y.max() <= top
-        yield Finding(bool(inside), f"{part} labels lie in 0..{top}")
+        yield GateCheck(bool(inside), f"{part} labels lie in 0..{top}")
         if entry is not None:
             known = len(manifest.classes) == entry.classes
-            yield Finding(known, f"{part} names {len(manifest.classes)} classes, published {entry.classes}")
+            yield GateCheck(known, f"{part} names {len(manifest.classes)} classes, published {entry.classes}")
         if encoder is not None:
             fits = manifest.dim == encoder.dim
-            yield Finding(fits, f"{part} has {manifest.dim} dimensions, {backbone} gives {encoder.dim}")
+            yield GateCheck(fits, f"{part} has {manifest.dim} dimensions, {backbone} gives {encoder.dim}")

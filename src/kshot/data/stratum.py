@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -161,13 +161,6 @@ def load_prior(store: Store, dataset: str, backbone: str, tier: str, dtype: str 
     text = unit_rows(np.array(stored.prototypes), f"text of {dataset}", np.dtype(dtype))
     norm = None if stored.norms is None else float(np.mean(stored.norms, dtype=np.float64))
     return Prior(frozen(text), norm, stored.manifest.sha256)
-
-
-def encoder_constants(store: Store, dataset: str, backbone: str) -> dict[str, Any]:
-    """What heads take from the encoder of a stratum: logit scale and bias, and the length of its text by tier."""
-    about = store.manifest(dataset, backbone, store.part_of(dataset, backbone, "test"))
-    lengths = {tier: load_prior(store, dataset, backbone, tier).norm for tier in store.tiers(dataset, backbone)}
-    return {"logit_scale": about.logit_scale, "logit_bias": about.logit_bias, "anchor_scale": lengths}
 
 
 def _known(constants: Mapping[str, int | float | None]) -> dict[str, int | float]:

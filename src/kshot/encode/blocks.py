@@ -22,14 +22,13 @@ import numpy as np
 from kshot.data.shards import is_whole_shard, write_shard
 from kshot.data.store import check_images
 from kshot.encode.protocol import use_device
-from kshot.encode.sources.source import LeavingOut, Listed, Picture, Shard
+from kshot.encode.sources.source import LeavingOut, Listed, Picture, PictureShard
 from kshot.encode.sources.webdataset import WebDataset
 from kshot.encode.targets import Decoded, Target
 from kshot.errors import FeatureError, InputError, KshotError
 from kshot.progress import Progress
 from kshot.types import Array
-from kshot.workers import WHOLE, Workers, counted, end_with, ticker
-from kshot.workers import Shard as Share
+from kshot.workers import WHOLE, Shard, Workers, computed, counted, end_with, ticker
 
 logger = logging.getLogger("kshot")
 
@@ -40,7 +39,7 @@ Inputs: TypeAlias = list[tuple[Decoded, Future[list[Any]]]]
 class Block(NamedTuple):
     """Pictures that are encoded together, and the file of each target that lacks them."""
 
-    shard: Shard
+    shard: PictureShard
     files: dict[Target, Path]
 
 
@@ -49,7 +48,7 @@ class Crew:
     """Who encodes: so many processes, a share of all blocks, and devices that processes of a machine take in turn."""
 
     workers: Workers = field(default_factory=lambda: Workers(1))
-    share: Share = WHOLE
+    share: Shard = WHOLE
     devices: tuple[str, ...] = ()
 
     def encode(self, blocks: Sequence[Block], progress: Progress) -> None:
@@ -72,15 +71,15 @@ def _one_after_another(blocks: Sequence[Block], progress: Progress) -> None:
         encode_block(block.files, source.pictures(block.shard), block.shard.key, progress.advance)
 
 
-class Task(NamedTuple):
+class BlockTask(NamedTuple):
     """One block for another process: files by the numbers of their targets, and the pictures of a listed source."""
 
-    shard: Shard
+    shard: PictureShard
     files: dict[int, Path]
     pictures: tuple[Picture, ...] | None
 
 
-class Setting(NamedTuple):
+class CrewSetting(NamedTuple):
     """What all blocks share; `targets` as bytes, so that a process unpacks them once."""
 
     targets: bytes
@@ -92,7 +91,7 @@ class Setting(NamedTuple):
 
 def _hand_out(blocks: Sequence[Block], crew: Crew, progress: Progress) -> None:
     """Give the blocks to the workers until all are there; blocks of workers that died are given out again."""
-    from joblib import Parallel, delayed
+    from joblib import delayed
     from joblib.externals.loky.backend.reduction import dumps
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -101,14 +100,13 @@ def _hand_out(blocks: Sequence[Block], crew: Crew, progress: Progress) -> None:
     number = {target: place for place, target in enumerate(targets)}
     while blocks:
         with tempfile.TemporaryDirectory(prefix="kshot-") as pulse, counted(Path(pulse), progress):
-            setting = Setting(packed, crew.devices, os.getpid(), pulse, tuple(sys.path))
+            setting = CrewSetting(packed, crew.devices, os.getpid(), pulse, tuple(sys.path))
             tasks = (
-                Task(block.shard, {number[target]: file for target, file in block.files.items()}, _listed(block))
+                BlockTask(block.shard, {number[target]: file for target, file in block.files.items()}, _listed(block))
                 for block in blocks
             )
             with crew.workers.joined(), suppress(TerminatedWorkerError):
-                jobs = (delayed(compute)(setting, task) for task in tasks)
-                list(Parallel(batch_size=1, pre_dispatch="2*n_jobs")(jobs))  # pyright: ignore[reportArgumentType]
+                list(computed(delayed(compute)(setting, task) for task in tasks))
         left = lacking(blocks)
         if len(left) == len(blocks):
             raise KshotError(
@@ -129,7 +127,7 @@ def _listed(block: Block) -> tuple[Picture, ...] | None:
     return tuple(source.pictures(block.shard)) if isinstance(source, Listed) else None
 
 
-def compute(setting: Setting, task: Task) -> None:
+def compute(setting: CrewSetting, task: BlockTask) -> None:
     """Encode one block in a worker."""
     end_with(setting.driver)
     sys.path.extend(path for path in setting.paths if path not in sys.path)

@@ -15,7 +15,7 @@ from kshot.encode.protocol import Encoder, several_devices
 from kshot.encode.reference_vectors import compare_with_reference
 from kshot.encode.sources import find_source
 from kshot.encode.sources.in_memory import dataset_in_memory
-from kshot.encode.sources.source import Shard
+from kshot.encode.sources.source import PictureShard
 from kshot.encode.targets import Draws, Encoding, Target, choose
 from kshot.errors import FeatureError
 from kshot.files import remove_torn, safe_name
@@ -120,7 +120,7 @@ def targets_of(
     views: Mapping[Views, Draws | None],
     pool_cap: int | None = None,
     viewed: Container[str] | None = None,
-) -> Iterator[tuple[list[Shard], list[Target]]]:
+) -> Iterator[tuple[list[PictureShard], list[Target]]]:
     """For each part of the source its shards, and what is made of them."""
     source = jobs[0].source
     viewing = [job for job in jobs if viewed is None or job.backbone in viewed]
@@ -134,7 +134,9 @@ def targets_of(
         yield shards, targets
 
 
-def _encode_part(targets: Sequence[Target], shards: Sequence[Shard], progress: Progress, crew: Crew) -> list[Manifest]:
+def _encode_part(
+    targets: Sequence[Target], shards: Sequence[PictureShard], progress: Progress, crew: Crew
+) -> list[Manifest]:
     found = {target: target.present() for target in targets}
     progress.advance(sum(manifest.rows for manifest in found.values() if manifest))
     missing = [target for target, manifest in found.items() if manifest is None]

@@ -23,7 +23,7 @@ from kshot.data.tensors import map_tensors, read_ids
 from kshot.data.views import RECIPES
 from kshot.encode.preprocess import draw_view
 from kshot.encode.protocol import Encoder
-from kshot.encode.sources.source import Listed, Picture, Shard, Source
+from kshot.encode.sources.source import Listed, Picture, PictureShard, Source
 from kshot.errors import FeatureError
 from kshot.types import Views
 
@@ -111,7 +111,7 @@ class Target:
         key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
         return self.store.root / WORK / self.job.dataset / self.job.backbone / key
 
-    def file(self, number: int, shard: Shard) -> Path:
+    def file(self, number: int, shard: PictureShard) -> Path:
         name = hashlib.sha256(shard.key.encode()).hexdigest()[:16]
         return self.work / f"{number:05d}-{name}.safetensors"
 
@@ -123,7 +123,7 @@ class Target:
             prepared[preprocessing] = preprocessing.view(image, *view) if view else preprocessing(image)
         return [prepared[target.job.encoder.preprocessing] for target in targets]
 
-    def join(self, shards: Sequence[Shard]) -> Manifest:
+    def join(self, shards: Sequence[PictureShard]) -> Manifest:
         """Join the shards into the part and remove their files."""
         job, files = self.job, [self.file(number, shard) for number, shard in enumerate(shards)]
         about = job.about() | {"encoder": self.encoder_facts, "pool_cap": self.pool_cap}

@@ -1,12 +1,11 @@
-"""The worth of a knob: its leave-one-out choice, its test-set oracle, and the regret between them.
+"""Knobs: what a method with one offers, and the curves of choices by leave-one-out and by folds.
 
 A method with a knob gives its grid and the accuracy of every value (`Knob`). If it has an exact leave-one-out rule it
-may give that as well (`KnobWithLeaveOneOut`); else every shot is left out once and the method is fitted again. The
-choice by balanced folds, which leave one shot of every class out at a time, is computed beside it.
+may give that as well (`KnobWithLeaveOneOut`); else every shot is left out once and the method is fitted again. Balanced
+folds leave one shot of every class out at a time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,8 +13,7 @@ from jaxtyping import Float
 
 from kshot.errors import UndefinedError
 from kshot.methods.base import Classifier
-from kshot.methods.evidence import Task, part_of, prepare, without_labels
-from kshot.methods.parameters import known_constants
+from kshot.methods.evidence import Task, part_of
 from kshot.solvers.folds import Fold, balanced_folds, has_siblings, ranks_by_text
 from kshot.solvers.rows import shot_numbers
 from kshot.types import LABEL_FREE_EVIDENCE, Array, Evidence, Labelled, MethodInfo
@@ -69,82 +67,10 @@ class KnobWithScores(Knob, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class KnobWorth:
-    """The choices of one knob on one problem; accuracies are on the test set."""
-
-    name: str
-    grid: list[Any]
-    loo_curve: list[float]
-    fold_curve: list[float]
-    test_curve: list[float]
-
-    @property
-    def chosen(self) -> Any:
-        return self.grid[int(np.argmax(self.loo_curve))]
-
-    @property
-    def oracle(self) -> Any:
-        return self.grid[int(np.argmax(self.test_curve))]
-
-    @property
-    def chosen_accuracy(self) -> float:
-        return self.test_curve[int(np.argmax(self.loo_curve))]
-
-    @property
-    def oracle_accuracy(self) -> float:
-        return max(self.test_curve)
-
-    @property
-    def regret(self) -> float:
-        """Accuracy lost by choosing without test labels; never negative."""
-        return self.oracle_accuracy - self.chosen_accuracy
-
-    @property
-    def fold_chosen(self) -> Any:
-        return self.grid[int(np.argmax(self.fold_curve))]
-
-    @property
-    def fold_regret(self) -> float:
-        """Accuracy lost by choosing with balanced folds."""
-        return self.oracle_accuracy - self.test_curve[int(np.argmax(self.fold_curve))]
-
-    @property
-    def undecided(self) -> frozenset[str]:
-        """The choices on curves that are constant, where the first value was taken."""
-        curves = {"chosen": self.loo_curve, "fold_chosen": self.fold_curve}
-        return frozenset(name for name, curve in curves.items() if max(curve) == min(curve))
-
-
 def knob_evidence(info: MethodInfo) -> frozenset[Evidence]:
-    """Evidence of `knob_worth`: text and queries where the method reads them, the shots and the test labels."""
+    """Evidence of a knob's oracle: text and queries where the method reads them, the shots and the test labels."""
     needed: set[Evidence] = {"support", "test"}
     return frozenset(needed | (info.sees & LABEL_FREE_EVIDENCE))
-
-
-def knob_worth(
-    method: Knob,
-    X: Any,
-    y: Any,
-    *,
-    text: Any = None,
-    views: Any = None,
-    queries: Any = None,
-    test: Any,
-    constants: Mapping[str, int | float] | None = None,
-) -> KnobWorth:
-    """Compare the choices by leave-one-out and by folds on the shots with that on the test labels."""
-    info = replace(method.info, sees=knob_evidence(method.info))
-    known = known_constants(method, constants or {})
-    task = prepare(info, 2, X, y, text=text, views=views, queries=queries, test=test, constants=known)
-    blind = without_labels(task)
-    return KnobWorth(
-        method.knob_name(),
-        list(method.knob_grid()),
-        leave_one_out_curve(method, blind).tolist(),
-        balanced_fold_curve(method, blind).tolist(),
-        method.knob_curve(blind, task.test).tolist(),
-    )
 
 
 def leave_one_out_curve(method: Knob, task: Task) -> Float[Array, " L"]:

@@ -14,7 +14,16 @@ from kshot.paper.evaluate import Evaluator
 from kshot.paper.figures import FigureTable, figure_table
 from kshot.paper.formulas import Figure
 from kshot.paper.noise import Noise, draw_noise, family
-from kshot.paper.signs import copies, facts_apart, facts_of, printed_facts, recipes_apart, recipes_of
+from kshot.paper.signs import (
+    VERSIONS,
+    copies,
+    facts_apart,
+    facts_of,
+    paper_recipes,
+    printed_facts,
+    recipes_apart,
+    recipes_of,
+)
 from kshot.paper.verdict import (
     AGREES,
     CANNOT_TELL,
@@ -71,7 +80,9 @@ def judge(
             notes[claim.id] = (NOT_COMPARABLE, unlike)
         else:
             evidence.append(claim)
-    signs = [*facts_apart(facts_of(arms[MATRIX]), printed_facts(claims)), *copies(arms[MATRIX])]
+    matrix = arms[MATRIX]
+    signs = recipes_apart(recipes, paper_recipes(), VERSIONS) if (recipes := recipes_of(matrix)) else []
+    signs += [*facts_apart(facts_of(matrix), printed_facts(claims)), *copies(matrix)]
     tested, fixed = _tested(evidence, rules, arms, figures)
     lines = [_line(claim, figures[claim.id], run, rules, notes, tested, fixed) for claim in claims]
     test = None if tested is None else tested.test

@@ -1,17 +1,28 @@
 """What is plain without statistics: other test sets, other parameters, copies within a run."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from inspect import signature
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 
-from kshot.paper.arms import Observations
-from kshot.paper.claims import Claim
+from kshot.bench.recipes import KNOB_ORACLE, described, recipe
+from kshot.bench.study import load_study
+from kshot.methods.registry import builtin_class
+from kshot.paper.arms import AUGMENTED, WITH_VIEWS, Observations
+from kshot.paper.claims import Claim, paper_rules
+from kshot.stats.panel import Panel
 from kshot.types import Array
+
+# By method; a method of several arms may have several.
+Recipes: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
+# Words of a recipe that say which code computed it.
+VERSIONS = ("version", "uses", "code")
 
 AXES = ("dataset", "backbone", "tier", "shots", "seed")
 WORDS = {"shots": "K = {}", "seed": "draw {}", "tier": "tier {}"}
@@ -37,17 +48,18 @@ def cube(run: Observations, measure: str = "value", names: Mapping[str, Sequence
     """A measure of the cells of a run; on the given names of each axis, or its own."""
     panel = run.panel
     names = names or {axis: sorted(set(panel.cells[axis].tolist())) for axis in AXES}
-    keep, places = np.ones(len(panel), bool), []
-    for axis in AXES:
-        place = {name: number for number, name in enumerate(names[axis])}
-        codes = np.array([place.get(name, -1) for name in panel.cells[axis].tolist()])
-        keep &= codes >= 0
-        places.append(codes)
-    values = np.full((*(len(names[axis]) for axis in AXES), len(panel.methods)), np.nan)
-    at = tuple(codes[keep] for codes in places)
-    for number, method in enumerate(panel.methods):
-        values[(*at, number)] = panel.column(method, measure)[keep]
-    return Cube(values, names, panel.methods)
+    columns = np.stack([panel.column(method, measure) for method in panel.methods], axis=-1)
+    return Cube(on_axes(panel, columns, names), names, panel.methods)
+
+
+def on_axes(panel: Panel, rows: Float[Array, "n ..."], names: Mapping[str, Sequence]) -> Float[Array, "d b t k s ..."]:
+    """Rows of cells by the given names of each axis; NaN where there is none."""
+    place = [{name: number for number, name in enumerate(names[axis])} for axis in AXES]
+    at = np.array([[p.get(v, -1) for v in panel.cells[axis].tolist()] for p, axis in zip(place, AXES, strict=True)])
+    keep = (at >= 0).all(axis=0)
+    values = np.full((*(len(names[axis]) for axis in AXES), *rows.shape[1:]), np.nan)
+    values[tuple(at[:, keep])] = rows[keep]
+    return values
 
 
 def said(axis: str, name: object) -> str:
@@ -126,25 +138,53 @@ def facts_apart(ours: Mapping, theirs: Mapping) -> list[str]:
     ]
 
 
-def recipes_of(run: Observations) -> dict[str, dict[str, Any]]:
-    """The parameters that each method's records name; empty where records have no recipe."""
+def recipes_of(run: Observations) -> Recipes:
+    """What the records of each method say that they computed, every recipe once; empty where they say nothing."""
     records = run.panel.records
     if records is None or "recipe" not in records.schema.names:
         return {}
-    pairs = dict(zip(records["method"].to_pylist(), records["recipe"].to_pylist(), strict=True))
-    return {method: _flat(json.loads(text or "{}")) for method, text in pairs.items()}
+    recipes: dict[str, list[dict[str, Any]]] = {}
+    for method, text in dict.fromkeys(zip(*(records[n].to_pylist() for n in ("method", "recipe")), strict=True)):
+        # A record that is undefined has no recipe.
+        if text and text != "{}":
+            recipes.setdefault(method, []).append(_flat(json.loads(text)))
+    return recipes
 
 
-def recipes_apart(ours: Mapping[str, Mapping], theirs: Mapping[str, Mapping]) -> list[str]:
-    """Methods whose parameters are others: "clap: epochs 150 here, 300 there"."""
+@cache
+def paper_recipes() -> Recipes:
+    """The recipes of the paper's heads, by the package's study files; without versions, which the paper has not."""
+    recipes: dict[str, list[dict[str, Any]]] = {}
+    for name in paper_rules().paper["studies"]:
+        for spec in load_study(name).methods().values():
+            words = _flat(json.loads(json.dumps(recipe(spec, described(spec)))))
+            method = spec.name + (WITH_VIEWS if name.startswith(AUGMENTED) else "")
+            recipes.setdefault(method, []).append({k: v for k, v in words.items() if k not in VERSIONS})
+    return recipes
+
+
+def recipes_apart(ours: Recipes, theirs: Recipes, ignored: Collection[str] = ()) -> list[str]:
+    """Methods whose parameters are none of the others': "clap: epochs 150 here, 300 there"."""
     told = []
     for method in ours.keys() & theirs.keys():
-        for name in sorted(ours[method].keys() | theirs[method].keys()):
-            a, b = ours[method].get(name, "the default"), theirs[method].get(name, "the default")
-            if a != b:
-                told.append(f"{method}: {name} {a} here, {b} there")
-    return sorted(told)
+        for words in ours[method]:
+            mine = {name: value for name, value in words.items() if name not in ignored}
+            if mine in theirs[method]:
+                continue
+            its = theirs[method][0]
+            for name in sorted(mine.keys() | its.keys()):
+                pair = [side[name] if name in side else _default(side, name) for side in (mine, its)]
+                if pair[0] != pair[1]:
+                    told.append(f"{method}: {name} {pair[0]} here, {pair[1]} there")
+    return sorted(set(told))
 
 
-def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in recipe.items() if name != "params"} | dict(recipe.get("params") or {})
+def _default(words: Mapping[str, Any], name: str) -> Any:
+    """The value of a parameter that a recipe leaves out."""
+    path = str(words.get("method", "")).removeprefix(KNOB_ORACLE)
+    known = signature(builtin_class(path)).parameters if path.startswith("kshot.") else {}
+    return known[name].default if name in known else "the default"
+
+
+def _flat(words: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in words.items() if name != "params"} | dict(words.get("params") or {})

@@ -51,7 +51,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledPicture:
     """A picture with its class, and its feature; `name` is its path below the folder."""
 
     name: str
@@ -134,7 +134,7 @@ def _from_memory(data: Any) -> TrainAndTest:
     return TrainAndTest(folders.get("pool") or folders["all"], folders.get("test"), notes)
 
 
-def learn(texts: Mapping[str, ClassText], pictures: Sequence[Labelled], setting: Setting) -> Fitted:
+def learn(texts: Mapping[str, ClassText], pictures: Sequence[LabelledPicture], setting: Setting) -> Fitted:
     """Choose, fit and assess a head."""
     norms = tuple(text.norm for text in texts.values())
     constants = {"logit_scale": setting.logit_scale, "anchor_scale": mean_norm(norms)}
@@ -177,14 +177,14 @@ def learn_picture(head: PictureHead, picture: Encoded, label: str, encoder: Enco
     if label not in texts:
         texts |= encode_names(encoder, [label], about.prompt)
     rows = zip(about.shot_names, head.shots.y.tolist(), about.shot_sha256, head.shots.X, head.thumbnails, strict=True)
-    pictures = [Labelled(name, about.classes[y], Encoded(sha, x, small)) for name, y, sha, x, small in rows]
+    pictures = [LabelledPicture(name, about.classes[y], Encoded(sha, x, small)) for name, y, sha, x, small in rows]
     if any((one.encoded.sha256, one.label) == (picture.sha256, label) for one in pictures):
         raise InputError(f"this picture is a shot of {label} already.")
     kept = [one for one in pictures if one.encoded.sha256 != picture.sha256]
     emptied = {one.label for one in pictures} - {one.label for one in kept} - {label}
     if emptied:
         raise InputError(f"{listed(sorted(emptied))} would be left without a picture. Add another one to it first.")
-    added = Labelled(f"added/{picture.sha256[:12]}", label, picture)
+    added = LabelledPicture(f"added/{picture.sha256[:12]}", label, picture)
     try:
         return learn(texts, [*kept, added], about.setting()).head
     except UndefinedError as error:
@@ -198,13 +198,13 @@ def _learnt_folder(folder: Folder, encoder: Encoder, setting: Setting) -> Fitted
     """Learn from the pictures that can be read. A copy is no further shot: left out it would be scored by a head that
     has seen it."""
     read, unreadable = _read_photos(encoder, folder)
-    fresh: dict[tuple[str, str], Labelled] = {}
+    fresh: dict[tuple[str, str], LabelledPicture] = {}
     copies = []
     for photo, encoded in read:
         if (encoded.sha256, photo.label) in fresh:
             copies.append(photo.name)
         else:
-            fresh[encoded.sha256, photo.label] = Labelled(photo.name, photo.label, encoded)
+            fresh[encoded.sha256, photo.label] = LabelledPicture(photo.name, photo.label, encoded)
     labels = {one.label for one in fresh.values()}
     lost = [name for name in folder.classes if name not in labels]
     if lost:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from kshot.stats.panel import Panel
 
 RATIO = "lambda"
-# Flattened, the ratio is one of these, the first that a record has.
-FLAT_RATIOS = (RATIO, f"{RATIO}.mean")
 
 
 def curve_name(evidence: str) -> str:

@@ -31,7 +31,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class PictureShard:
     """Pictures that are encoded together, whole or again; `key` changes when they change."""
 
     part: str
@@ -48,8 +48,8 @@ class Source(Protocol):
     def classes(self) -> tuple[str, ...]: ...
     @property
     def templates(self) -> tuple[str, ...]: ...
-    def shards(self) -> Sequence[Shard]: ...
-    def pictures(self, shard: Shard) -> Iterator[Picture]: ...
+    def shards(self) -> Sequence[PictureShard]: ...
+    def pictures(self, shard: PictureShard) -> Iterator[Picture]: ...
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class Listed:
     rows: Sequence[Picture]
     templates: tuple[str, ...] = ()
 
-    def shards(self) -> list[Shard]:
+    def shards(self) -> list[PictureShard]:
         return self._shards
 
-    def pictures(self, shard: Shard) -> Iterator[Picture]:
+    def pictures(self, shard: PictureShard) -> Iterator[Picture]:
         start = int(shard.key.split("-")[0])
         yield from self._by_part[shard.part][start : start + ROWS_PER_SHARD]
 
@@ -77,9 +77,9 @@ class Listed:
         return _listing([row for row in self._by_part[part] if row.id in known or _is_readable(row)])
 
     @cached_property
-    def _shards(self) -> list[Shard]:
+    def _shards(self) -> list[PictureShard]:
         return [
-            Shard(part, f"{start}-{_digest(rows[start : start + ROWS_PER_SHARD])}")
+            PictureShard(part, f"{start}-{_digest(rows[start : start + ROWS_PER_SHARD])}")
             for part, rows in self._by_part.items()
             for start in range(0, len(rows), ROWS_PER_SHARD)
         ]
@@ -111,10 +111,10 @@ class LeavingOut:
     def templates(self) -> tuple[str, ...]:
         return self.whole.templates
 
-    def shards(self) -> Sequence[Shard]:
+    def shards(self) -> Sequence[PictureShard]:
         return self.whole.shards()
 
-    def pictures(self, shard: Shard) -> Iterator[Picture]:
+    def pictures(self, shard: PictureShard) -> Iterator[Picture]:
         number = {name: place for place, name in enumerate(self.classes)}
         for picture in self.whole.pictures(shard):
             label = number.get(self.whole.classes[picture.label])

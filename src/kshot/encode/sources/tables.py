@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshot.encode.pictures import decode
-from kshot.encode.sources.source import Picture, Shard, image_and_label, numbered_classes
+from kshot.encode.sources.source import Picture, PictureShard, image_and_label, numbered_classes
 from kshot.errors import InputError, first_line
 
 if TYPE_CHECKING:
@@ -39,15 +39,15 @@ class SavedTables:
     origin: str
     classes: tuple[str, ...]
     numbers: dict[Any, int]
-    chunks: dict[Shard, Chunk]
+    chunks: dict[PictureShard, Chunk]
     image: str
     label: str
     templates: tuple[str, ...] = ()
 
-    def shards(self) -> list[Shard]:
+    def shards(self) -> list[PictureShard]:
         return list(self.chunks)
 
-    def pictures(self, shard: Shard) -> Iterator[Picture]:
+    def pictures(self, shard: PictureShard) -> Iterator[Picture]:
         split, file, number, start = self.chunks[shard]
         with _named(file):
             table = _open(file)[1][number]([self.image, self.label])
@@ -85,7 +85,7 @@ def table_source(root: Path, tables: dict[str, list[Path]]) -> SavedTables:
                 with _named(file):
                     column = read([label])[label]
                 key = f"{split}/{file.name}#{number}-{start}-{len(column)}-{file.stat().st_size}"
-                chunks[Shard(parts[split], key)] = Chunk(split, file, number, start)
+                chunks[PictureShard(parts[split], key)] = Chunk(split, file, number, start)
                 labels |= set(column.unique().to_pylist())
                 start += len(column)
     classes, numbers = numbered_classes(features.get(label, {}).get("names"), labels, root)

@@ -17,7 +17,7 @@ from typing import Any
 
 from kshot.encode.hub import HubDataset, is_url
 from kshot.encode.pictures import decode
-from kshot.encode.sources.source import Picture, Shard, text_lines
+from kshot.encode.sources.source import Picture, PictureShard, text_lines
 from kshot.errors import InputError, KshotError
 
 PICTURES = frozenset({".webp", ".png", ".jpg", ".jpeg"})
@@ -35,15 +35,15 @@ class WebDataset:
     origin: str
     classes: tuple[str, ...]
     templates: tuple[str, ...]
-    listed: list[Shard]
+    listed: list[PictureShard]
     find: Find
     drop: Callable[[Path], None]
     ahead: dict[str, Future[Path | None]] = field(default_factory=dict, compare=False)
 
-    def shards(self) -> list[Shard]:
+    def shards(self) -> list[PictureShard]:
         return self.listed
 
-    def pictures(self, shard: Shard) -> Iterator[Picture]:
+    def pictures(self, shard: PictureShard) -> Iterator[Picture]:
         where = f"{self.origin.rstrip('/')}/{shard.key}"
         file = self._fetched(shard)
         if file is None:
@@ -53,7 +53,7 @@ class WebDataset:
         finally:
             self.drop(file)
 
-    def fetch_ahead(self, shards: Sequence[Shard]) -> None:
+    def fetch_ahead(self, shards: Sequence[PictureShard]) -> None:
         """Begin to fetch the shards, one after another, while others are encoded; call it with two at most."""
         new = [shard.key for shard in shards if shard.key not in self.ahead]
         if new and not isinstance(self.find, partial):
@@ -68,13 +68,13 @@ class WebDataset:
             except BaseException as error:
                 future.set_exception(error)
 
-    def _fetched(self, shard: Shard) -> Path | None:
+    def _fetched(self, shard: PictureShard) -> Path | None:
         """A shard that was fetched ahead; where that failed, perhaps for want of space, it is fetched now."""
         with suppress(KshotError):
             return self.ahead.pop(shard.key).result() if shard.key in self.ahead else self.find(shard.key)
         return self.find(shard.key)
 
-    def _pictures_of(self, shard: Shard, file: Path, where: str) -> Iterator[Picture]:
+    def _pictures_of(self, shard: PictureShard, file: Path, where: str) -> Iterator[Picture]:
         for name, content, label in _samples(file, where):
             if not 0 <= label < len(self.classes):
                 raise InputError(f"{where}: {name} has class {label}; allowed is 0..{len(self.classes) - 1}.")
@@ -95,7 +95,7 @@ def webdataset_source(origin: str, evaluation_only: bool = False, keep: Path | N
     if "test" not in counts or not classes:
         raise InputError(f"{origin} lacks test/{COUNT} or {CLASSES}; expected clip-benchmark's webdataset layout.")
     parts = SPLITS if "train" in counts else {"test": "all"}
-    shards = [Shard(part, f"{split}/{n}.tar") for split, part in parts.items() for n in range(counts[split])]
+    shards = [PictureShard(part, f"{split}/{n}.tar") for split, part in parts.items() for n in range(counts[split])]
     prompts = tuple(line.replace("{c}", "{}") for line in templates)
     return WebDataset(origin, tuple(classes), prompts, shards, find, hub.drop if hub else _keep)
 
