@@ -157,7 +157,7 @@ def test_open_report_is_rebuilt_from_its_records(tmp_path):
         ("clip", "clip/records", "clip"),
         ("atlas", "atlas/records", "atlas"),
         ("gauss-probe", "gauss/records", "gauss"),
-        *(("beyond-accuracy", f"beyond/{name}", name) for name in ("beyond", "shift", "new-classes", "beyond-clip")),
+        *(("beyond-accuracy", f"beyond/{name}", name) for name in ("beyond", "new-classes", "beyond-clip")),
     ],
 )
 def test_kept_records_are_whole_and_named_on_their_page(page, folder, study):
