@@ -18,6 +18,10 @@ class InputError(KshotError, ValueError):
     """Arrays or labels that no method can use."""
 
 
+class HeadError(InputError):
+    """A head whose class lacks what every fit needs."""
+
+
 class EvidenceError(KshotError):
     """A method reached for data that it did not declare."""
 

@@ -25,6 +25,7 @@ from kshot.errors import KshotError, StudyError, need, unknown
 from kshot.methods import registry
 from kshot.methods.parameters import parameter_words, summary
 from kshot.report.context import Context, Gate, MethodText, Probed, read_probes
+from kshot.report.notes import LEAKY
 from kshot.report.slices import focus, primary
 from kshot.report.table import Table
 from kshot.report.tables import TABLES, find_table, make_table
@@ -227,7 +228,8 @@ class Results:
     @cached_property
     def panel(self) -> Panel:
         """One row per cell, one column per method: what every comparison is made of."""
-        return panel(self.records, _listed(self.chosen))
+        found = panel(self.records, _listed(self.chosen))
+        return replace(found, titles=found.titles | {name: found.titles[name] + LEAKY for name in self.leaks})
 
     @cached_property
     def measured(self) -> Panel:
@@ -303,6 +305,13 @@ class Results:
         )
 
     @cached_property
+    def leaks(self) -> dict[str, tuple[str, ...]]:
+        """What the leak check found in heads that are not part of kshot, by method."""
+        checked = self.saved.checked if self.saved else {}
+        there = set(self.records["method"].to_pylist())
+        return {name: tuple(one.leaks) for name, one in checked.items() if one.leaks and name in there}
+
+    @cached_property
     def _context(self) -> Context:
         probed = read_probes(probe_table(self.cache, self.name)) if self.cache else Probed()
         tier = focus(self.panel).tier
@@ -318,6 +327,7 @@ class Results:
             without_views=self.base and self.base.panel,
             corrected=self.corrected,
             unfinished=self.unfinished,
+            leaks=self.leaks,
         )
 
     @cached_property

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from kshot.bench.heads import Heads, method_specs
 from kshot.bench.knobs import knob_oracle, made, oracle_accuracies
-from kshot.bench.leak_check import leak_check
+from kshot.bench.leak_check import check_own
 from kshot.bench.probes import ALL_PROBES, ProbeSelection, probe_query, probe_table
-from kshot.bench.query import query, thin_draws
-from kshot.bench.record import cells_of
+from kshot.bench.query import Query, query, thin_draws
 from kshot.bench.records import PROBES, Records
 from kshot.bench.run import fill
 from kshot.bench.study import AnyStudy, Cell, Grid, MethodSpec, Study, load_study, whole_numbers
@@ -29,6 +28,7 @@ from kshot.errors import InputError, StudyError
 from kshot.files import safe_name
 from kshot.methods import registry
 from kshot.methods.knob import Knob
+from kshot.report.notes import leak_words
 from kshot.report.questions import OwnKnob, five_questions
 from kshot.report.table import Table
 from kshot.results import Results, TemporaryFolder, load_records
@@ -138,7 +138,18 @@ class Plan:
         self.records.save(shown)
         _warn_of_gates(study, store)
         fill(asked, self.features, self.records, self.workers, self.shard, self.retry)
-        return load_records(self.records.folder, study.name, features=self.features)
+        return self._checked(shown, load_records(self.records.folder, study.name, features=self.features))
+
+    def _checked(self, asked: Query, results: Results) -> Results:
+        """The results with what the leak check finds; of shards, the last one looks."""
+        if results.saved and not (self.shard.count > 1 and results.unfinished):
+            checked = check_own(asked, results.records, as_store(self.features), results.saved.checked)
+            if checked:
+                self.records.save(asked, checked=checked)
+                results = replace(results, saved=self.records.saved(asked.study.name))
+        for words in leak_words(results.leaks):
+            logger.warning(words)
+        return results
 
 
 def compare(
@@ -198,8 +209,6 @@ def compare(
     results = plan.results(Study("compare", grids, least_left=least_left))
     for words in results.failures():
         logger.warning(words)
-    for finding in check_leaks(results, specs, store):
-        logger.warning(finding)
     return replace(results, temporary=temporary)
 
 
@@ -232,17 +241,6 @@ def refuse_renamed(function: str, given: dict[str, Any]) -> None:
     for name in given:
         now = f"; it is called {RENAMED[name]} now" if name in RENAMED else ""
         raise TypeError(f"{function}() got an unexpected keyword argument '{name}'{now}")
-
-
-def check_leaks(results: Results, specs: Sequence[MethodSpec], features: Path | Store) -> list[str]:
-    """What one cell a stratum, computed again with shuffled test labels, tells of heads that are not part of kshot."""
-    own = [spec for spec in specs if spec.use not in registry.BUILTIN]
-    if not own or results.saved is None:
-        return []
-    rows = results.records.select(["method", "status", "hits"]).to_pylist()
-    cells = cells_of(results.records)
-    hits = {(c, row["method"]): row["hits"] for c, row in zip(cells, rows, strict=True) if row["status"] == "ok"}
-    return [str(finding) for finding in leak_check(results.saved.study, own, as_store(features), hits)]
 
 
 def drop_head(study: Study, name: str, records: Path | str, features: Path | str) -> int:
@@ -397,8 +395,7 @@ def judge(
             answers = [f"{results.panel.titles[spec.name]}: {answer}" for answer in answers]
         tables.append(table)
         words += answers
-    leaks = check_leaks(results, specs, store)
-    return Judgement(results, tuple(tables), (*words, *leaks), tuple(leaks))
+    return Judgement(results, tuple(tables), tuple(words), tuple(leak_words(results.leaks)))
 
 
 def judged_study(study: Study, specs: Sequence[MethodSpec]) -> Study:

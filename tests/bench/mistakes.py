@@ -3,7 +3,6 @@ something added."""
 
 import builtins
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -52,7 +51,7 @@ class Remembers(NCM):
     def _fit(self, task):
         self.seen.append((task.X, task.y))
         X, y = (np.concatenate(parts) for parts in zip(*self.seen, strict=True))
-        super()._fit(replace(task, X=X, y=y))
+        super()._fit(task.but(X=X, y=y))
 
 
 class RemembersElsewhere(NCM):
@@ -60,7 +59,7 @@ class RemembersElsewhere(NCM):
         kept = builtins.__dict__.setdefault("_kept_shots", [])
         kept.append((task.X, task.y))
         X, y = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-        super()._fit(replace(task, X=X, y=y))
+        super()._fit(task.but(X=X, y=y))
 
 
 class Unseeded(NCM):

@@ -157,7 +157,7 @@ def test_open_report_is_rebuilt_from_its_records(tmp_path):
         ("clip", "clip/records", "clip"),
         ("atlas", "atlas/records", "atlas"),
         ("gauss-probe", "gauss/records", "gauss"),
-        *(("beyond-accuracy", f"beyond/{name}", name) for name in ("beyond", "shift", "new-classes", "beyond-clip")),
+        *(("beyond-accuracy", f"beyond/{name}", name) for name in ("beyond", "new-classes", "beyond-clip")),
     ],
 )
 def test_kept_records_are_whole_and_named_on_their_page(page, folder, study):
@@ -197,7 +197,10 @@ def test_the_page_of_clip_shows_what_its_records_say():
 
 
 def test_the_page_of_promises_shows_what_was_measured():
-    from tools.promises import KEPT, PAGE, tables, with_tables
+    from tools.promises import KEPT, PAGE, columns, constants, read_kept, tables, with_tables
+
+    from kshot.pictures.held_out import GROWTH, SPREAD
 
     page = PAGE.read_text()
     assert with_tables(page, tables(KEPT)) == page, "see `python -m tools.promises --show`"
+    assert constants(columns(read_kept(KEPT))) == pytest.approx((GROWTH, SPREAD))

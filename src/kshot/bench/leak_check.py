@@ -7,24 +7,33 @@ over the test pictures, labels that reach it. Labels in a file, and mistakes in 
 """
 
 import hashlib
+import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int
 
 from kshot.bench.cell import asked_head, checked_predictions
 from kshot.bench.knobs import made
+from kshot.bench.query import Query, digest
+from kshot.bench.record import cells_of
+from kshot.bench.records import Checked
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.episode import Episode
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import one_line
+from kshot.methods import registry
 from kshot.types import Array
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+logger = logging.getLogger("kshot")
 # Share of answers that may differ: rounding decides ties, and other rows or another machine round otherwise.
 TIES = 1e-3
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -53,6 +62,26 @@ def leak_check(
         if "test" not in made(spec).info.sees:
             findings += _findings(study, spec, store, _one_per_stratum(recorded))
     return tuple(findings)
+
+
+def check_own(asked: Query, records: "pa.Table", store: Store, before: Mapping[str, Checked]) -> dict[str, Checked]:
+    """What is known of methods that are not part of kshot, of those with strata that nobody looked at before."""
+    made_of = {name: digest(words) for name, words in asked.source.recipes.items()}
+    known = {name: before.get(name, Checked(made_of[name], [], [])) for name in made_of}
+    looked_at = {(name, *place) for name, one in known.items() for place in one.strata}
+    own = {name: spec for name, spec in asked.study.methods().items() if spec.use not in registry.BUILTIN}
+    hits: dict[str, dict[tuple[Cell, str], bytes]] = {}
+    columns = (records[name].to_pylist() for name in ("method", "status", "hits"))
+    for cell, name, status, bits in zip(cells_of(records), *columns, strict=True):
+        if status == "ok" and name in own and (name, cell.dataset, cell.backbone) not in looked_at:
+            hits.setdefault(name, {})[cell, name] = bits
+    checked = {}
+    for name, theirs in hits.items():
+        strata = sorted({(cell.dataset, cell.backbone) for cell, _ in theirs})
+        logger.info(f"leak check of {name}: one cell of {', '.join(map('/'.join, strata))} again")
+        leaks = leak_check(asked.study, [own[name]], store, theirs)
+        checked[name] = Checked(made_of[name], [*known[name].strata, *strata], [*known[name].leaks, *map(str, leaks)])
+    return checked
 
 
 def _findings(study: Study, spec: MethodSpec, store: Store, hits: Mapping[Cell, bytes]) -> Iterator[Leak]:

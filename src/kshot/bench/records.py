@@ -14,11 +14,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kshot.bench.query import DIGITS, Asked, Query
+from kshot.bench.query import DIGITS, Asked, Query, digest
 from kshot.bench.record import ANSWERS, answers_of_row, cells_of, schema, take
 from kshot.bench.study import Cell, study_from_json
 from kshot.data.episode import class_shots
@@ -40,6 +40,15 @@ PROBES = "~probes"
 BEST = ("key", "status", "answered")
 logger = logging.getLogger("kshot")
 _warned: set[Path] = set()
+
+
+class Checked(NamedTuple):
+    """What the leak check said of a method: a hash of its recipe, the (dataset, backbone) that were looked at, and the
+    findings."""
+
+    recipe: str
+    strata: Sequence[Sequence[str]]
+    leaks: Sequence[str]
 
 
 class Records:
@@ -127,8 +136,11 @@ class Records:
                     path.unlink(missing_ok=True)
         return removed
 
-    def save(self, asked: Query, name: str = "") -> Path:
-        """Keep what a study asks for, for reports and counts without its features; the last one of a name counts."""
+    def save(self, asked: Query, name: str = "", checked: Mapping[str, Checked] | None = None) -> Path:
+        """Keep what a study asks for, for reports and counts without its features; the last one of a name counts.
+
+        `checked` joins what the leak check said before, unless that was of other code.
+        """
         import pyarrow as pa
 
         rows = [
@@ -143,8 +155,10 @@ class Records:
             "recipes": json.dumps(asked.source.recipes, sort_keys=True, default=list),
             "sees": json.dumps({name: sorted(info.sees) for name, info in asked.source.infos.items()}, sort_keys=True),
         }
-        content = parquet(pa.Table.from_pylist(rows, schema=_query_schema().with_metadata(about)))
         name = name or asked.study.name
+        if known := {**self._checked(name, asked), **(checked or {})}:
+            about["checked"] = json.dumps(known, sort_keys=True)
+        content = parquet(pa.Table.from_pylist(rows, schema=_query_schema().with_metadata(about)))
         path = self.folder / QUERIES / f"{name}.{_digest(content)}.parquet"
         if not path.is_file() or path.read_bytes() != content:
             write_bytes(path, content)
@@ -152,6 +166,13 @@ class Records:
             if other != path:
                 other.unlink(missing_ok=True)
         return path
+
+    def _checked(self, name: str, asked: Query) -> dict[str, Checked]:
+        recipes = asked.source.recipes
+        with suppress(StudyError):
+            before = self.saved(name).checked.items()
+            return {name: one for name, one in before if name not in recipes or one.recipe == digest(recipes[name])}
+        return {}
 
     def names(self) -> list[str]:
         """The studies that asked for records here."""
@@ -220,6 +241,7 @@ class SavedQuery:
         self.dropped = [Cell(*values) for values in json.loads(about["dropped"])]
         self.recipes: dict[str, dict] = json.loads(about["recipes"])
         self.sees: dict[str, list[str]] = json.loads(about["sees"])
+        self.checked = {name: Checked(*values) for name, values in json.loads(about.get("checked", "{}")).items()}
 
     def keys(self) -> set[str]:
         return set(self.table["key"].to_pylist()) - {""}

@@ -20,11 +20,14 @@ from kshot.bench.record import row, table_of
 from kshot.bench.records import MANY, Records
 from kshot.bench.study import Cell, MethodSpec, Study
 from kshot.data.store import Store
-from kshot.errors import StudyError
+from kshot.errors import EvidenceError, HeadError, StudyError
+from kshot.methods import registry
 from kshot.progress import Progress, human_seconds
 from kshot.workers import WHOLE, Shard, Workers, computed, counted, end_with, ticker
 
 logger = logging.getLogger("kshot")
+# Mistakes of a class, which no other cell would be without.
+ALWAYS_FAIL = (HeadError.__name__, EvidenceError.__name__)
 
 
 class Wanted(NamedTuple):
@@ -153,6 +156,13 @@ def compute(setting: RunSetting, task: CellTask) -> None:
     with threadpool_limits(1):
         rows = rows_of(setting, task)
     Records(setting.records).add(table_of(rows))
+    for one, record in zip(task.wanted, rows, strict=True):
+        mistake, _, words = record["reason"].partition(": ")
+        if mistake in ALWAYS_FAIL and one.spec.use not in registry.BUILTIN:
+            raise StudyError(
+                f"{one.spec.name} would fail in every cell, so the run stops: {words} What is computed is kept; repair "
+                "the class and run again."
+            )
 
 
 def rows_of(setting: RunSetting, task: CellTask) -> list[dict[str, Any]]:

@@ -30,8 +30,6 @@ def judge(
     for table in judgement.tables:
         out.print(table)
     written = judgement.results.report(output, (judgement.tables, judgement.words))
-    for leak in judgement.leaks:
-        out.print(leak, markup=False)
     out.print(f"wrote {written.page}", markup=False)
     if judgement.leaks:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from numpy.typing import ArrayLike
 
-from kshot.errors import InputError, KshotError, not_fitted
+from kshot.errors import HeadError, InputError, KshotError, not_fitted
 from kshot.methods.evidence import Task, labelled, only_classes_with_shots, prepare, shared_unit_rows, warn_of_text
 from kshot.methods.missing import fill_missing_classes, missing_class_rows
 from kshot.methods.parameters import (
@@ -210,12 +210,12 @@ class Classifier(Estimator):
         linear, n_classes = self.info.linear, task.n_classes
         if linear and getattr(self, "weights_", np.empty(0)).shape != (n_classes, dimension):
             missing = f"sets no weights of shape {n_classes, dimension}: call self._set_linear(weights, bias) in it"
-            raise InputError(f"{self._where()} {missing}, or declare linear=False in info and write _scores.")
+            raise HeadError(f"{self._where()} {missing}, or declare linear=False in info and write _scores.")
         if not linear and type(self)._scores is Classifier._scores:
-            raise InputError(f"{self._where()} is of a head with linear=False, which needs a _scores(self, X) too.")
+            raise HeadError(f"{self._where()} is of a head with linear=False, which needs a _scores(self, X) too.")
         if not dimension:
             missing = f"sets no array {self._like_data!r}, from which the data's dtype and dimension are read"
-            raise InputError(f"{self._where()} {missing}: set it, or name a fitted array of width d in _like_data.")
+            raise HeadError(f"{self._where()} {missing}: set it, or name a fitted array of width d in _like_data.")
 
     def _where(self) -> str:
         """The name, file and line of `_fit`."""

@@ -1,6 +1,7 @@
 """The arrays that a method is fitted on: checked, normalised, and only the evidence that it declares."""
 
 import hashlib
+import inspect
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -24,6 +25,8 @@ LABELLED: tuple[Evidence, ...] = ("pool", "validation", "few_shot_validation", "
 
 
 logger = logging.getLogger(__name__)
+# Modules whose lines are not named where a head oversteps.
+NOT_THE_USERS = ("kshot", "dataclasses", "jaxtyping")
 # Shots on which text and labels are compared, and texts that were warned of.
 LEAST_TRIED, MOST_TRIED = 20, 2000
 _warned: set[bytes] = set()
@@ -81,9 +84,13 @@ class Task:
         return self.further[name]
 
     def _undeclared(self, name: str, evidence: str) -> EvidenceError:
+        frame: Any = inspect.currentframe()
+        while frame.f_globals["__name__"].partition(".")[0] in NOT_THE_USERS:
+            frame = frame.f_back
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         sees = ", ".join(f'"{known}"' for known in sorted({*self.info.sees, evidence}))
         return EvidenceError(
-            f"{self.info.key} reads task.{name} and does not declare `{evidence}` in sees. Write "
+            f"{self.info.key} reads task.{name} ({place}) and does not declare `{evidence}` in sees. Write "
             f"sees=frozenset({{{sees}}}) in its info if it may look at that; else do without."
         )
 

@@ -16,6 +16,7 @@ from kshot.bench.study import load_study
 from kshot.methods.registry import builtin_class
 from kshot.paper.arms import AUGMENTED, WITH_VIEWS, Observations
 from kshot.paper.claims import Claim, paper_rules
+from kshot.stats.panel import Panel
 from kshot.types import Array
 
 # By method; a method of several arms may have several.
@@ -47,17 +48,18 @@ def cube(run: Observations, measure: str = "value", names: Mapping[str, Sequence
     """A measure of the cells of a run; on the given names of each axis, or its own."""
     panel = run.panel
     names = names or {axis: sorted(set(panel.cells[axis].tolist())) for axis in AXES}
-    keep, places = np.ones(len(panel), bool), []
-    for axis in AXES:
-        place = {name: number for number, name in enumerate(names[axis])}
-        codes = np.array([place.get(name, -1) for name in panel.cells[axis].tolist()])
-        keep &= codes >= 0
-        places.append(codes)
-    values = np.full((*(len(names[axis]) for axis in AXES), len(panel.methods)), np.nan)
-    at = tuple(codes[keep] for codes in places)
-    for number, method in enumerate(panel.methods):
-        values[(*at, number)] = panel.column(method, measure)[keep]
-    return Cube(values, names, panel.methods)
+    columns = np.stack([panel.column(method, measure) for method in panel.methods], axis=-1)
+    return Cube(on_axes(panel, columns, names), names, panel.methods)
+
+
+def on_axes(panel: Panel, rows: Float[Array, "n ..."], names: Mapping[str, Sequence]) -> Float[Array, "d b t k s ..."]:
+    """Rows of cells by the given names of each axis; NaN where there is none."""
+    place = [{name: number for number, name in enumerate(names[axis])} for axis in AXES]
+    at = np.array([[p.get(v, -1) for v in panel.cells[axis].tolist()] for p, axis in zip(place, AXES, strict=True)])
+    keep = (at >= 0).all(axis=0)
+    values = np.full((*(len(names[axis]) for axis in AXES), *rows.shape[1:]), np.nan)
+    values[tuple(at[:, keep])] = rows[keep]
+    return values
 
 
 def said(axis: str, name: object) -> str:

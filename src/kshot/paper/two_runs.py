@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from kshot.paper.arms import Observations
 from kshot.paper.beside import Apart
 from kshot.paper.figures import ANY, WITH_SHOTS, WITHOUT_SHOTS, Place, item_name
-from kshot.paper.signs import AXES, Cube, cube
+from kshot.paper.signs import AXES, Cube, cube, on_axes
 from kshot.stats.scores import normal_score
 from kshot.types import Array
 
@@ -91,7 +91,7 @@ def _on(whole: Cube, methods: Sequence[str]) -> Cube:
 def moved_heads(ours: Observations, theirs: Observations) -> tuple[list[Moved], list[Moved]]:
     """On the same draws: heads that differ, and heads of which only a few cells do by a picture or two."""
     a, b = _common(ours, theirs)
-    sizes = cube_of_fact(ours, "n_test", a.names)[..., None]
+    sizes = on_axes(ours.panel, ours.panel.cells["n_test"], a.names)[..., None]
     apart = a.values - b.values
     pictures = np.round(apart * sizes / 100)
     moved, flips = [], []
@@ -108,22 +108,12 @@ def moved_heads(ours: Observations, theirs: Observations) -> tuple[list[Moved], 
     return sorted(moved, key=lambda head: -abs(head.mean)), flips
 
 
-def cube_of_fact(run: Observations, fact: str, names: Mapping[str, Sequence]) -> Float[Array, "d b t k s"]:
-    values = np.full(tuple(len(names[axis]) for axis in AXES), np.nan)
-    panel = run.panel
-    place = [{name: n for n, name in enumerate(names[axis])} for axis in AXES]
-    at = np.array([[p.get(v, -1) for v in panel.cells[axis].tolist()] for p, axis in zip(place, AXES, strict=True)])
-    keep = (at >= 0).all(axis=0)
-    values[tuple(at[:, keep])] = panel.cells[fact][keep]
-    return values
-
-
 def stacked_items(
     run: Observations, names: Mapping[str, Sequence], methods: Sequence[str]
 ) -> Float[Array, "d b t k s i"]:
     """Accuracies, ratios in hundredths, and the share and squared distance in hundredths."""
     parts = [_on(cube(run, names=names), methods).values, 100 * _on(cube(run, "ratio", names), methods).values]
-    facts = [100 * cube_of_fact(run, fact, names)[..., None] for fact in ("share", "d2")]
+    facts = [100 * on_axes(run.panel, run.panel.cells[fact], names)[..., None] for fact in ("share", "d2")]
     return np.concatenate([*parts, *facts], axis=-1)
 
 

@@ -86,6 +86,7 @@ class MethodText:
 class Context:
     """`own`: methods that do not come with kshot.
     `headroom`: by (dataset, backbone). `measured`: the same cells by every metric, where answers are kept.
+    `leaks`: what the leak check found, by method.
     `other_precision`, `without_views`: the same cells computed so."""
 
     own: Sequence[str] = ()
@@ -102,3 +103,4 @@ class Context:
     measured: Mapping[str, Panel] = field(default_factory=dict)
     corrected: bool = False
     unfinished: str = ""
+    leaks: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -26,6 +26,8 @@ WHERE = {1: "on this dataset", 2: "on these two datasets"}
 NOT_IN_TIER = "Left out, because they have no cell of tier {tier} with text: {named}{back}."
 NOT_AT_EVERY_K = "Left out, because they are not there at every K: {named}{back}."
 BACK = "; back with {options}"
+# Behind the title of a head in which the leak check found a mistake.
+LEAKY = " †"
 HOW_TO_PROBE = "`kshot records probe RECORDS` measures it"
 
 
@@ -133,6 +135,12 @@ def why_empty(panel: Panel) -> str:
         missing(panel, (ZERO_SHOT, JS, LOO, ORACLE, CLAP, LPP)),
         f"Failed records: {failed}." if failed else "",
     )
+
+
+def leak_words(leaks: Mapping[str, Sequence[str]]) -> list[str]:
+    """What the leak check found, a sentence for each method."""
+    more = {name: f"; and {len(found) - 1} more" if len(found) > 1 else "" for name, found in leaks.items()}
+    return [f"{LEAKY.strip()}: not to be trusted. {found[0]}{more[name]}." for name, found in leaks.items()]
 
 
 def failures(panel: Panel) -> str:

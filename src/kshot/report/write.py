@@ -12,7 +12,7 @@ from kshot.files import write_text
 from kshot.report.context import Context, MethodText
 from kshot.report.drawings import best_curves, interval_bars
 from kshot.report.embed import as_script, embedded
-from kshot.report.notes import lacking_shots, provenance
+from kshot.report.notes import lacking_shots, leak_words, provenance
 from kshot.report.renderings import markdown_text
 from kshot.report.slices import EVERY_DATASET, PageSlice, page_slices, primary
 from kshot.report.table import Table
@@ -48,14 +48,14 @@ def write_report(
     figures: Sequence[Path] = (),
 ) -> list[Path]:
     """Write report.html, report.md and tables/; `lead` replaces the verdict, `figures` are files in the folder."""
-    unfinished = [context.unfinished] if context.unfinished else []
-    words = [*unfinished, *(verdict(panel, context.own) if lead is None else lead)]
+    warnings = [*filter(None, [context.unfinished]), *leak_words(context.leaks)]
+    words = [*warnings, *(verdict(panel, context.own) if lead is None else lead)]
     pictures = [path for path in figures if path.suffix == ".png"]
     drawn = [f"![{path.stem}]({path.relative_to(folder).as_posix()})" for path in pictures]
     lines = [f"- {markdown_text(line)}" for line in words]
     markdown = [f"# kshot: {panel.origin.study}", "", *lines, "", *(table.markdown() for table in tables), *drawn, ""]
     written = {
-        folder / "report.html": page(panel, tables, context, [*unfinished, *(lead or [])], pictures),
+        folder / "report.html": page(panel, tables, context, [*warnings, *(lead or [])], pictures),
         folder / "report.md": "\n".join(markdown),
         **{folder / "tables" / f"{table.key}.tex": table.latex() for table in tables},
         **{folder / "tables" / f"{table.key}.csv": table.csv() for table in tables},

@@ -12,6 +12,7 @@ from kshot.report.notes import (
     datasets_in_words,
     incomplete,
     intervals,
+    leak_words,
     left_out,
     missing,
     turned_over,
@@ -74,6 +75,7 @@ def leaderboard_table(panel: Panel, context: Context) -> Table:
             f"{TURNED_OVER.strip()}: in some cells its repulsion turned classes over; its mean is not to be trusted."
             if turned
             else "",
+            *leak_words({p.method: context.leaks[p.method] for p in placings if p.method in context.leaks}),
             without_pool(shown),
             incomplete(counting(guarded), [placing.method for placing in placings]),
         ],
@@ -98,6 +100,7 @@ def transductive(panel: Panel, context: Context) -> Table | str:
         [
             "They see all test pictures without labels, and a picture's prediction depends on the others; so they are "
             "not ranked.",
+            *leak_words({p.method: context.leaks[p.method] for p in board.transductive if p.method in context.leaks}),
             f"{board.cells} cells of tier {focus(panel).tier}, {datasets_in_words(board.datasets)}.",
             cut_short(shown),
             left_out(panel, shown),
