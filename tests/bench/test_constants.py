@@ -6,7 +6,10 @@ import pytest
 
 from kshot import CLAP, NCM, TipAdapter, TipAdapterF
 from kshot.bench.cell import run_method
-from kshot.bench.knobs import knob_oracle
+from kshot.bench.knobs import knob_oracle, oracle_accuracies
+from kshot.bench.query import query
+from kshot.bench.records import Records
+from kshot.bench.run import fill
 from kshot.bench.study import Cell, MethodSpec, parse_study
 from kshot.data.catalog import datasets
 from kshot.data.features import load_features
@@ -17,6 +20,7 @@ from kshot.methods import registry
 from kshot.methods.evidence import prepare
 from kshot.methods.parameters import known_constants
 from kshot.types import Choice
+from kshot.workers import Workers
 from problems import problem
 from small_store import write_stratum
 
@@ -135,13 +139,15 @@ def test_a_constant_with_a_default_of_its_own_is_refused():
 def test_a_knobs_oracle_does_not_depend_on_the_strata_before(tmp_path):
     store = Store(tmp_path)
     write_stratum(store, "b-without-scale", "enc", PARTS, noise=2.0)
-    axes = {"backbones": ["enc"], "tiers": ["photo"], "shots": [4], "seeds": [0]}
-    study = parse_study({"name": "s", "datasets": ["b-without-scale"], "methods": ["ncm"], **axes}, "here")
+    spec = MethodSpec("tip_adapter_loo", "tip_adapter_loo")
+    axes = {"backbones": ["enc"], "tiers": ["photo"], "shots": [4], "seeds": list(range(5)), "methods": [spec.use]}
 
     def oracle(*names):
-        cells = {Cell(name, "enc", "photo", 4, seed) for name in names for seed in range(5)}
-        found = knob_oracle(study, cells, MethodSpec("tip_adapter_loo", "tip_adapter_loo"), store).accuracy
-        return [found[Cell("b-without-scale", "enc", "photo", 4, seed)] for seed in range(5)]
+        study = parse_study({"name": "s", "datasets": list(names), **axes}, "here").with_methods([knob_oracle(spec)])
+        asked, records = query(study, Store(tmp_path)), Records(tmp_path / "records")
+        fill(asked, tmp_path, records, Workers(1))
+        values = oracle_accuracies(asked, records, spec)
+        return [values[Cell("b-without-scale", "enc", "photo", 4, seed)] for seed in range(5)]
 
     alone = oracle("b-without-scale")
     write_stratum(store, "a-with-scale", "enc", PARTS, noise=2.0, logit_scale=1.0)

@@ -113,7 +113,7 @@ def test_arrays_that_their_owner_changes_later_change_nothing(world):
     world |= {"pool": (unit(world["pool"][0]), world["pool"][1].copy()), "text": unit(world["text"])}
     world["test"] = unit(world["test"][0]), world["test"][1]
     made = kshot.Features.from_arrays("w", **world)
-    asked = {"shots": [2], "seeds": 1, "workers": 1, "min_residue": 0}
+    asked = {"shots": [2], "seeds": 1, "workers": 1, "least_left": 0}
     before = kshot.compare(["clap", "zero_shot"], made, **asked).to_arrow()
     for array in (*world["pool"], world["test"][0], world["text"]):
         array[:] = np.roll(array, 1, axis=0)

@@ -100,7 +100,7 @@ def test_commands_use_the_librarys_own_features(saved, kind, tmp_path, kshot, mo
     assert stored.manifest.logit_scale == pytest.approx(load_encoder(backbone).logit_scale)
 
     fitted = kshot("fit", "photos", "--backbone", backbone, "--method", "zero_shot", "--device", "cpu")
-    assert f"encoder {backbone}:" in fitted.stdout
+    assert f"encoded by {backbone}" in fitted.stdout
     head = PictureHead.load("head.safetensors")
     np.testing.assert_allclose(head.shots.X, own(head.about.shot_names), atol=1e-5)
     predicted = kshot("predict", "head.safetensors", "photos", "--device", "cpu", "--threshold", "0")

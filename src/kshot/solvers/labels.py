@@ -108,7 +108,8 @@ def encode_labels(what: str, labels: Shaped[Array, " N"], classes: Shaped[Array,
     """The row of each label; a label that no class has is refused."""
     places = np.arange(len(classes))
     if classes.dtype.kind in "iu" and np.array_equal(classes, places) and _are_below(len(classes), labels):
-        return labels.astype(np.int64, copy=False)
+        # A view, so that the caller's array stays writable when ours is made read-only.
+        return labels.astype(np.int64, copy=False).view()
     row = {label: index for index, label in enumerate(classes.tolist())}
     strange = [label for label in labels.tolist() if label not in row]
     if strange:
