@@ -198,7 +198,10 @@ def test_the_page_of_clip_shows_what_its_records_say():
 
 
 def test_the_page_of_promises_shows_what_was_measured():
-    from tools.promises import KEPT, PAGE, tables, with_tables
+    from tools.promises import KEPT, PAGE, columns, constants, read_kept, tables, with_tables
+
+    from kshot.pictures.held_out import GROWTH, SPREAD
 
     page = PAGE.read_text()
     assert with_tables(page, tables(KEPT)) == page, "see `python -m tools.promises --show`"
+    assert constants(columns(read_kept(KEPT))) == pytest.approx((GROWTH, SPREAD))

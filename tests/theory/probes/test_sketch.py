@@ -4,30 +4,18 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from kshot.bench.study import parse_study
 from kshot.data import simulated
 from kshot.data.store import Store
 from kshot.data.stratum import load_prior, load_stratum
 from kshot.theory.probes.sketch import MOST_CLASSES, sketches
 
-
-def study(**changes):
-    content = {
-        "name": "s",
-        "datasets": ["sim-satellite", "sim-aircraft"],
-        "backbones": ["simulated"],
-        "tiers": ["dataset"],
-        "shots": [1, 4],
-        "seeds": [3],
-        "methods": ["zero_shot"],
-    }
-    return parse_study(content | changes, "here")
+STRATA = [("sim-satellite", "simulated", "dataset"), ("sim-aircraft", "simulated", "dataset")]
 
 
 def test_sketch_is_the_pca_of_means_and_text(tmp_path):
     store = Store(tmp_path)
     simulated.write(simulated.WORLDS["sim-satellite"], store)
-    (found,) = sketches(study(), store)
+    (found,) = sketches(store, STRATA, [1, 4], 3)
     stratum = load_stratum(store, "sim-satellite", "simulated")
     text = load_prior(store, "sim-satellite", "simulated", "dataset").text
     means = np.stack([stratum.pool.X[stratum.pool.y == c].mean(axis=0) for c in range(stratum.n_classes)])
@@ -45,7 +33,7 @@ def test_sketch_is_the_pca_of_means_and_text(tmp_path):
 def test_many_classes_are_thinned_and_absent_features_skipped(tmp_path):
     store = Store(tmp_path)
     simulated.write(simulated.WORLDS["sim-aircraft"], store)
-    (found,) = sketches(study(), store)
+    (found,) = sketches(store, STRATA, [1, 4], 3)
     assert found.dataset == "sim-aircraft"
     assert len(found.names) == len(found.text) == MOST_CLASSES < found.classes
-    assert list(sketches(study(), Store(tmp_path / "empty"))) == []
+    assert list(sketches(Store(tmp_path / "empty"), STRATA, [1, 4], 3)) == []
