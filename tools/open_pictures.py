@@ -1,6 +1,6 @@
 """Draws of shots from sets of features, and new pictures of the same source."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,12 @@ class PictureDraw:
 
 
 def draw_pictures(
-    dataset: str, shots: int, seed: int, backbone: str = "lite0", store: Store | None = None
+    dataset: str,
+    shots: int,
+    seed: int,
+    backbone: str = "lite0",
+    store: Store | None = None,
+    most_classes: int | None = None,
 ) -> PictureDraw:
     """`shots` of each class at random; pool and test are shuffled together unless they were made differently (CLIP)."""
     store, tier = store or Store("nowhere"), "photo" if backbone == "lite0" else "text"
@@ -40,5 +45,21 @@ def draw_pictures(
     text, constants = np.asarray(prior.text), stratum.constants(prior)
     drawn, more = (Shots(X[number < K], y[number < K], text, constants) for K in (shots, shots + 1))
     X_new, y_new = parts[1] if apart else (X[number > shots], y[number > shots])
-    new = np.random.default_rng(seed).permutation(len(y_new))[:MOST_NEW]
-    return PictureDraw(drawn, more, X_new[new], y_new[new])
+    draw = PictureDraw(drawn, more, X_new, y_new)
+    if most_classes is not None:
+        draw = some_classes(draw, most_classes, seed)
+    new = np.random.default_rng(seed).permutation(np.flatnonzero(draw.y >= 0))[:MOST_NEW]
+    return replace(draw, X=draw.X[new], y=draw.y[new])
+
+
+def some_classes(draw: PictureDraw, count: int, seed: int) -> PictureDraw:
+    """So many of the classes at random; new pictures of the others have the label −1."""
+    number = np.full(len(draw.shots.text), -1)
+    kept = np.sort(np.random.default_rng(seed).permutation(len(number))[:count])
+    number[kept] = np.arange(len(kept))
+
+    def of(shots: Shots) -> Shots:
+        rows = number[shots.y] >= 0
+        return Shots(shots.X[rows], number[shots.y[rows]], shots.text[kept], shots.constants)
+
+    return PictureDraw(of(draw.shots), of(draw.more), draw.X, number[draw.y])

@@ -3,7 +3,9 @@
 import logging
 import sys
 import time
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
 
 SECONDS_BETWEEN_LINES = 5.0
 logger = logging.getLogger("kshot")
@@ -12,8 +14,10 @@ logger = logging.getLogger("kshot")
 class Progress:
     """Counts `unit`s up to `total`, or without an end where that is None; without a unit it only names the work.
 
-    With `ends` the last count is logged, too, however soon it comes.
+    With `ends` the last count is logged, too, however soon it comes. Inside `one_bar` all counts go there.
     """
+
+    whole: ClassVar["Progress | None"] = None
 
     def __init__(
         self, unit: str, total: int | None = None, pause: float | int = SECONDS_BETWEEN_LINES, ends: bool = True
@@ -23,6 +27,8 @@ class Progress:
 
     def __enter__(self) -> "Progress":
         self.started = self.told = time.monotonic()
+        if self.whole is not None:
+            return self
         if sys.stderr.isatty() and logger.isEnabledFor(logging.INFO) and self.total != 0:
             self.bar, self.task = _bar(self.unit, self.total)
             self.bar.start()
@@ -36,6 +42,8 @@ class Progress:
 
     def advance(self, done: float | int = 1, what: str = "") -> None:
         """`what` names the work in hand, where one thing differs from the next."""
+        if self.whole not in (None, self):
+            return self.whole.advance(done, what or self.unit)
         self.count += done
         if self.bar is not None:
             self.bar.update(self.task, advance=done, description=what or self.unit)
@@ -53,6 +61,16 @@ class Progress:
             left = seconds * (self.total / self.count - 1) if self.count else 0
             more = f", about {human_seconds(left)} left" if left else ""
             logger.info("%d/%d %s, %s%s", self.count, self.total, what, human_seconds(seconds), more)
+
+
+@contextmanager
+def one_bar(unit: str, total: int) -> Iterator[None]:
+    """One bar for work in steps that each have a `Progress`; it shows the names of the steps."""
+    with Progress(unit, total, ends=False) as Progress.whole:
+        try:
+            yield
+        finally:
+            Progress.whole = None
 
 
 def _bar(unit: str, total: int | None) -> tuple[Any, Any]:

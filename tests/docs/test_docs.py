@@ -165,9 +165,10 @@ def test_kept_records_are_whole_and_named_on_their_page(page, folder, study):
     from kshot.bench.status import run_status
     from kshot.bench.study import load_study
 
-    records = ROOT / "docs" / folder
-    assert Records(records).study() == load_study(study), f"run `kshot run {study}`"
-    assert run_status(records).missing == 0
+    records = Records(ROOT / "docs" / folder)
+    saved = records.saved(study)
+    assert saved.study == load_study(study), f"run `kshot run {study}`"
+    assert run_status(records, saved).missing == 0
     assert f"docs/{folder.removesuffix('/records')}" in (ROOT / "docs" / f"{page}.md").read_text()
 
 
@@ -197,7 +198,10 @@ def test_the_page_of_clip_shows_what_its_records_say():
 
 
 def test_the_page_of_promises_shows_what_was_measured():
-    from tools.promises import KEPT, PAGE, tables, with_tables
+    from tools.promises import KEPT, PAGE, columns, constants, read_kept, tables, with_tables
+
+    from kshot.pictures.held_out import GROWTH, SPREAD
 
     page = PAGE.read_text()
     assert with_tables(page, tables(KEPT)) == page, "see `python -m tools.promises --show`"
+    assert constants(columns(read_kept(KEPT))) == pytest.approx((GROWTH, SPREAD))

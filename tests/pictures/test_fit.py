@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from colours import ColourEncoder, shade
+from colours import ColourEncoder, shade, write_shades
 from kshot.errors import InputError
 from kshot.pictures.advice import EVIDENCE, advise
 from kshot.pictures.encoded import encode_files
@@ -222,8 +222,19 @@ def test_evidence_adds_up_to_the_logits(shades, fit):
     assert nearest_shots(head, feature)[0].row == 5
 
 
-def test_a_picture_unlike_every_class_is_unsure(shades, fit):
+def test_with_few_pictures_nothing_is_unsure_and_the_head_says_so(shades, fit):
     head = fit(shades).head
+    between = head.shots.X.mean(axis=0)
+    assert predict_feature(head, "x", between / np.linalg.norm(between)).sure
+    assert "fewer than 19" in head.about.caveat
+    for path in shades.glob("*/[123].png"):
+        path.unlink()
+    assert "not calibrated" in fit(shades, method="ncm").head.about.caveat
+
+
+def test_a_picture_unlike_every_class_is_unsure(fit, tmp_path):
+    head = fit(write_shades(tmp_path / "many", np.random.default_rng(0), 8)).head
+    assert head.about.caveat == ""
     assert predict_feature(head, "x", head.shots.X[0]).answer == "blue"
     between = head.shots.X.mean(axis=0)
     assert predict_feature(head, "x", between / np.linalg.norm(between)).answer == UNSURE

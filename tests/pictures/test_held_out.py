@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from kshot.methods import registry
-from kshot.pictures.assess import SET_SHARE, conformal_threshold, margins
+from kshot.pictures.assess import KEPT_SHARE, conformal_threshold, margins
 from kshot.pictures.head import PictureHead
 from kshot.pictures.held_out import (
     GROWTH,
@@ -119,8 +119,8 @@ def test_exchangeable_pictures_reach_the_threshold_as_often_as_promised(pictures
     """Of values in random order the last is below the k-th smallest of the others with probability k/(M + 1)."""
     draws = np.random.default_rng(pictures).gamma(0.5, size=(4000, pictures + 1))
     reached = np.mean([row[-1] >= conformal_threshold(row[:-1]) for row in draws])
-    expected = 1 - int((1 - SET_SHARE) * (pictures + 1) + 1e-9) / (pictures + 1)
-    assert expected >= SET_SHARE
+    expected = 1 - int((1 - KEPT_SHARE) * (pictures + 1) + 1e-9) / (pictures + 1)
+    assert expected >= KEPT_SHARE
     assert reached == pytest.approx(expected, abs=0.015)
 
 

@@ -77,7 +77,7 @@ def test_predictions_are_better_than_chance_and_agree_between_formats(kshot, pre
     lines = kshot("predict", "head.safetensors", "drawings/new", "--format", "csv", "--top", "1").stdout
     assert [row["class"] for row in csv.DictReader(io.StringIO(lines))] == [row["top"][0]["name"] for row in rows]
     right = sum(Path(row["picture"]).name.startswith(row["top"][0]["name"]) for row in rows)
-    assert right >= 5, "one in six would be chance: two of twelve"
+    assert right >= 10, "the sample was chosen so that its classes can be told apart"
 
 
 def test_what_cannot_be_read_is_told_beside_the_others(predict):
@@ -114,7 +114,7 @@ def test_in_a_terminal_no_line_is_wrapped(place, monkeypatch):
     lines = sys.stdout.getvalue().splitlines()
     assert len(lines) == 13
     assert max(map(len, lines)) <= 80
-    assert lines[-1].startswith("vehicles-trawler_01.png")
+    assert lines[-1].startswith("vehicles-")
 
 
 @pytest.mark.parametrize("format", ["table", "csv", "json"])
@@ -133,6 +133,7 @@ def test_one_picture_per_class_says_what_is_not_measured(kshot, place):
     assert "6 pictures" in done.stdout
     assert "not calibrated" in done.stdout
     assert "0 pictures" not in done.stdout
+    assert "not calibrated" in kshot("predict", "new.safetensors", "drawings/new").stderr
 
 
 @pytest.mark.slow
@@ -156,7 +157,7 @@ def test_without_a_writable_cache_it_goes_on_and_says_so_once(place, monkeypatch
 def test_what_a_head_holds_is_listed(kshot, place):
     done = kshot("ls", "head.safetensors")
     for words in (
-        "6: birds (8), bugs (8)",
+        "6: birds (8), clocks (8)",
         "% of new pictures right",
         "LOO blend",
         "a photo of a {}.",

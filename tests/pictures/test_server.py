@@ -101,6 +101,18 @@ def test_what_is_no_picture_is_refused(server, head, content, words):
     assert head.read_bytes() == kept
 
 
+def test_a_picture_of_48_megapixels_is_answered(server):
+    """As phones take them: a JPEG that lies on its side by its EXIF."""
+    rng, out = np.random.default_rng(0), io.BytesIO()
+    grain = rng.integers(0, 40, (600, 800, 3), dtype=np.uint8)
+    picture = Image.fromarray(grain + np.array([200, 0, 0], np.uint8)).resize((8000, 6000), Image.Resampling.NEAREST)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture.save(out, "JPEG", quality=80, exif=exif)
+    status, said = post(server, "/api/predict", out.getvalue())
+    assert (status, said["top"][0]["name"]) == (200, "red")
+
+
 def test_uploads_are_limited_by_what_they_declare_and_by_what_they_send(server, monkeypatch):
     assert_refused(413, "20 MB", post(server, "/api/predict", Content_Length=str(MOST_BYTES + 1)))
     monkeypatch.setattr(serve, "MOST_BYTES", 1000)

@@ -53,10 +53,10 @@ def shade(path, colour, rng, size=(40, 30), sigma=60, **options):
     Image.fromarray(values).save(path, **options)
 
 
-def write_shades(root, rng):
-    """Four pictures of each colour, ROOT/COLOUR/0.png …"""
+def write_shades(root, rng, count=4):
+    """So many pictures of each colour, ROOT/COLOUR/0.png …"""
     for colour in COLOURS:
-        for number in range(4):
+        for number in range(count):
             shade(root / colour / f"{number}.png", colour, rng)
     return root
 

@@ -78,6 +78,8 @@ def _print_fitted(fitted: Fitted) -> None:
     typer.echo(f"{len(head.shots.y)} pictures of {len(about.classes)} classes, encoded by {about.backbone}.")
     if assessment.accuracy is not None:
         typer.echo(f"Of new pictures like these about {_percent(assessment.accuracy)} will be right.")
+        if about.caveat:
+            typer.echo(f"{about.caveat[0].upper()}{about.caveat[1:]}.")
     if fitted.tested is not None:
         typer.echo(f"Of the pictures of the test folder {_percent(fitted.tested)} are right.")
     if assessment.verdict:
@@ -111,7 +113,7 @@ def _percent(share: Interval | None) -> str:
 def _print_classes(classes: tuple[str, ...], counts: list[int], found: Assessment) -> None:
     order = sorted(range(len(classes)), key=lambda c: own.value if (own := found.per_class[c]) else 2.0)
     rows = tuple((classes[c], count(counts[c]), _percent(found.per_class[c])) for c in order[: 3 * MOST_LISTED])
-    console().print(Table("By class", ("class", "pictures", "left-out accuracy [95 %]"), rows, ""))
+    console().print(Table("By class", ("class", "pictures", "left-out accuracy [9 in 10]"), rows, ""))
     if len(order) > 3 * MOST_LISTED:
         typer.echo(f"(the {3 * MOST_LISTED} weakest of {len(order)} classes)")
 

@@ -55,6 +55,8 @@ def predict(
     if batch:
         loaded, done = together(loaded, files, encoder)
         typer.echo(done, err=True)
+    if loaded.about.caveat and threshold is None:
+        typer.echo(f"note: {loaded.about.caveat}.", err=True)
     found = predict_files(loaded, files, top, threshold, encoder)
     if nearest:
         # The features come from the cache.

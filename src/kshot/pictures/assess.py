@@ -12,10 +12,8 @@ from kshot.solvers.rows import class_counts
 from kshot.solvers.softmax import calibrate
 from kshot.types import Array
 
-# Share of the recognised left-out pictures that are not called unsure.
+# Share of recognised pictures that shall not be called unsure, and of pictures whose set shall include their class.
 KEPT_SHARE = 0.95
-# Share of pictures whose set of classes shall include the right one.
-SET_SHARE = 0.95
 # Cosine from which two pictures are reported as the same.
 NEAR_DUPLICATE = 0.995
 # The left-out head must find another class this many times as likely as the given one.
@@ -114,7 +112,7 @@ def assess(advice: Advice, shots: Shots) -> Assessment:
         confusion=tuple(map(tuple, confusion.tolist())),
         next_shot=None if advice.method == ZERO_SHOT else gain(accuracy.value, now, now + 1),
         temperature=temperature,
-        threshold=float(np.quantile(margins(scores / temperature)[hits], 1 - KEPT_SHARE)) if hits.any() else None,
+        threshold=conformal_threshold(margins(scores / temperature)[hits]),
         set_threshold=conformal_threshold(probabilities[np.arange(len(y)), y]),
         suspects=tuple(_mislabelled(shots, rows, probabilities)),
     )
@@ -149,14 +147,15 @@ def _fewest_kept(shots: Shots, fold: Int[Array, " N"]) -> int:
 
 
 def conformal_threshold(own: Float[Array, " M"]) -> float | None:
-    """The least probability of a class in a conformal set; None for fewer than 19 pictures.
+    """What 95 of 100 new pictures reach, by the probabilities of left-out pictures' own classes or by the margins of
+    the recognised ones; None for fewer than 19.
 
-    `own` are the probabilities of left-out pictures' own classes. That of an exchangeable new picture reaches the k-th
-    smallest of M with probability 1 − k/(M + 1), so k = ⌊(1 − share)·(M + 1)⌋ (Vovk, Gammerman and Shafer, Algorithmic
-    learning in a random world, 2005; cross-conformal, all classes pooled). The left-out heads had fewer shots than the
-    head itself; docs/promises.md shows the effect.
+    The number of an exchangeable new picture reaches the k-th smallest of M with probability 1 − k/(M + 1), so
+    k = ⌊(1 − share)·(M + 1)⌋ (Vovk, Gammerman and Shafer, Algorithmic learning in a random world, 2005;
+    cross-conformal, all classes pooled). The left-out heads had fewer shots than the head itself; docs/promises.md
+    shows the effect.
     """
-    k = int((1 - SET_SHARE) * (len(own) + 1) + 1e-9)
+    k = int((1 - KEPT_SHARE) * (len(own) + 1) + 1e-9)
     return float(np.sort(own)[k - 1]) if k else None
 
 

@@ -17,10 +17,11 @@ from kshot.pictures.advice import AUTO, advise, check_method
 from kshot.pictures.assess import Assessment, assess, near_duplicates
 from kshot.pictures.encoded import ClassText, Encoded, encode_names, encode_readable, stacked_rows
 from kshot.pictures.head import About, PictureHead, Setting, mean_norm
-from kshot.pictures.held_out import Interval, Shots, wilson
+from kshot.pictures.held_out import MOST_FOLDS, Interval, Shots, wilson
 from kshot.pictures.labels import labelled_photos
 from kshot.pictures.photos import Folder, Photo, existing_folder, folder_layout, list_photos, listed
 from kshot.pictures.transform import PROMPT
+from kshot.progress import one_bar
 from kshot.types import EncoderConstants
 
 logger = logging.getLogger(__name__)
@@ -83,8 +84,10 @@ def fit_folder(
     if not encoder.text:
         raise InputError(f"{backbone} has no text tower, so class names cannot help. Choose lite0 or a CLIP.")
     setting = Setting(backbone, encoder.facts(), encoder.logit_scale, prompt, method)
-    fitted = _learnt_folder(given.train, encoder, setting)
-    tested, untested = _tested(fitted.head, encoder, given.test)
+    pictures = len(given.train.photos) + len(given.test.photos if given.test else ())
+    with one_bar("fit", pictures + len(given.train.classes) + MOST_FOLDS):
+        fitted = _learnt_folder(given.train, encoder, setting)
+        tested, untested = _tested(fitted.head, encoder, given.test)
     notes, unreadable = (*given.notes, *fitted.notes), (*fitted.unreadable, *untested)
     return replace(fitted, notes=notes, tested=tested, unreadable=unreadable)
 

@@ -47,6 +47,15 @@ class About(Setting):
     set_threshold: float | None = None
     kshot: str = version("kshot")
 
+    @property
+    def caveat(self) -> str:
+        """What does not hold of the answers because too few pictures were left out; empty where nothing."""
+        if self.accuracy is None:
+            return "learnt from one picture per class: probabilities are not calibrated, and no answer is called unsure"
+        if self.threshold is None:
+            return "fewer than 19 left-out pictures were recognised, so no answer is called unsure"
+        return ""
+
     def setting(self) -> Setting:
         """What fitting again needs beside the pictures."""
         return Setting(**{field.name: getattr(self, field.name) for field in fields(Setting)})

@@ -4,7 +4,7 @@ Fold j leaves out the j-th picture of every class, so that all classes lose equa
 by a head that has not seen it. A class's only picture cannot be left out and is not measured.
 
 The left-out heads had fewer shots than the head that is kept. Its accuracy follows from one rule: the odds of a right
-answer grow like K^0.4, on single sets with an exponent within 0.4 ± 0.5. docs/promises.md judges the rule on every set
+answer grow like K^0.4, on single sets with an exponent within 0.4 ± 0.55. docs/promises.md judges the rule on every set
 with the exponent of the others; `python -m tools.promises` measures it.
 """
 
@@ -27,12 +27,12 @@ LARGE = 10**9
 FOLDS_WHEN_LARGE = 2
 Z95 = 1.959964
 # The exponent of the odds of a right answer in K, and how far that of a single set may lie from it.
-GROWTH, SPREAD = 0.4, 0.5
+GROWTH, SPREAD = 0.4, 0.55
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A share with its 95 % interval."""
+    """A share with an interval; docs/promises.md shows how often it holds."""
 
     value: float
     low: float
