@@ -113,13 +113,13 @@ def estimated_ratio(panel: Panel, context: Context) -> "Figure | str":
     methods = [m for m in (JS, LOO) if np.isfinite(shown.column(m, "ratio") + oracle).any()]
     if not methods:
         return f"no cell holds both an estimated ratio and {ORACLE}"
-    figure, (axis,) = new_figure(3.2, 3.0)
+    figure, (axis,) = new_figure(3.4, 3.8)
     axis.plot([0, 1], [0, 1], color="#888888", linestyle="--", linewidth=0.8)
     for method, colour, marker in zip(methods, (COLOURS[1], COLOURS[2]), "^o", strict=False):
         ratio = shown.column(method, "ratio")
         rho = spearman(ratio, oracle, shown.dataset)
         error = np.nanmean(np.abs(ratio - oracle))
-        label = f"{panel.titles[method]}, ρ = {interval(rho)}, mean |difference| {error:.2f}"
+        label = f"{panel.titles[method]}: mean |difference| {error:.2f}\nρ = {interval(rho)}"
         axis.plot(oracle, ratio, marker, color=colour, alpha=0.5, label=label, markeredgewidth=0)
     axis.set(xlabel="oracle ratio", ylabel="estimated ratio", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1))
