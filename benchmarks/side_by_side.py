@@ -17,11 +17,11 @@ KSHOT = [sys.executable, "-m", "kshot"]
 # What is measured: the words of this checkout, and of the other where they differ.
 COMMANDS = {
     "embedded study": ([*KSHOT, "run", "embedded.toml"], None),
-    "rehearsal, one dataset": ([sys.executable, "{}/tools/rehearse.py", "rehearsal", "Pets"], None),
     "plan of the paper": ([*KSHOT, "run", "paper", "--plan"], [*KSHOT, "plan", "paper"]),
     "status": ([*KSHOT, "status", "embedded"], [*KSHOT, "status", "records/embedded"]),
     "report": ([*KSHOT, "report", "embedded"], [*KSHOT, "report", "records/embedded"]),
     "import kshot": ([sys.executable, "-c", "import kshot; kshot.CLAP"], None),
+    "rehearsal, one dataset": ([sys.executable, "{}/tools/rehearse.py", "rehearsal", "Pets"], None),
 }
 # A second call would find its records there.
 ONCE = ("embedded study", "rehearsal, one dataset")

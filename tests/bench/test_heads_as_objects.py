@@ -201,7 +201,7 @@ def test_numbers_of_numpy_are_numbers(features):
 def test_what_cannot_be_compared_is_an_error(features):
     for heads, options, says in (
         ([], {}, "at least one head"),
-        (["ncm"], {"shots": []}, "at least one head"),
+        (["ncm"], {"shots": []}, "one K in shots and one seed"),
         (["ncm"], {"shots": [0]}, r"'shots' must be whole numbers from 1 up to \d+, not \[0\]"),
         (["ncm"], {"shots": 1000}, "no record can be computed: a class has too few pool pictures"),
         (["ncm"], {"seeds": [-1]}, "'seeds' must be whole numbers from 0"),

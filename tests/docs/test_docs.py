@@ -165,9 +165,10 @@ def test_kept_records_are_whole_and_named_on_their_page(page, folder, study):
     from kshot.bench.status import run_status
     from kshot.bench.study import load_study
 
-    records = ROOT / "docs" / folder
-    assert Records(records).study() == load_study(study), f"run `kshot run {study}`"
-    assert run_status(records).missing == 0
+    records = Records(ROOT / "docs" / folder)
+    saved = records.saved(study)
+    assert saved.study == load_study(study), f"run `kshot run {study}`"
+    assert run_status(records, saved).missing == 0
     assert f"docs/{folder.removesuffix('/records')}" in (ROOT / "docs" / f"{page}.md").read_text()
 
 
