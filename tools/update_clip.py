@@ -18,8 +18,6 @@ OPEN, FIGURE = ROOT / "docs" / "open" / "records", ROOT / "docs" / "clip" / "fin
 ACCURACY = ROOT / "docs" / "clip" / "accuracy_by_shots.png"
 CLAIMS = ROOT / "src" / "kshot" / "paper" / "claims.csv"
 ORACLE = "oracle_lambda"
-# All sets but ImageNet have these; the guard of by-K means leaves it out.
-SHARED_SHOTS = (1, 2, 4, 8)
 # A few heads of each kind, for the README and the figure.
 SHOWN = (
     *("zero_shot", "ncm", "js_blend", "loo_blend", "gda_alpha_loo", "tip_adapter_f", "proker", "taskres"),
