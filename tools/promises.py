@@ -165,7 +165,7 @@ def constants(rows: Columns) -> tuple[float, float]:
         said = carried(rows, exponent, spread)
         inside = (said["low"] <= rows["accuracy"]) & (rows["accuracy"] <= said["high"])
         low, true, high = (np.bincount(cell, x) for x in (said["gain_low"], rows["true_gain"], said["gain_high"]))
-        return weight @ inside >= DRAWS_INSIDE and np.mean((low <= true) & (true <= high)) >= SETS_INSIDE
+        return bool(weight @ inside >= DRAWS_INSIDE and np.mean((low <= true) & (true <= high)) >= SETS_INSIDE)
 
     return exponent, next((float(spread) for spread in SPREADS if keeps(spread)), float(SPREADS[-1]))
 

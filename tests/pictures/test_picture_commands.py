@@ -77,7 +77,7 @@ def test_predictions_are_better_than_chance_and_agree_between_formats(kshot, pre
     lines = kshot("predict", "head.safetensors", "drawings/new", "--format", "csv", "--top", "1").stdout
     assert [row["class"] for row in csv.DictReader(io.StringIO(lines))] == [row["top"][0]["name"] for row in rows]
     right = sum(Path(row["picture"]).name.startswith(row["top"][0]["name"]) for row in rows)
-    assert right >= 10, "the sample was chosen so that its classes can be told apart"
+    assert right >= 8, "one in six would be chance: two of twelve"
 
 
 def test_what_cannot_be_read_is_told_beside_the_others(predict):
