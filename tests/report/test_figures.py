@@ -119,7 +119,7 @@ def test_bars_are_means_of_the_leaderboard(records):
 def test_points_have_the_means_of_the_table_of_ratios(records):
     (axis,) = plot(records, Context(), "estimated_ratio").axes
     at = table_of(records, "ratio_tracking")
-    points = {label.split(",")[0]: values for label, values in lines_of(axis).items() if "ρ" in label}
+    points = {label.split(":")[0]: values for label, values in lines_of(axis).items() if "ρ" in label}
     assert set(points) == {"James–Stein blend", "LOO blend"}
     for title, (oracle, estimate) in points.items():
         both = np.isfinite(oracle) & np.isfinite(estimate)
