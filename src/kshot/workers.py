@@ -20,6 +20,7 @@ from kshot.progress import Progress
 
 BACKENDS = ("loky", "dask:ADDRESS")
 SECONDS_BETWEEN_LOOKS = 1.0
+SAFE_PATH = "PYTHONSAFEPATH"
 
 
 class Shard(NamedTuple):
@@ -79,7 +80,7 @@ def computed(jobs: Iterable[Any]) -> Iterator[Any]:
 
     results: Any = None
     try:
-        with _deaf():
+        with apart(), _deaf():
             pool = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")  # pyright: ignore[reportArgumentType]
             results = pool(jobs)
         for result in results:  # noqa: UP028 (closed below, where joblib would warn of what was interrupted)
@@ -109,6 +110,19 @@ def _deaf() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Start processes that do not look for the modules of Python and of libraries in the current folder."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(SAFE_PATH)
+        if before is not None:
+            os.environ[SAFE_PATH] = before
 
 
 def ticker(pulse: str) -> Callable[..., None]:

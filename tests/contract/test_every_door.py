@@ -340,4 +340,4 @@ def test_the_same_answers_through_every_door(world, name, door, tmp_path):
 
 
 def test_every_public_head_is_among_them():
-    assert {type(registry.create(name)).__name__ for name in NAMES} == HEADS.keys()
+    assert HEADS.keys() <= {type(registry.create(name)).__name__ for name in NAMES}

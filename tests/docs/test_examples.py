@@ -1,6 +1,7 @@
 """Every public name has an example in its docstring, and every example gives what it prints."""
 
 import doctest
+import logging
 
 import pytest
 
@@ -16,6 +17,8 @@ ELSEWHERE = {
 @pytest.mark.parametrize("name", sorted(set(kshot.__all__) - {"__version__"} - ELSEWHERE))
 def test_the_example_of_a_public_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # A command that another test ran in this process may have opened it.
+    monkeypatch.setattr(logging.getLogger("kshot"), "handlers", [])
     (found, *_) = doctest.DocTestFinder(recurse=False).find(getattr(kshot, name), name, globs={})
     assert 2 <= len(found.examples) <= 7
     outcome = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).run(found)

@@ -29,6 +29,7 @@ from kshot.data.stratum import load_prior, load_stratum
 from kshot.errors import one_line
 from kshot.methods import registry
 from kshot.types import Array
+from kshot.workers import apart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +88,7 @@ def check_own(asked: Query, records: "pa.Table", store: Store, before: Mapping[s
 def _findings(study: Study, spec: MethodSpec, store: Store, hits: Mapping[Cell, bytes]) -> Iterator[Leak]:
     from joblib.externals.loky import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(1, env=ONE_THREAD) as process:
+    with apart(), ProcessPoolExecutor(1, env=ONE_THREAD) as process:
         for cell, bits in hits.items():
             episode = _episode(study, spec, store, cell)
             truth = episode.reveal(frozenset({"test"})).test.y
