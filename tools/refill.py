@@ -49,7 +49,10 @@ def refilled(page: str) -> str:
 
 def replaced(page: str, printed: str) -> str:
     """Replace the rows of every table whose heading is among the printed ones."""
-    made = {table[0].splitlines()[0]: table[0].splitlines()[2:] for table in TABLE.finditer(printed)}
+    made: dict[str, list[str]] = {}
+    for table in TABLE.finditer(printed):
+        head, _, *rows = table[0].splitlines()
+        made.setdefault(head, []).extend(rows)
 
     def replace(match: re.Match[str]) -> str:
         head, rule, *rows = match[0].splitlines()
@@ -62,8 +65,8 @@ def replaced(page: str, printed: str) -> str:
 
 
 def _keys(head: str) -> int:
-    """Cells that name a row: those before the first number of shots."""
-    return next(place for place, word in enumerate(_words(head)) if word.startswith("K"))
+    """Cells that name a row: those before the first number of shots, else the first."""
+    return next((place for place, word in enumerate(_words(head)) if word.startswith("K")), 1)
 
 
 def printed_tables() -> str:
