@@ -15,7 +15,7 @@ from kshot.results import load_records
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (DOCS / "atlas.md", DOCS / "beyond-accuracy.md")
-PRINTED = (DOCS / "gauss-probe.md", DOCS / "fold-gda.md")
+PRINTED = (DOCS / "gauss-probe.md",)
 TABLE = re.compile(r"^\|.*\n\|[-:| ]+\|\n(?:\|.*(?:\n|$))*", re.MULTILINE)
 MARKED = re.compile(rf"(<!-- table (\w+) of (\S+) -->\n)({TABLE.pattern})", re.MULTILINE)
 
