@@ -143,7 +143,10 @@ encode(Path({folder!r}), Path({place!r}), Slow(), {crew})
 @pytest.mark.parametrize("crew", ["TWO", "Crew()"])
 def test_drivers_that_are_killed_lose_nothing(tmp_path, crew):
     """Killed soon after each new block; what was whole stays, and the last run ends with the same bytes."""
-    place, paths = write_pictures(tmp_path / "set", 20), [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    place, paths = (
+        write_pictures(tmp_path / "set", 20),
+        [str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")],
+    )
     alone, folder = encode(tmp_path / "alone", place, ColourEncoder(), Crew()), tmp_path / "killed"
     code = DRIVER.format(paths=paths, folder=str(folder), place=str(place), crew=crew)
     rng, kills = np.random.default_rng(0), 0
@@ -154,8 +157,9 @@ def test_drivers_that_are_killed_lose_nothing(tmp_path, crew):
             time.sleep(0.02)
         time.sleep(rng.uniform(0, 0.5))
         driver.kill()
-        if driver.wait() == 0:
+        if (code_of_exit := driver.wait()) == 0:
             break
+        assert code_of_exit == -signal.SIGKILL, "the driver failed by itself"
         kills += 1
         assert hashes(folder).items() <= alone.items()
     assert kills >= 3
