@@ -28,7 +28,7 @@ $(VENV)/.installed-encode: $(VENV)/.installed
 
 bench: $(VENV)/.installed  ## run the embedded study and write its report
 	$(KSHOT) run embedded
-	$(KSHOT) report records/embedded
+	$(KSHOT) report embedded
 
 rehearsal: $(VENV)/.installed  ## the whole paper on generated features, from nothing to report and comparison
 	rm -rf build/rehearsal

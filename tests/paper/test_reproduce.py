@@ -32,6 +32,8 @@ def features(tmp_path, monkeypatch):
     for name, content in (("paper", SMALL), ("augmentation", VIEWS)):
         (tmp_path / "small/paper/studies" / f"{name}.toml").write_text(content.replace("NAME", name))
     monkeypatch.setattr("kshot.bench.study.PACKAGE", tmp_path / "small")
+    # Of the paper's studies these two are there.
+    monkeypatch.setattr("kshot.paper.judge.paper_recipes", dict)
     return store.root
 
 
